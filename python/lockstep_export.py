@@ -55,8 +55,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
              (sum, sum, "min"), with the lowest
     dynamic_shapes  as for torch.export.export, if other dimensions than the batch vary, too
 
-    Returns True if the exported program gives the same bits as the model: two steps of training are
-    compared, at two batch sizes. If the results differ only by rounding, because torch.export chose
+    Returns True if the exported program computes bit for bit what the model computes: two steps of training
+    are compared, at two batch sizes. If the results differ only by rounding, because torch.export chose
     other kernels, it warns and returns False. If they differ by more, it writes nothing and raises
     ValueError."""
     inputs, targets = _tensors(inputs, "inputs"), _tensors(targets, "targets")
@@ -217,7 +217,7 @@ def compile(path, *, segments=1, threads=1, processor=None):
 
     With model.compiled = require (or prefer), forward, loss and backward then run as native code, which
     AOTInductor makes here with the C++ compiler; the machines that train need no compiler. Results may
-    differ from the graph's by rounding, but are the same bits for everybody who uses the file. The file
+    differ from the graph's by rounding, but are bit-identical for everyone who uses the file. The file
     keeps its graph, which is used for evaluation, and for training where the compiled step cannot run.
 
     segments   number of parts that the step is cut into; the first part computes the gradients of the

@@ -14,8 +14,8 @@ bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 torch=${LOCKSTEP_LIBTORCH:-$("${LOCKSTEP_PYTHON:-python3}" -c 'import importlib.util as u
 s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")' || true)}
 if [[ ! -e $torch/lib/libtorch.so ]]; then
-    echo "run: no LibTorch in '$torch': the bundle holds none; name a Python that has torch in LOCKSTEP_PYTHON," \
-        "or LibTorch's directory in LOCKSTEP_LIBTORCH" >&2
+    echo "run: no LibTorch in '$torch': the bundle does not contain it. Set LOCKSTEP_PYTHON to a Python that has" \
+        "torch, or LOCKSTEP_LIBTORCH to LibTorch's directory" >&2
     exit 69
 fi
 

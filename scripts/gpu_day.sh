@@ -79,7 +79,7 @@ TEXT
     here=$("$python" -c 'import torch; print(torch.__version__)')
     saw "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no GPU"), torch $here"
     if [[ ${built%+*} != "${here%+*}" ]]; then
-        saw "the bundle was built for LibTorch $built, but this machine has $here: make one with LOCKSTEP_TORCH_VERSION=${here%+*}"
+        saw "the bundle was built for LibTorch $built, but this machine has $here: make another bundle with LOCKSTEP_TORCH_VERSION=${here%+*}"
         return 1
     fi
     if [[ $missing -ne 0 ]]; then
@@ -120,7 +120,7 @@ part_twice() {
         train "again-$model" 1 "$model"
         same "alone-$model" "again-$model"
     done
-    saw "cnn and resnet: the same bits"
+    saw "cnn and resnet: bit-identical"
 }
 
 # Forward and backward recorded and replayed: the bits of the same kernels started one by one.
@@ -138,7 +138,7 @@ print(f"{sys.argv[2]}: {replays} of {replays + eager} passes")
 sys.exit(replays == 0)
 TEXT
     done
-    saw "replayed, with the same bits: $(paste -sd ';' "$work/graphs.txt")"
+    saw "replayed, bit-identical: $(paste -sd ';' "$work/graphs.txt")"
 }
 
 # Not the same bits as a CPU, but the same training.
@@ -167,7 +167,7 @@ part_shared() {
     same alone-cnn four
     train threads 1 cnn --run.mode dp
     same alone-cnn threads
-    saw "2 ranks, 4 ranks, and 4 threads: the bits of one rank"
+    saw "2 ranks, 4 ranks, and 4 threads: bit-identical to one rank"
 }
 
 part_resume() {
@@ -177,7 +177,7 @@ part_resume() {
     same alone-cnn parts
     ours lockstep verify-resume "$work/small/cnn.ini" --ranks 2 --resume-ranks 1 --kill-at $((steps / 2)) \
         --steps "$steps" --run.device "$device" --run.replicas 4 --run.directory "$work/runs/verify"
-    saw "4 ranks to step 6, then 2; 2 ranks killed, then 1: the bits of one rank"
+    saw "4 ranks to step 6, then 2; 2 ranks killed, then 1: bit-identical to one rank"
 }
 
 # Another process holds all but 1.5 GiB of the device.
@@ -261,12 +261,12 @@ part_matrix() {
         # mpirun would read the rows that are left.
         matrix_row "$at" "${words[@]}" </dev/null &
         good=$(grep -cE ': (same|different, as)' "$work/matrix.txt" || true)
-        saw "$good of $(matrix | wc -l) settings, when it was stopped"
+        saw "$good of $(matrix | wc -l) settings before the time limit"
     done < <(matrix)
     wait
     cat "$work/matrix.txt"
     good=$(grep -cE ': (same|different, as)' "$work/matrix.txt" || true)
-    saw "$good of $(matrix | wc -l) settings: the same bits on 2 ranks as on 1. $(grep -vE ': (same|different, as)' \
+    saw "$good of $(matrix | wc -l) settings: bit-identical on 2 ranks and on 1. $(grep -vE ': (same|different, as)' \
         "$work/matrix.txt" | paste -sd ';')"
     [[ $good -eq $(matrix | wc -l) ]]
 }
@@ -280,7 +280,7 @@ part_speed() {
 }
 
 part_sanitizer() {
-    command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not here"
+    command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not installed"
     ours compute-sanitizer --tool memcheck --error-exitcode 99 "$bundle/bin/lockstep" train "$work/small/cnn.ini" \
         --run.directory "$work/runs/sanitizer" --run.device "$device" --train.steps 2 | tee "$work/sanitizer.txt"
     saw "$(grep 'ERROR SUMMARY' "$work/sanitizer.txt" | tail -1)"
@@ -321,7 +321,7 @@ run_part() { # NAME LIMIT
     case $code in
     0) outcome=passed ;;
     "$skipped") outcome=skipped ;;
-    124 | 137) outcome="**no end within $limit s**" ;;
+    124 | 137) outcome="**not finished within $limit s**" ;;
     *)
         outcome="**failed**, $code"
         [[ -s $work/$name.saw ]] || tail -n 1 "$work/$name.log" | cut -c1-200 | tr '|' '/' >"$work/$name.saw"

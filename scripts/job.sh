@@ -69,7 +69,7 @@ put_back() {
     elif [ -e "$chain.stop" ]; then
         say "not requeued: $chain.stop exists"
     elif ! again; then
-        say "cannot be requeued: submit it again, and the run resumes where it stopped" >&2
+        say "this job cannot be requeued: submit it again, and the run resumes where it stopped" >&2
     fi
 }
 

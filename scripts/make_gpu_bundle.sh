@@ -17,14 +17,14 @@ cd "$(dirname "$0")/.."
 build=${1:-build-cuda}
 file=${2:-$build/gpu_bundle.tar.xz}
 [[ -x $build/lockstep ]] ||
-    stop "$build/lockstep is not there, so there is nothing to pack: run ./bootstrap cuda-check, or name a build"
+    stop "$build/lockstep does not exist, so there is nothing to pack: run ./bootstrap cuda-check, or name a build"
 for tool in ompi_info readelf xz; do
     command -v $tool >/dev/null || stop "$tool is missing: install Open MPI's, binutils' and xz's programs"
 done
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 plugins=$(ompi_info --parsable --path pkglibdir | sed 's/^path:pkglibdir://')
 helpers=$(ompi_info --parsable --path pkgdatadir | sed 's/^path:pkgdatadir://')
-[[ -d $plugins ]] || stop "Open MPI's plug-ins are not in $plugins: only builds with Open MPI are packed"
+[[ -d $plugins ]] || stop "Open MPI's plug-ins are not in $plugins: only builds with Open MPI can be packed"
 
 # What every machine with a C++ program has, and must have in one version.
 of_the_system='^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s))\.so'
@@ -102,8 +102,8 @@ for each in "${files[@]}"; do
     done < <(readelf -d "$each" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 done
 [[ ${#missing[@]} -eq 0 ]] ||
-    stop "these need libraries that this machine does not have either: $(printf '%s; ' "${missing[@]}")" \
-        "install them, or leave the files out"
+    stop "these files of the bundle need libraries that are missing here: $(printf '%s; ' "${missing[@]}")" \
+        "install the libraries, or leave those files out of the bundle"
 
 # --- what it is, and the archive ----------------------------------------------------------------------
 

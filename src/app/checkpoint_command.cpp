@@ -29,7 +29,7 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
         throw Error(ExitCode::no_input,
                     {concat("no checkpoint in ", path.string()),
                      "its checkpoints directory is missing or holds no checkpoint",
-                     "Name a run's directory or a file"});
+                     "Name a checkpoint file, or the directory of a run that has one"});
     }
     if (!all) {
         files.resize(1);
@@ -64,8 +64,8 @@ Options checkpoint_prune_options(PruneTold& told) {
 Options checkpoint_diff_options(NothingTold&) {
     return {.command = "lockstep checkpoint diff",
             .positions = {"A B", 2, 2},
-            .about = "Compares the state of two checkpoints bit by bit. Exits with 0 if it is "
-                     "identical, 1 if it is different. For two runs, it compares their newest "
+            .about = "Compares the states of two checkpoints bit by bit. Exits with 0 if they are "
+                     "identical, 1 if they are different. For two runs, it compares their newest "
                      "checkpoints and, if the runs recorded hashes of the weights "
                      "(monitor.weight-hash), prints the step at which they diverged."};
 }

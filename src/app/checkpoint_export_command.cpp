@@ -25,11 +25,12 @@ Options export_options(ExportTold& told) {
     return {
         .command = "lockstep checkpoint export",
         .positions = {"FILE|RUN OUT", 2, 2},
-        .about = "Writes only the model, in a format that other programs can read. For a run, "
-                 "this is the model of its newest checkpoint; for its best model, name "
-                 "RUN/best.h5. torchscript, onnx and c run the model, and need "
-                 "the data that its deck names; --section.key VALUE changes a key of that deck. "
-                 "ONNX and C files take inputs as they are stored, and scale them.",
+        .about =
+            "Writes only the model, in a format that other programs can read. For a run, "
+            "this is the model of its newest checkpoint; for its best model, name "
+            "RUN/best.h5. An export to torchscript, onnx or c runs the model, and needs the data "
+            "that its deck names; --section.key VALUE changes a key of that deck. Models in ONNX "
+            "and C files accept inputs as they are stored in data sets, and scale them.",
         .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
                                 "default: by the extension of OUT", told.format),
                  option::whole(
@@ -93,16 +94,18 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                                   {all, invocation.argc, invocation.argv});
     }
     if (!words.keys.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat(words.keys.front(), " with --format ", format),
-                     "only torchscript, onnx and c run the model and need keys of the deck",
-                     "Leave them out"});
+        throw Error(
+            ExitCode::usage,
+            {concat(words.keys.front(), " with --format ", format),
+             "only exports to torchscript, onnx and c run the model and need keys of the deck",
+             "Leave the keys of the deck out"});
     }
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
-        throw Error(ExitCode::usage, {concat(file.string(), " is a quantised model"),
-                                      "its layers are int8, for lockstep evaluate alone",
-                                      "Export the file that it was made from"});
+        throw Error(ExitCode::usage,
+                    {concat(file.string(), " is a quantised model"),
+                     "its int8 layers can be exported only to ONNX and C",
+                     "Use --format onnx or c, or export the file that it was made from"});
     }
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *weights);

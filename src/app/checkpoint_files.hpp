@@ -5,7 +5,8 @@
 
 namespace lockstep::app {
 
-/// The file itself; or of a run's directory the newest checkpoint, or `all` with its best.h5.
+/// `path` itself if it is a file; of a run's directory, the newest checkpoint, or with `all` every
+/// checkpoint and best.h5.
 ///
 /// Throws  Error 66 when a run has none
 std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, bool all);

@@ -16,7 +16,7 @@ struct Invocation {
 };
 
 /// A subcommand of the program. `run` prints what it has to say and returns the exit code; it may
-/// throw `Error`, which main prints. `help` is what --help tells, of some of its parts where
+/// throw `Error`, which main prints. `help` returns the text of --help, or that of a part where
 /// `words` name one.
 struct Command {
     std::string name;
@@ -26,16 +26,16 @@ struct Command {
     std::string meaning{}; ///< the same
 };
 
-struct NothingTold {}; ///< to a command without options
+struct NothingTold {}; ///< by the command line of a command without options
 
-/// What is told to such a command.
+/// The positional words of such a command.
 inline std::vector<std::string> positions_of(Options (*table)(NothingTold&),
                                              Invocation const& invocation) {
     NothingTold nothing;
     return table(nothing).parse(invocation.arguments).positions;
 }
 
-/// What --help tells of a command with this table.
+/// The text of --help for a command with this table.
 template <class Told>
 std::string help_of(Options (*table)(Told&)) {
     Told told;

@@ -36,10 +36,11 @@ ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation) {
     auto const last = names.back();
     names.pop_back();
     auto const all = names.empty()
-                         ? concat("its only command is ", last)
-                         : concat("its commands are ", joined(names, ", "), " and ", last);
-    throw Error(ExitCode::usage, {concat("lockstep ", group.name, " ", words.front()), all,
-                                  concat("See lockstep ", group.name, " --help")});
+                         ? concat("the only command is ", last)
+                         : concat("the commands are ", joined(names, ", "), " and ", last);
+    throw Error(ExitCode::usage,
+                {concat("unknown command lockstep ", group.name, " ", words.front()), all,
+                 concat("See lockstep ", group.name, " --help")});
 }
 
 std::string help_of(CommandGroup const& group, std::vector<std::string> const& words) {

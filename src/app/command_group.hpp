@@ -8,16 +8,17 @@
 
 namespace lockstep::app {
 
-/// Commands of one name, such as those of `lockstep data`.
+/// Commands under one name, such as those of `lockstep data`.
 struct CommandGroup {
     std::string name; ///< "data"
     std::vector<Command> commands;
-    std::string closing{}; ///< of the help
+    std::string closing{}; ///< last lines of the help
 };
 
-/// Runs the one that is named; without a word its help, and exit code 64.
+/// Runs the command that is named; without a word, prints the group's help and returns 64.
 ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation);
-/// Of the one that is named, or of all: in short where a command has a short form.
+/// The help of the command that is named, or of all of them; where a command has a short form, that
+/// is used.
 std::string help_of(CommandGroup const& group, std::vector<std::string> const& words);
 
 } // namespace lockstep::app

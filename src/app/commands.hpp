@@ -56,9 +56,10 @@ std::string launch_help(HelpWords const&);
 ExitCode search_command(Invocation const& invocation);
 std::string search_help(HelpWords const& words);
 
-/// Commands that need LibTorch, by name; found in the training library, which is loaded then.
+/// Commands that need LibTorch, by name; found in the training library, which is loaded at this
+/// moment.
 ExitCode train_side_command(std::string const& name, Invocation const& invocation);
-/// `train`: signals are noted from here on, while LibTorch and MPI start.
+/// `train`: signals are recorded from here on, even while LibTorch and MPI start.
 ExitCode train_front_command(Invocation const& invocation);
 
 } // namespace lockstep::app

@@ -57,7 +57,7 @@ void print(data::DataInfo const& info) {
               << (info.checksums ? ", with checksums" : ", without checksums") << "\n  ";
     if (info.tokens > 0) { // samples are what data.sequence makes of them
         std::cout << "texts: " << count_text(info.tokens) << " tokens in "
-                  << count_text(info.documents) << " documents, of a vocabulary of "
+                  << count_text(info.documents) << " documents, with a vocabulary of "
                   << count_text(info.fields.front().vocabulary)
                   << "; data.sequence cuts them into samples\n";
         return;
@@ -91,7 +91,7 @@ bool verify(data::DatasetOptions const& options) {
     bool damaged = false;
     for (auto const& path : data::files_of(options)) {
         if (path != options.files) {
-            std::cout << options.files << ": with samples in " << path.string() << "\n";
+            std::cout << options.files << ": some samples are stored in " << path.string() << "\n";
         }
         if (!data::has_checksums(path)) {
             continue;
@@ -122,7 +122,7 @@ bool verify(data::DatasetOptions const& options) {
               << (damaged        ? ": damaged\n"
                   : !odd.empty() ? ": not fit for training\n"
                   : checksums    ? ": all checksums are correct\n"
-                                 : ": every sample can be read; it has no checksums\n");
+                                 : ": every sample can be read; the data set has no checksums\n");
     return !damaged && odd.empty();
 }
 

@@ -58,7 +58,8 @@ Options federate_init_options(FederateInitTold& told) {
             "Starts a federation: writes its charter, signed by the coordinator, and the first "
             "global model. The deck's train.steps or train.epochs is the length of a site's "
             "training in one round. Without --weights, the first weights are drawn from the "
-            "seed, and the deck must name data that looks like that of the sites.",
+            "seed, and the deck must name data with the same shapes and classes as the sites' "
+            "data.",
         .rows = {option::required(option::path(
                      "--key FILE", "file for the coordinator's private key, outside DIRECTORY",
                      told.key)),
@@ -86,29 +87,31 @@ Options federate_join_options(FederateJoinTold& told) {
 }
 
 Options federate_round_options(FederateRoundTold& told) {
-    return {.command = "lockstep federate round",
-            .positions = {"DIRECTORY", 1, 1},
-            .about =
-                "For a site: does what the current round asks of it (announce itself, share keys, "
-                "train, send the update, unmask), and exits; keys of the deck may name the site's "
-                "own data. For the coordinator: evaluates what the sites have sent, opens the next "
-                "phase or writes the new global model. Can be killed and repeated at any time.",
-            .rows = {option::text("--site NAME", "name of the site", told.site),
-                     option::flag("--coordinator", "act as coordinator", told.coordinator),
-                     option::required(option::path("--key FILE", "private key", told.key)),
-                     option::real("--wait SECONDS",
-                                  "site: how long to wait for the next phase before exiting",
-                                  told.wait_s, {.most = 1e7}),
-                     option::texts("--accept FINGERPRINT,...",
-                                   "coordinator: accept these sites, or all that have joined: all",
-                                   told.accept),
-                     option::flag("--close",
-                                  "coordinator: continue without sites that have not answered",
-                                  told.close),
-                     option::flag("--abandon", "coordinator: end the round without a result",
-                                  told.abandon)},
-            .exclusive = {"--close", "--abandon"},
-            .deck_keys = true};
+    return {
+        .command = "lockstep federate round",
+        .positions = {"DIRECTORY", 1, 1},
+        .about =
+            "For a site: does what the current round asks of it (announce itself, share keys, "
+            "train, send the update, unmask), and exits; keys of the deck may name the site's "
+            "own data. For the coordinator: processes what the sites have sent, and opens the next "
+            "phase or writes the new global model. Can be killed and repeated at any time.",
+        .rows = {option::text("--site NAME", "name of the site", told.site),
+                 option::flag("--coordinator", "act as coordinator", told.coordinator),
+                 option::required(option::path("--key FILE", "private key", told.key)),
+                 option::real("--wait SECONDS",
+                              "site: how long to wait for the next phase before exiting",
+                              told.wait_s, {.most = 1e7}),
+                 option::texts("--accept FINGERPRINT,...",
+                               "coordinator: accept the sites with these fingerprints; all: every "
+                               "site that has joined",
+                               told.accept),
+                 option::flag("--close",
+                              "coordinator: continue without sites that have not answered",
+                              told.close),
+                 option::flag("--abandon", "coordinator: end the round without a result",
+                              told.abandon)},
+        .exclusive = {"--close", "--abandon"},
+        .deck_keys = true};
 }
 
 Options federate_info_options(FederateInfoTold& told) {
@@ -125,8 +128,8 @@ Options federate_simulate_options(FederateSimulateTold& told) {
         .positions = {"DECK", 1, 1},
         .about = "Runs a whole federation in one job: divides data.train among sites, which train "
                  "one after the other on all ranks, and send signed files as real sites do. The "
-                 "results are the same on any number of ranks. Everything is in run.directory; if "
-                 "the job is interrupted, the same command continues.",
+                 "results are the same on any number of ranks. All files are in run.directory; if "
+                 "the job is interrupted, the same command continues the simulation.",
         .rows = {option::required(option::whole("--sites N", "number of sites", told.sites,
                                                 {.least = 1, .most = 100000})),
                  option::real("--dirichlet A",

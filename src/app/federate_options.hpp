@@ -10,8 +10,8 @@
 #include "commands.hpp"
 #include "federate/charter.hpp"
 
-// What `lockstep federate …` can be told. Compiled into the program and into the training library,
-// as train_side_options.hpp.
+// The options of `lockstep federate …`. Compiled into the program and into the training library, as
+// train_side_options.hpp.
 namespace lockstep::app {
 
 struct FederateInitTold {

@@ -31,8 +31,9 @@ Option size_option(std::uint64_t& width, std::uint64_t& height, std::string mean
 }
 
 Option labels_option(import::LabelFile& labels) {
-    return option::path("--labels FILE.csv", "a table of classes, with the columns file and label",
-                        labels.path);
+    return option::path(
+        "--labels FILE.csv",
+        "a table that gives the class of each file, with the columns file and label", labels.path);
 }
 
 ImportKind idx_kind(ImportTold& told) {
@@ -54,10 +55,11 @@ ImportKind images_kind(ImportTold& told) {
                       "folders may be in folders named train, validation and test",
             .rows = {size_option(images.width, images.height, "scale all to this size"),
                      option::flag("--gray", "convert to one channel", images.gray),
-                     option::one_of("--alpha", {"drop", "blend", "keep"},
-                                    "transparent pixels: keep the stored colours, blend them with "
-                                    "black, or keep alpha as one more channel",
-                                    told.alpha),
+                     option::one_of(
+                         "--alpha", {"drop", "blend", "keep"},
+                         "transparent pixels: drop: ignore alpha, and keep the stored colours; "
+                         "blend: blend with black; keep: store alpha as one more channel",
+                         told.alpha),
                      labels_option(images.labels)},
             .make = [&told, &images](auto const& source) {
                 images.source = source;
@@ -173,8 +175,9 @@ ImportKind hdf5_kind(ImportTold& told) {
     auto& hdf5 = told.hdf5;
     return {
         .name = "hdf5",
-        .source = "any HDF5 file with one entry per sample or, if samples have different numbers "
-                  "of rows, with NAME_offsets; it may be chunked or compressed",
+        .source = "any HDF5 file, chunked and compressed ones included, whose datasets have one "
+                  "entry per sample or, if samples have different numbers of rows, come with "
+                  "offsets in NAME_offsets",
         .rows = {option::texts("--inputs A,B", "input datasets; a single one is renamed to inputs",
                                hdf5.inputs),
                  option::texts("--targets C,D",

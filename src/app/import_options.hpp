@@ -18,7 +18,7 @@
 
 namespace lockstep::app {
 
-/// What the command line of an import says; of the kinds of sources the one that is named.
+/// What the command line of an import says, for the kind of source that it names.
 struct ImportTold {
     import::ImportOptions common;
     std::string split_by;
@@ -34,7 +34,8 @@ struct ImportTold {
     std::string series_type = "f32";
 };
 
-/// A kind of source, the options that it alone has, and what makes it of a path.
+/// A kind of source: the options that only it has, and the function that opens a path as such a
+/// source.
 struct ImportKind {
     std::string name;
     std::string source; ///< what SOURCE is, for --help
@@ -42,7 +43,7 @@ struct ImportKind {
     std::function<std::unique_ptr<import::ImportSource>(std::filesystem::path const&)> make;
 };
 
-/// All kinds, which put what they are told into `told` and make their sources of it.
+/// All kinds; their options are stored in `told`, and their sources are made from it.
 std::vector<ImportKind> import_kinds(ImportTold& told);
 
 /// Their names, in the same order.

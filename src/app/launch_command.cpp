@@ -41,7 +41,8 @@ Options launch_options(LaunchTold& told) {
             {option::flag("--yes", "ask no questions: one rank per device", told.yes),
              option::flag("--show", "only print the command or the job script", told.show),
              option::text("--search SPACE.ini",
-                          "make this search of the deck (lockstep search) instead of one run",
+                          "search for the best values of the keys in this file (see lockstep "
+                          "search), instead of training once",
                           choice.search),
              option::text("--search-directory DIRECTORY",
                           "directory of the search; default: runs/NAME of SPACE.ini",
@@ -91,9 +92,11 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     bool const shaped = choice.nodes > 0 || choice.gpus >= 0 || !choice.time.empty() ||
                         !choice.partition.empty() || !choice.account.empty();
     if (choice.submit == "no" && shaped) {
-        throw Error(ExitCode::usage,
-                    {"options of a job, such as --nodes or --time, were given with --submit no",
-                     "no job is submitted", "Name hosts with --hostfile, or submit a job"});
+        throw Error(
+            ExitCode::usage,
+            {"options of a job, such as --nodes or --time, were given with --submit no",
+             "no job is submitted",
+             "Name hosts with --hostfile instead, or submit a job with --submit slurm or pbs"});
     }
 }
 

@@ -35,7 +35,8 @@ std::vector<Command> commands() {
          "after the loss of a rank"},
         {"search", search_command, search_help,
          "SPACE.ini [DECK]... | report DIR | suggest SPACE.ini | tell DIR TRIAL VALUE...",
-         "trains many trials of a deck on parts of the ranks, and finds its best values"},
+         "trains many trials of a deck on parts of the ranks, and finds the best values of its "
+         "keys"},
         {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
          "DECK [--ranks N]", "shows what train would do, without training"},
         {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,
@@ -61,9 +62,9 @@ std::vector<Command> commands() {
         {"export", export_command, export_help, "check FILE --data SET",
          "runs an exported model and compares it with the checkpoint that it was made from"},
         {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
-         "measures the exchange, the training step, the loader, checkpoints"},
+         "measures the all-reduce, the training step, the loader, checkpoints"},
         {"federate", federate_command, federate_help, "init | join | round | info | simulate",
-         "trains over sites that share no data, by files and ordinary jobs"},
+         "trains across sites that share no data: ordinary jobs exchange files"},
         {"report", report_command, report_help,
          "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P] "
          "[--carbon-intensity G]",
@@ -88,7 +89,7 @@ void print_help() {
         std::cout << "  " << command.name << (command.usage.empty() ? "" : " ") << command.usage
                   << "\n      " << command.meaning << "\n";
     }
-    std::cout << "\nlockstep COMMAND --help says more.\n";
+    std::cout << "\nFor details, see lockstep COMMAND --help.\n";
 }
 
 ExitCode dispatch(int argc, char** argv) {
@@ -118,10 +119,10 @@ ExitCode dispatch(int argc, char** argv) {
         }
     }
     auto const near = nearest_name(arguments[0], names);
-    throw Error(ExitCode::usage, {concat("unknown command ", arguments[0]),
-                                  concat("the commands are ", joined(names, ", ")),
-                                  near.empty() ? std::string("lockstep --help lists them")
-                                               : concat("Did you mean ", near, "?")});
+    throw Error(
+        ExitCode::usage,
+        {concat("unknown command ", arguments[0]), concat("the commands are ", joined(names, ", ")),
+         near.empty() ? std::string("See lockstep --help") : concat("Did you mean ", near, "?")});
 }
 
 /// Where memory is used up an exception may leave a function that lets none out, or a thread: no

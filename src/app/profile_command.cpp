@@ -58,7 +58,7 @@ monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, dou
     throw Error(
         ExitCode::unavailable,
         {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
-         "its job makes no steps or has ended, or the file could not be written (see log.txt)",
+         "its job completes no steps or has ended, or the file could not be written (see log.txt)",
          "Look at the run with lockstep watch; the request stays pending until the run's next "
          "step"});
 }

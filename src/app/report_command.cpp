@@ -33,10 +33,10 @@ Options report_options(ReportTold& told) {
                             told.formats),
             option::real("--price-per-hour P", "price of one rank per hour, in any currency",
                          told.price),
-            option::real("--carbon-intensity G_PER_KWH",
-                         "grams of CO2 per kWh of your site's electricity: the report says how "
-                         "much the runs took",
-                         told.carbon),
+            option::real(
+                "--carbon-intensity G_PER_KWH",
+                "grams of CO2 per kWh of your site's electricity, to report the CO2 of the runs",
+                told.carbon),
             option::flag("--overwrite", "replace an existing report in DIRECTORY",
                          told.overwrite)}};
 }

@@ -37,17 +37,18 @@ Options search_report_options(SearchReportTold& told) {
                 "each key), pictures in plots/ (parallel coordinates, Pareto front, "
                 "importance) and best.ini, the deck of the best trial, into the directory of a "
                 "search, which may still be running.",
-            .rows = {option::real("--carbon-intensity G_PER_KWH",
-                                  "grams of CO2 per kWh of your site's electricity: the report "
-                                  "says how much the search took",
-                                  told.carbon)}};
+            .rows = {option::real(
+                "--carbon-intensity G_PER_KWH",
+                "grams of CO2 per kWh of your site's electricity, to report the CO2 of the search",
+                told.carbon)}};
 }
 
 Options search_suggest_options(SuggestTold& told) {
     return {.command = "lockstep search suggest",
             .positions = {"SPACE.ini", 1, 1},
             .about = "Prints, as JSON, the next trial of a search whose trials you run yourself; "
-                     "null while results of earlier ones are missing. Report its result with "
+                     "prints null while the results of earlier trials are needed first. Report a "
+                     "trial's result with "
                      "lockstep search tell.",
             .rows = {option::required(
                 option::path("--directory DIRECTORY", "directory of the search", told.directory))}};

@@ -24,9 +24,10 @@ Options train_options(TrainTold& told) {
 Options search_options(SearchTold& told) {
     return {.command = "lockstep search",
             .positions = {"SPACE.ini [DECK...]", 1, 1000},
-            .about = "Trains many trials of a deck inside one allocation, each on a part of the "
-                     "ranks, and looks for the best values of the keys in SPACE.ini. Started "
-                     "again, it continues. See also lockstep search report, suggest and tell.",
+            .about =
+                "Trains many trials of a deck inside one allocation, each on a part of the "
+                "ranks, and looks for the best values of the keys in SPACE.ini. If started again, "
+                "it continues where it stopped. See also lockstep search report, suggest and tell.",
             .rows = {option::path("--directory DIRECTORY",
                                   "directory of the search; default: runs/NAME of SPACE.ini",
                                   told.directory)},
@@ -69,10 +70,11 @@ Options estimate_options(measure::EstimateOptions& told) {
         .rows = {option::whole("--steps N", "number of steps to measure", told.steps),
                  option::whole("--max-ranks N", "largest number of ranks to predict",
                                told.max_ranks),
-                 option::whole("--ranks-per-host N",
-                               "default: the number of ranks started on this host or, if that is "
-                               "one, the number of its devices or cores",
-                               told.per_host),
+                 option::whole(
+                     "--ranks-per-host N",
+                     "ranks on each host; default: the number started on this host or, if that is "
+                     "one, the number of its devices or cores",
+                     told.per_host),
                  option::wholes("--batches B,B,...",
                                 "global batch sizes to try, with the memory that each needs",
                                 told.batches),
@@ -121,14 +123,14 @@ Options quantise_options(train::QuantiseOptions& told) {
         .command = "lockstep checkpoint quantise",
         .positions = {"FILE|RUN OUT", 2, 2},
         .about = "Writes a model with int8 weights, which evaluate runs in int8 on CPUs. "
-                 "Inputs of its layers are calibrated with samples of data.train in the "
-                 "model's deck; --section.key VALUE changes a key of that deck. For a run, "
+                 "The ranges of its layers' inputs are calibrated with samples of data.train from "
+                 "the model's deck; --section.key VALUE changes a key of that deck. For a run, "
                  "this is the model of its newest checkpoint; for its best model, name "
                  "RUN/best.h5.",
         .rows = {option::whole("--samples N", "number of samples to calibrate with", told.samples),
                  option::one_of("--method", {"minmax", "percentile", "mse"},
-                                "range of a layer's inputs: of all values, of 99.99 % of them, or "
-                                "the one with the least squared error",
+                                "range of a layer's inputs; minmax: of all values; percentile: of "
+                                "99.99 % of them; mse: the one with the least squared error",
                                 told.method),
                  option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
         .deck_keys = true};
@@ -140,12 +142,12 @@ Options bench_step_options(BenchStepTold& told) {
         .about = "Measures a training step with AdamW on new random images, with one replica per "
                  "rank. The time of a step is the mean over all ranks.",
         .rows = {
-            option::one_of("--model", {"mlp18m", "cnn"}, "models of docs/performance.md",
+            option::one_of("--model", {"mlp18m", "cnn"}, "one of the models in docs/performance.md",
                            told.model),
             option::one_of(
                 "--variant", {"engine", "native", "dp", "alone", "bare"},
                 "engine: as in training; native: with communication.reduction = native; dp: two "
-                "replicas on threads; alone: every rank trains by itself, without communication; "
+                "replicas on threads; alone: every rank trains on its own, without communication; "
                 "bare: like alone, but with a plain LibTorch loop and LibTorch's AdamW",
                 told.variant),
             option::whole("--batch N", "samples per replica", told.batch),
@@ -154,25 +156,27 @@ Options bench_step_options(BenchStepTold& told) {
 }
 
 Options export_check_options(ExportCheckTold& told) {
-    return {.command = "lockstep export check",
-            .positions = {"FILE", 1, 1},
-            .about =
-                "Runs an ONNX or C file of lockstep checkpoint export, and the checkpoint that "
-                "it was made from, on the same samples. Exits with 1 if outputs differ by more "
-                "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
-                "with onnxruntime.",
-            .rows = {option::required(
-                         option::text("--data SET", "samples, as data.test names them", told.data)),
-                     option::whole("--samples N", "number of samples", told.samples),
-                     option::path("--checkpoint FILE",
-                                  "checkpoint to compare with; default: the one that FILE names",
-                                  told.checkpoint),
-                     option::real(
-                         "--tolerance D",
-                         "largest difference allowed, relative to 1 + the output's size; default: "
-                         "1e-5, or for int8 a 255th of the range of all outputs",
-                         told.tolerance)},
-            .deck_keys = true};
+    return {
+        .command = "lockstep export check",
+        .positions = {"FILE", 1, 1},
+        .about =
+            "Runs an ONNX or C file that lockstep checkpoint export wrote, and the checkpoint that "
+            "it was made from, on the same samples. Exits with 1 if outputs differ by more "
+            "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
+            "with onnxruntime.",
+        .rows = {option::required(option::text(
+                     "--data SET", "data set to take samples from, in the form of data.test",
+                     told.data)),
+                 option::whole("--samples N", "number of samples", told.samples),
+                 option::path("--checkpoint FILE",
+                              "checkpoint to compare with; default: the one that FILE names",
+                              told.checkpoint),
+                 option::real("--tolerance D",
+                              "largest difference allowed, relative to 1 + the output's absolute "
+                              "value; default: "
+                              "1e-5, or for int8 a 255th of the range of all outputs",
+                              told.tolerance)},
+        .deck_keys = true};
 }
 
 Options models_options(NothingTold&) {

@@ -12,8 +12,8 @@
 
 #include "commands.hpp"
 
-// What the commands that live in the training library can be told. Compiled into the program, too,
-// whose --help does without that library: to load LibTorch takes long.
+// The options of the commands that live in the training library. Also compiled into the program, so
+// that --help works without that library: loading LibTorch takes long.
 namespace lockstep::app {
 
 struct TrainTold {

@@ -13,7 +13,8 @@
 
 namespace lockstep {
 
-/// Why an option does not take a value, and what to do; where that is not said, the usage is told.
+/// Why an option refuses a value, and what to do; if the latter is empty, the message shows the
+/// usage.
 struct RefusedValue {
     std::string why;
     std::string next{};
@@ -24,7 +25,7 @@ struct Option {
     std::string name;        ///< "--devices"
     std::string value;       ///< "N", "mpirun|srun"; empty: a flag
     std::string meaning;     ///< for --help
-    std::string otherwise{}; ///< its value where it is not given, for --help; empty: none to tell
+    std::string otherwise{}; ///< its default, for --help; empty: none to show
     std::function<void(std::string const&)> take{}; ///< may throw RefusedValue
     bool required = false;
     bool takes_blank = false; ///< else an empty value counts as none
@@ -46,13 +47,13 @@ struct Positions {
     std::size_t most = 0;
 };
 
-/// What can be told to a command: it is parsed by this table, and its help is made from it.
+/// The options of a command: its words are parsed by this table, and its help is made from it.
 struct Options {
     std::string command{}; ///< "lockstep watch"
     Positions positions{};
     std::string about{}; ///< what the command does, for --help
     std::vector<Option> rows{};
-    std::vector<std::string> exclusive{}; ///< of these flags one at most
+    std::vector<std::string> exclusive{}; ///< at most one of these flags may be set
     bool deck_keys = false;               ///< takes --section.key VALUE, too
 
     /// Gives the rows their values. An option is written "--name VALUE" or "--name=VALUE"; of
@@ -86,12 +87,12 @@ struct RealLimits {
     double most = std::numeric_limits<double>::infinity();
 };
 
-/// The number that `text` is; K and M behind it stand for 2^10 and 2^20.
+/// The number in `text`; a suffix K or M stands for 2^10 or 2^20.
 ///
 /// Throws  RefusedValue
 std::int64_t whole_number(std::string const& text, WholeLimits limits);
 
-/// What `take` makes of the value.
+/// An option whose value `take` handles.
 Option own(std::string const& words, std::string meaning,
            std::function<void(std::string const&)> take);
 Option flag(std::string name, std::string meaning, bool& given);
@@ -101,14 +102,14 @@ Option path(std::string const& words, std::string meaning, std::filesystem::path
 Option texts(std::string const& words, std::string meaning, std::vector<std::string>& into);
 Option one_of(std::string name, std::vector<std::string> values, std::string meaning,
               std::string& into);
-/// Some of the values, with commas.
+/// Some of `values`, separated by commas.
 Option some_of(std::string name, std::vector<std::string> values, std::string meaning,
                std::vector<std::string>& into);
 Option real(std::string const& words, std::string meaning, double& into, RealLimits limits = {});
 Option real(std::string const& words, std::string meaning, std::optional<double>& into,
             RealLimits limits = {});
 Option reals(std::string const& words, std::string meaning, std::vector<double>& into);
-/// From 1, with commas.
+/// Whole numbers from 1, separated by commas.
 Option wholes(std::string const& words, std::string meaning, std::vector<std::int64_t>& into);
 
 template <std::integral Number>
@@ -124,7 +125,7 @@ Option whole(std::string const& words, std::string meaning, Number& into, WholeL
     }
     return row;
 }
-/// The command does not go without it.
+/// Makes the option mandatory.
 Option required(Option row);
 
 } // namespace option

@@ -15,15 +15,15 @@ struct BatchJob {
     std::int64_t restarts = 0; ///< earlier attempts of the same job
     std::optional<double>
         seconds_left; ///< until the scheduler ends it; nothing: not known, or no limit
-    std::vector<std::string> warnings{}; ///< variables on its end that cannot be read
+    std::vector<std::string> warnings{}; ///< unreadable variables about the job's end
 };
 
-/// What the environment says, and where it does not say the end, the batch system: one `squeue` or
-/// `qstat`, for at most `limit_s` seconds. So one rank asks for all.
+/// What the environment says. If it does not say when the job ends, the batch system is asked by
+/// one `squeue` or `qstat`, for at most `limit_s` seconds; so call it on one rank for all.
 BatchJob batch_job(double limit_s = 10);
 
 /// Seconds since the job began, as the job script has noted it in LOCKSTEP_JOB_STARTED (seconds
-/// since 1970); 0 where it has not, or no time that can be.
+/// since 1970); 0 if it has not, or if the time is impossible.
 double job_age();
 
 /// "job ends at 2026-01-31 12:00:00 UTC, in 1 h 03 min".

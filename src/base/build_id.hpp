@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// From which interfaces this library was built.
+/// Identifies the interfaces that this library was built from.
 std::string_view core_build_id();
 
 /// Functions of two builds would call each other with different layouts, and compute nonsense.

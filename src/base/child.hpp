@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// What a child begins with, whatever this process has ignored or blocked: signals mean what they
-/// do by default, SIGHUP apart, which may be ignored for both (nohup).
+/// What a child starts with, whatever this process has ignored or blocked: signals have their
+/// default action, except SIGHUP, which may be ignored in both (nohup).
 class ChildAttributes {
   public:
     ChildAttributes();
@@ -24,18 +24,19 @@ class ChildAttributes {
     posix_spawnattr_t attributes_{};
 };
 
-/// What exec and posix_spawn take: a pointer to each word, which must stay, and a null one.
+/// The argument array of exec and posix_spawn: a pointer to each word, which must outlive it, and a
+/// null pointer.
 std::vector<char*> word_pointers(std::vector<std::string> const& words);
 
-/// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its end
-/// cannot be learnt.
+/// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its exit
+/// code cannot be determined.
 [[nodiscard]] int wait_for_child(pid_t child);
 
 /// This program's own file, to start it again.
 std::filesystem::path own_program();
 
-/// Runs a program to its end, what it prints appended to `output`; `environment` ("NAME=VALUE")
-/// comes on top of our own.
+/// Runs a program to its end and appends what it prints to `output`; `environment` ("NAME=VALUE")
+/// is added to our own.
 ///
 /// Throws   Error 69 when it cannot be started
 /// Returns  its exit code, 128 and the signal where one ended it
@@ -43,8 +44,8 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
               std::filesystem::path const& output);
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
-/// be started, leaves with another code than 0, or is not done in time: it is killed then.
-/// Its standard error goes nowhere.
+/// be started, exits with a code other than 0, or is not done in time, in which case it is killed.
+/// Its standard error is discarded.
 [[nodiscard]] std::optional<std::string> output_of(std::vector<std::string> const& words,
                                                    double limit_s);
 

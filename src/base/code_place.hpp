@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// "file.cpp:165", for messages on calls that should not fail.
+/// "file.cpp:165", for messages about calls that should not fail.
 std::string code_place(std::source_location const& at);
 
 } // namespace lockstep

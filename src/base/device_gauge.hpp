@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-/// How busy a GPU is, as the NVIDIA driver's library (NVML) tells, which is loaded where it is
-/// there; of others what the kernel's driver tells, found by the address that the vendor's driver
-/// has for them.
+/// How busy a GPU is, as reported by the NVIDIA driver's library (NVML), which is loaded where it
+/// exists; for other vendors' GPUs, as reported by the kernel's driver, which finds them by the PCI
+/// address that the vendor's driver knows.
 class DeviceGauge {
   public:
     /// `device`: "cuda:N" or "hip:N" as this process counts; anything else has no gauge.
@@ -20,15 +20,15 @@ class DeviceGauge {
     /// Per cent of the last moments in which something ran on the device, whoever started it;
     /// nothing where it is not known.
     std::optional<double> utilization() const;
-    /// Energy that the device has taken since its driver was loaded, for whomever.
+    /// Energy that the device has used since its driver was loaded, for all its users.
     std::optional<double> joules() const;
-    /// Tells the device from all others; empty: not known.
+    /// Identifies the device among all others; empty: not known.
     std::string uuid() const;
 
   private:
     std::unique_ptr<Nvml> nvml_;
     Nvml::Device device_ = nullptr;
-    std::optional<PciGauge> pci_; ///< of another vendor
+    std::optional<PciGauge> pci_; ///< for GPUs of other vendors
 };
 
 } // namespace lockstep

@@ -12,7 +12,7 @@ class DriverLibrary {
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-    /// Calls a function that returns 0 for success; whether it is there and did succeed.
+    /// Calls a function that returns 0 for success; returns whether it exists and succeeded.
     template <class... Arguments>
     bool call(char const* name, Arguments... arguments) const {
         using Function = int (*)(Arguments...);

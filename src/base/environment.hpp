@@ -7,21 +7,21 @@
 
 namespace lockstep {
 
-/// What an environment variable holds; nothing where it is not set. Any thread may ask: the program
-/// sets variables only before it has threads.
+/// What an environment variable holds; nothing where it is not set. Any thread may call it: the
+/// program sets variables only before it has threads.
 std::optional<std::string> environment(char const* name);
 
-/// The same; empty, too, where it is not set.
+/// The same as text; empty also where it is not set.
 std::string environment_text(char const* name);
 
-/// Sets a variable for this process and those that it starts, unless it is set: while there is one
-/// thread.
+/// Sets a variable for this process and those that it starts, unless it is set already. Only while
+/// the process has one thread.
 void set_environment(char const* name, std::string const& value);
 
 /// Whether a program of this name is in a directory of PATH.
 bool is_on_path(std::string const& program);
 
-/// The number that it holds; nothing where it is not set, or is no number.
+/// The number that a variable holds; nothing where it is not set, or is no number.
 template <class Number>
 std::optional<Number> environment_number(char const* name) {
     return number_of<Number>(environment_text(name));

@@ -38,19 +38,20 @@ constexpr char const* memory_remedy =
     "more memory";
 
 Error out_of_memory(std::string const& needed) {
-    return Error(ExitCode::memory,
-                 {concat("out of memory: ", needed),
-                  concat(bytes_text(memory_left_at_peak()), " were left to this process"),
-                  memory_remedy});
+    return Error(ExitCode::memory, {concat("out of memory: ", needed),
+                                    concat(bytes_text(memory_left_at_peak()),
+                                           " of memory were left for this process"),
+                                    memory_remedy});
 }
 
 /// What std::thread says where the system has no memory for a stack, or no more threads to give.
 Error no_thread() {
-    return Error(ExitCode::memory,
-                 {"a thread could not be started",
-                  concat(bytes_text(memory_left_at_peak()), " were left to this process"),
-                  "Ask for more memory, or raise the limits on memory (ulimit -d, -v) and on "
-                  "threads (ulimit -u)"});
+    return Error(
+        ExitCode::memory,
+        {"a thread could not be started",
+         concat(bytes_text(memory_left_at_peak()), " of memory were left for this process"),
+         "Ask for more memory, or raise the limits on memory (ulimit -d, -v) and on "
+         "threads (ulimit -u)"});
 }
 
 Error internal_error(std::string const& why) {

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// What `new` throws in this program: it knows how much was asked for.
+/// What `new` throws in this program; it knows how many bytes were requested.
 class FailedAllocation : public std::bad_alloc {
   public:
     explicit FailedAllocation(std::size_t bytes) : bytes_(bytes) {}

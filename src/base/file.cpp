@@ -226,7 +226,7 @@ void make_directories(std::filesystem::path const& path) {
     if (!std::filesystem::is_directory(path, failure)) {
         throw Error(ExitCode::cannot_create,
                     {what, "a file of that name is in the way",
-                     "Move it, or name another place (for a run: run.directory)"});
+                     "Move it, or name another directory (for a run: run.directory)"});
     }
 }
 
@@ -242,8 +242,8 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EIO) {
         return {ExitCode::cannot_create,
                 system_error(what, error_number,
-                             "Check its permissions, or name a place that can be written (for a "
-                             "run: run.directory)")
+                             "Check its permissions, or name a directory that can be written to "
+                             "(for a run: run.directory)")
                     .text()};
     }
     auto place = directory.empty() ? std::filesystem::path(".") : directory;

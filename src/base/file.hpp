@@ -26,11 +26,11 @@ class File {
     std::filesystem::path const& path() const noexcept { return path_; }
     std::uint64_t size() const;
 
-    /// Fills `into` from `offset`; a file that ends before is an error (65).
+    /// Fills `into` from `offset`; a file that ends earlier is an error (65).
     void read_at(std::uint64_t offset, std::span<std::byte> into) const;
     void write_at(std::uint64_t offset, std::span<std::byte const> from) const;
     void append_text(std::string const& text) const; ///< one write call, so lines stay whole
-    /// Claims blocks for the first `bytes` of the file, so that later writes cannot meet a full
+    /// Allocates blocks for the first `bytes` of the file, so that later writes cannot meet a full
     /// disk; a full disk is an error (74) at once.
     void claim_space(std::uint64_t bytes) const;
     void sync() const; ///< fsync

@@ -64,7 +64,7 @@ constexpr std::array magics{
     Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
     Magic{0, "\x93NUMPY"sv, "a NumPy array",
           "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
-          "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and targets likewise"},
+          "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and do the same for targets"},
     Magic{0, "PAR1"sv, "a Parquet table",
           "Convert it to CSV, then make a data set of it: lockstep data import series TABLE.csv "
           "OUT.h5"},
@@ -221,7 +221,7 @@ FileKind recognised(File const& file) {
         return pickled("a pickle");
     }
     if (is_onnx(head)) {
-        return {"an ONNX model", a_model,
+        return {"an ONNX model", "It holds a model, not samples: name a data set",
                 "Convert it: python3 -c \"import onnx, onnx.numpy_helper as h; from "
                 "safetensors.numpy import save_file; save_file({i.name: h.to_array(i) for i in "
                 "onnx.load('FILE').graph.initializer}, 'OUT.safetensors')\"",

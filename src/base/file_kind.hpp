@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// What a file is by its own bytes, whatever its name, and what makes of it something that this
-/// program reads; each of the three is a sentence without its full stop, or empty.
+/// What a file is, judged by its bytes and not by its name, and how to turn it into something that
+/// this program reads; each of the last three is a sentence without its full stop, or empty.
 struct FileKind {
     std::string name;    ///< "a PNG image"; empty: nothing that is known here
     std::string data;    ///< how it becomes a data set
@@ -14,8 +14,8 @@ struct FileKind {
     std::string script;  ///< how it becomes a TorchScript module
 };
 
-/// Looks at the beginning, and into the list of what an archive holds. Files of HDF5 and those that
-/// cannot be read are of no kind: whoever opens them says more.
+/// Looks at the beginning of the file, and at an archive's list of contents. HDF5 files and
+/// unreadable files are of no kind: the error of opening them says more.
 FileKind kind_of_file(std::filesystem::path const& path);
 
 } // namespace lockstep

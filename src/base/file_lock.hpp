@@ -6,16 +6,16 @@
 
 namespace lockstep {
 
-/// A lock that a process has while this object is alive: other processes of the host see it, and
-/// those of other hosts where the file system has such locks.
+/// A lock that this process holds while this object is alive. Other processes of the host see it,
+/// as do those of other hosts where the file system supports that.
 class FileLock {
   public:
-    /// Makes the file where it is not there, and takes the lock unless another process has it.
+    /// Creates the file if it does not exist, and takes the lock unless another process has it.
     ///
     /// Throws  Error 73 where the file cannot be made or written
     explicit FileLock(std::filesystem::path const& file);
 
-    /// Whether another process has it. Where a file system has no locks nobody has.
+    /// Whether another process holds the lock; false where a file system has no locks.
     bool is_held_elsewhere() const noexcept { return held_elsewhere_; }
 
   private:

@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-/// How well something is: green is fine, yellow costs speed or care, red does not work.
+/// How well something is: green is fine, yellow costs speed or care, red means that it does not
+/// work.
 enum class Colour { green, yellow, red };
 
 /// Something that a check found, and what to do about it.
@@ -13,7 +14,7 @@ struct Finding {
     Colour colour = Colour::green;
     std::string topic;  ///< "ranks", "network"
     std::string what;   ///< "2 ranks share GPU 0 of node7"
-    std::string remedy; ///< none where it is green
+    std::string remedy; ///< empty where it is green
 };
 
 /// The worst colour of all; green for none.

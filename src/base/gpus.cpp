@@ -122,10 +122,11 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
                      "Correct the value, for example to 0,1 or GPU-6f2e"});
     }
     if (index >= static_cast<int>(gpus.size())) {
-        throw Error(ExitCode::unavailable,
-                    {concat("run.devices = ", devices),
-                     concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
-                     concat("lockstep check lists them; ", visible_text(), " may hide some")});
+        throw Error(
+            ExitCode::unavailable,
+            {concat("run.devices = ", devices),
+             concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
+             concat("Choose GPUs that lockstep check lists; ", visible_text(), " may hide some")});
     }
     return index;
 }

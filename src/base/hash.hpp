@@ -13,7 +13,7 @@ namespace lockstep {
 std::uint64_t hash64(std::span<std::byte const> bytes);
 std::uint64_t hash64(std::string_view text);
 
-/// XXH3 over bytes that come in parts.
+/// XXH3 over bytes that are added in parts.
 class Hasher {
   public:
     Hasher();

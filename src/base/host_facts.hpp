@@ -16,7 +16,7 @@ int host_cores();
 /// or a scheduler limits it.
 double granted_cores();
 
-/// This host's name, before MPI could say it.
+/// This host's name, available before MPI has started.
 std::string own_host();
 
 /// NUMA nodes of this host, as the kernel lists them: their numbers may have gaps.

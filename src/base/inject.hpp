@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// What a step is to do wrong, besides what happens at once.
+/// The damage that the step has to do itself; other faults happen at once.
 enum class Damage {
     none,
     nan,     ///< the rank's gradient becomes NaN
@@ -16,25 +16,25 @@ enum class Damage {
 /// "kill:rank=1:step=50" (SIGKILL), "throw:rank=1:step=50" (an error on that rank alone),
 /// "hang:rank=1:step=50" (never continues), "stop:rank=1:step=50" (SIGSTOP), "slow:rank=1" (a tenth
 /// of a second longer in every step), "oom:rank=1:step=50" (asks for more memory than there is),
-/// "clock:rank=1:seconds=1" (see injected_clock_skew),
-/// "nan" and "bitflip" likewise (see Damage). For tests and for trying out a cluster's set-up.
+/// "clock:rank=1:seconds=1" (see injected_clock_skew), "nan:rank=1:step=50" and
+/// "bitflip:rank=1:step=50" (see Damage). For tests and for trying out a cluster's set-up.
 ///
-/// Throws   Error 64 for a text it does not know; Error 70 when it asks for one
+/// Throws   Error 64 for a text it does not know; Error 70 when the text asks for one
 Damage inject_fault(int rank, std::int64_t step);
 
-/// Refuses a text that asks for nothing known before it is due, which may be never.
+/// Refuses an unknown fault at the start, not only when it is due, which may be never.
 ///
 /// Throws  Error 64
 void require_known_fault();
 
-/// By how many seconds "clock:rank=1:seconds=1" asks the clock of this rank's timelines to be
-/// wrong, as those of two hosts are; else 0.
+/// By how many seconds "clock:rank=1:seconds=1" shifts the clock of this rank's timelines, as if it
+/// ran on another host; else 0.
 double injected_clock_skew(int rank);
 
-/// The same at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in that
-/// step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,
-/// read-back, checksums, rename, prune. `names`: how the phase is asked for, by a part of its
-/// name or by all of it.
+/// Injects a fault at the beginning of a phase: "kill:rank=1:phase=checkpoint", with ":step=50" in
+/// that step only, and ":rank=all" on every rank. Phases of a checkpoint: check, layout, write,
+/// read-back, checksums, rename, prune. `names`: how the phase is asked for, by a part of its name
+/// or by all of it.
 enum class Names { part, whole };
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names);
 

@@ -21,9 +21,9 @@ class JsonLine {
 
     /// NaN where the record has no such number.
     double number(std::string const& key) const;
-    /// `otherwise` where it has none, or one beyond 9e15.
+    /// `otherwise` where the record has no such number, or one beyond 9e15.
     std::int64_t whole(std::string const& key, std::int64_t otherwise) const;
-    /// Empty where it has no such text.
+    /// Empty where the record has no such text.
     std::string text(std::string const& key) const;
     bool flag(std::string const& key, bool otherwise) const;
     /// The entries of a list, empty for those that are no texts; none where there is no list.

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// One of a list of names as people write it: a, "b, c", d.
+/// An entry of a list as people write it: a, "b, c", d.
 struct ListEntry {
     std::string text;
     bool quoted = false; ///< taken literally
@@ -21,7 +21,7 @@ std::vector<ListEntry> list_entries(std::string_view text);
 /// The same without saying which were quoted.
 std::vector<std::string> list_texts(std::string_view text);
 
-/// A list of which `list_entries` makes these again, each literally.
+/// A list from which `list_entries` returns these texts again; each is quoted.
 std::string list_of(std::vector<std::string> const& texts);
 
 } // namespace lockstep

@@ -4,7 +4,8 @@
 
 namespace lockstep {
 
-/// Why the dynamic loader failed on this thread, as dlerror says it, and where it says nothing.
+/// Why the dynamic loader failed on this thread: the text of dlerror, or a general one if it has
+/// none.
 std::string loader_reason();
 
 } // namespace lockstep

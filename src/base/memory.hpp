@@ -8,16 +8,16 @@ namespace lockstep {
 /// control group (version 1 or 2) and address-space limit allow.
 std::uint64_t available_memory();
 
-/// Bytes of addresses that the process may still take (ulimit -v); all there are where it has no
-/// limit.
+/// Bytes of addresses that the process may still take (ulimit -v); the largest possible number
+/// where it has no limit.
 std::uint64_t address_space_left();
 
 /// Bytes that each of `processes` processes of this host can still take: an equal share of what the
 /// host and the control group can give, cut to this process's own limits (RLIMIT_AS, RLIMIT_DATA).
 std::uint64_t memory_share(int processes);
 
-/// Bytes that were left to this process when it had most: what a failed allocation found, although
-/// its memory may have been given back since.
+/// Bytes that were left to this process at its peak: how little a failed allocation found, although
+/// memory may have been freed since.
 std::uint64_t memory_left_at_peak();
 
 /// Bytes of physical memory that this process uses now, and the most it ever used.
@@ -31,12 +31,12 @@ void forget_peak_memory();
 /// counts in equal parts (PSS of /proc/self/smaps_rollup); 0 where the kernel does not say.
 std::uint64_t proportional_memory();
 
-/// Gives back memory that is kept for this: where none is left, what comes next is the words that
-/// say so, and they need some. Once; any thread may.
+/// Frees a reserve of memory: when no memory is left, the message that says so needs some. Works
+/// once; any thread may call it.
 void release_reserve() noexcept;
 
-/// Lets this process take at most `more` bytes beyond what it has, so that asking for too much
-/// fails with an error (71) instead of the kernel ending some process of the host.
+/// Limits this process to `more` bytes beyond what it has, so that asking for too much fails with
+/// an error (71) instead of the kernel ending some process of the host.
 void limit_memory(std::uint64_t more);
 
 /// Makes the allocator keep large blocks instead of mapping and returning them in every step.

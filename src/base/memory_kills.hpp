@@ -14,7 +14,8 @@ struct MemoryKills {
     std::uint64_t count() const;
 };
 
-/// Of the control group of a process that runs, or of the host where that does not count them.
+/// The counter of the control group of a running process, or that of the host if the group does not
+/// count kills.
 MemoryKills memory_kills_of(int id);
 
 } // namespace lockstep

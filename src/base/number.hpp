@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// The number that `text` is as a whole; nothing where it is none, or one too large for the type.
+/// The number that the whole of `text` is; nothing if it is none, or one too large for the type.
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
     Number value{};

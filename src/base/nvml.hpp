@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// The NVIDIA driver's library of what its GPUs do, where it is there. It counts all GPUs of the
-/// host, whatever this process may use.
+/// The NVIDIA driver's monitoring library (NVML), where it exists. It counts all GPUs of the host,
+/// whatever this process may use.
 class Nvml {
   public:
     /// One of its GPUs; null: none.
@@ -26,17 +26,17 @@ class Nvml {
     Device at(unsigned int index) const;
     Device with_uuid(std::string const& uuid) const;
     Device on_bus(std::string const& address) const; ///< "0000:17:00.0"
-    /// The one that this process computes on, where the driver sees our process id and there is no
-    /// other.
+    /// The GPU that this process computes on, where the driver sees our process id and it is the
+    /// only one.
     Device ours() const;
 
     bool linked(Device one, Device other) const; ///< by NVLink
     /// The nearest thing that two have in common: 10 a PCIe switch, … 50 the host.
     std::optional<int> common_ancestor(Device one, Device other) const;
 
-    /// Per cent of the last moments in which something ran on it.
+    /// Per cent of the last sampling period in which something ran on it.
     std::optional<double> utilization(Device device) const;
-    /// That it has taken since its driver was loaded.
+    /// Energy that it has used since its driver was loaded.
     std::optional<double> joules(Device device) const;
     std::string uuid(Device device) const; ///< empty: not known
 

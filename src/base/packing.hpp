@@ -14,7 +14,8 @@
 
 namespace lockstep {
 
-/// Values one after the other for another rank of the same build, each on a multiple of 8 bytes.
+/// Packs values one after the other for another rank of the same build, each at a multiple of 8
+/// bytes.
 class Packer {
   public:
     template <class T>
@@ -40,12 +41,13 @@ class Packer {
     std::vector<std::byte> bytes_;
 };
 
-/// What a `Packer` put, in the same order. Spans look at `bytes`, which must be on a multiple of 8.
+/// Returns what a `Packer` packed, in the same order. Spans refer to `bytes`, which must be aligned
+/// to 8.
 class Unpacker {
   public:
     explicit Unpacker(std::span<std::byte const> bytes) : rest_(bytes) {}
 
-    /// Throws  Error 70 where there is less than is asked for, as the others do
+    /// Throws  Error 70 where fewer bytes are left than are requested, as do the others
     template <class T>
     requires std::is_trivially_copyable_v<T> std::span<T const> get_all() {
         auto const size = get<std::uint64_t>();

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// The temporary name of a file that is not complete: removed with this object, unless the file has
-/// got its own name by then. Whoever has the file open is declared after it.
+/// The temporary name of an incomplete file, which is removed with this object unless it has been
+/// renamed by then. Declare any object that has the file open after this one.
 class PartialFile {
   public:
     explicit PartialFile(std::filesystem::path path) : path_(std::move(path)) {}
@@ -16,7 +16,7 @@ class PartialFile {
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
-    /// Gives the file its name, durably. Throws as `rename_durably`.
+    /// Gives the file its final name, durably. Throws as `rename_durably`.
     void rename(std::filesystem::path const& name);
 
   private:

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// How busy a device is, and what energy it has taken, as the kernel's driver tells in files: AMD's
-/// tells the first, and some drivers the second.
+/// How busy a device is, and how much energy it has used, as the kernel's driver reports in files:
+/// AMD's reports the first, and some drivers the second.
 class PciGauge {
   public:
     /// `bus`: the device's address, "0000:17:00.0"; `devices`: where the kernel lists them.

@@ -7,10 +7,11 @@
 
 namespace lockstep {
 
-/// What a file of /proc or of a control group says; empty when it cannot be read: they come and go.
+/// The text of a file of /proc or of a control group; empty when it cannot be read, since such
+/// files come and go.
 std::string proc_text(std::filesystem::path const& path);
 
-/// The number behind `name` in lines of "name number" or "name: number".
+/// The number after `name` in lines of "name number" or "name: number".
 std::optional<std::uint64_t> proc_value(std::string const& text, std::string const& name);
 
 } // namespace lockstep

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// One step of a well-mixing bijection of 64 bits (SplitMix64's finaliser: Steele, Lea, Flood,
+/// One step of a 64-bit bijection that mixes well (SplitMix64's finaliser: Steele, Lea, Flood,
 /// "Fast splittable pseudorandom number generators", OOPSLA 2014).
 constexpr std::uint64_t mixed(std::uint64_t value) {
     value += 0x9e3779b97f4a7c15ULL;

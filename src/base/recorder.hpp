@@ -22,7 +22,7 @@ enum class ScopeKind : std::uint64_t {
     communication, ///< exposed: all ranks of the host have arrived
     handed_over,   ///< a bucket, to the exchange
     bucket,        ///< summed by this thread
-    travelling     ///< a bucket, beside what the thread does
+    travelling     ///< a bucket, while the thread does something else
 };
 
 /// A scope that has ended, or that was open when it was read.
@@ -35,7 +35,7 @@ struct RecordedScope {
     std::string name;
 };
 
-/// What one thread has done, by the end of its scopes.
+/// What one thread has done, in the order in which its scopes ended.
 struct RecordedThread {
     std::string name;
     std::size_t index = 0; ///< the main thread has 0
@@ -45,8 +45,7 @@ struct RecordedThread {
 /// What the threads of this process did in the last seconds, in memory of a fixed size: scopes
 /// write here as they end, and any thread may read while they do. Each thread has a ring of its
 /// own, of which it is the only writer: recording takes two readings of the clock and a few stores,
-/// no lock and no memory. Threads say who they are by a Join; scopes of other threads are not
-/// recorded.
+/// no lock and no allocation. Threads register by a Join; scopes of other threads are not recorded.
 class Recorder {
   public:
     static constexpr std::size_t max_threads = 16; ///< at once; further ones are not recorded
@@ -56,9 +55,8 @@ class Recorder {
     class Ring;
     class Join;
 
-    /// What else hears of scopes, on their threads, as they begin and end; such as a profiler of
-    /// the device's vendor. `begin` gets the name, and the number where it is not -1. Neither may
-    /// throw.
+    /// Called on the scopes' threads when they begin and end; such as a profiler of the device's
+    /// vendor. `begin` receives the name, and the number where it is not -1. Neither may throw.
     struct Listener {
         void (*begin)(char const* name, std::int64_t number) = nullptr;
         void (*end)() = nullptr;
@@ -70,23 +68,24 @@ class Recorder {
     Recorder& operator=(Recorder const&) = delete;
     ~Recorder();
 
-    /// That the calling thread records to; null: none.
+    /// The recorder that the calling thread records to; null: none.
     static std::shared_ptr<Recorder> of_this_thread();
 
-    /// CLOCK_MONOTONIC, and the skew.
+    /// CLOCK_MONOTONIC plus the skew.
     std::int64_t now_ns() const noexcept;
 
-    /// Scopes of all threads from now on; `listener` must outlive the recorder. Scopes that are
-    /// open now end unheard.
+    /// Reports the scopes of all threads to `listener` from now on; it must outlive the recorder.
+    /// The end of scopes that are open now is not reported.
     void set_listener(Listener const* listener) noexcept;
 
     /// Where a reader is in each ring.
     using Cursor = std::array<std::uint64_t, max_threads>;
     /// The newest scope of each ring.
     Cursor newest() const;
-    /// All that has ended since `cursor`, which moves to the newest, as far as it is still there.
+    /// All scopes that have ended since `cursor` and are still in the rings; `cursor` moves to the
+    /// newest.
     std::vector<RecordedThread> read(Cursor& cursor) const;
-    /// All that is there, and what is open now.
+    /// All scopes in the rings, and those that are open now.
     std::vector<RecordedThread> read_all() const;
 
   private:
@@ -100,8 +99,8 @@ class Recorder {
     std::vector<std::shared_ptr<Ring>> rings_;
 };
 
-/// The calling thread records to this recorder while the object exists. Rings are used again by
-/// threads that begin later, first by those of the same name.
+/// The calling thread records to this recorder while the object exists. Rings are reused by threads
+/// that begin later, first by those of the same name.
 class Recorder::Join {
   public:
     /// `recorder` may be null.
@@ -135,7 +134,7 @@ class Scope {
     Recorder::Listener const* listener_; ///< that has heard of it; null: nobody
 };
 
-/// Records what has ended: `name` and `is_open` of `scope` do not count.
+/// Records a scope that has ended; `name` and `is_open` of `scope` are ignored.
 void record_scope(std::string_view name, RecordedScope const& scope) noexcept;
 
 /// The recorder's clock on the calling thread; 0: nobody records.

@@ -14,9 +14,9 @@ ScratchDirectory::ScratchDirectory() {
     auto const above = std::filesystem::temp_directory_path(unknown);
     auto name = ((unknown ? std::filesystem::path("/tmp") : above) / "lockstep-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-        throw creation_error(
-            concat("cannot make a temporary directory ", name, " (TMPDIR chooses another place)"),
-            above, errno);
+        throw creation_error(concat("cannot make a temporary directory ", name,
+                                    " (TMPDIR can name another directory)"),
+                             above, errno);
     }
     path_ = name;
 }

@@ -4,7 +4,8 @@
 
 namespace lockstep {
 
-/// A new directory for this user alone, which goes with all that is in it.
+/// A new directory that only this user can read; it is removed with all its contents when the
+/// object is destroyed.
 class ScratchDirectory {
   public:
     /// Throws  Error 73 or 74 where it cannot be made

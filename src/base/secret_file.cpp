@@ -45,7 +45,7 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
     }
     if (!S_ISREG(status.st_mode)) {
         throw Error(ExitCode::data,
-                    {concat(file.string(), " is no key"), "it is not a file", what_to_do});
+                    {concat(file.string(), " is not a key"), "it is not a file", what_to_do});
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(
@@ -54,7 +54,7 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
              "Give it mode 0600 (chmod 600), and make a new one if others may have read it"});
     }
     if (status.st_size > longest) {
-        throw Error(ExitCode::data, {concat(file.string(), " is no key"),
+        throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
                                      concat("it has ", status.st_size, " bytes"), what_to_do});
     }
     return read_text(file);

@@ -5,13 +5,13 @@
 
 namespace lockstep {
 
-/// Makes a file that its owner alone may read, durably; nobody sees it before it is complete.
+/// Makes a file that only its owner may read, durably; nobody sees it before it is complete.
 ///
 /// Throws  Error 73 or 74 where it cannot be made
 void write_secret_text(std::filesystem::path const& file, std::string const& text);
 
 /// The text of such a file, of at most 4096 bytes. `danger`, what others could do with it, is said
-/// where they may read it; `what_to_do` where there is none.
+/// in the error where they may read it; `what_to_do` in the error where there is no file.
 ///
 /// Throws  Error 64 where others may read or write it; 65 where it is longer; 66 when there is none
 std::string read_secret_text(std::filesystem::path const& file, std::string const& danger,

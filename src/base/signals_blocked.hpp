@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-/// Blocks all signals on this thread while it exists. What is started meanwhile, a thread or a
-/// process, begins with all of them blocked: no handler of ours runs there.
+/// Blocks all signals on this thread while it exists. A thread or process that is started meanwhile
+/// begins with all of them blocked: no handler of ours runs there.
 class SignalsBlocked {
   public:
     SignalsBlocked() noexcept {

@@ -40,7 +40,7 @@ std::string concat(Parts const&... parts) {
     return joined_parts({TextPart(parts)...});
 }
 
-/// ASCII's own, between the fields of a text that no person writes.
+/// ASCII's unit separator, between the fields of a text that no person writes.
 constexpr char unit_separator = '\x1f';
 
 /// `value` with `digits` places after the point.

@@ -21,19 +21,19 @@ struct Usage {
 /// 0.
 Usage process_usage();
 
-/// Bytes that all interfaces but the loopback have received and sent, of a text like
+/// Bytes that all interfaces but the loopback have received and sent, from a text like
 /// /proc/net/dev.
 double network_bytes(std::string const& text);
 
-/// The energy counters of the host's processor packages (RAPL), where they may be read: they are
-/// root's alone on most systems.
+/// The energy counters of the host's processor packages (RAPL), where they may be read: on most
+/// systems only root can.
 class PackageEnergy {
   public:
     explicit PackageEnergy(std::filesystem::path const& root = "/sys/class/powercap");
 
-    /// Joules since the object was made; nothing where there are no counters. Counters start over
-    /// at their end: call it more often than they do, which is every hour at 70 W, every few
-    /// minutes in large packages.
+    /// Joules since the object was made; nothing where there are no counters. Counters wrap around:
+    /// call it more often than they do, which is every hour at 70 W, every few minutes in large
+    /// packages.
     std::optional<double> joules();
 
   private:

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// Text as code points. Throws  Error 65 for a text that is not UTF-8; `from` is named
+/// Text as code points. Throws Error 65 for a text that is not UTF-8, naming `from`
 std::u32string decoded(std::string_view text, std::string const& from);
 
 /// A code point as UTF-8.

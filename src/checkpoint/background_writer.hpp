@@ -21,11 +21,11 @@ struct Outcome {
 };
 
 /// Writes checkpoints on a thread of its own, by collective calls on a communicator of its own,
-/// while training continues; one at a time. What is written is a copy in memory that is kept for
-/// it.
+/// while training continues; one at a time. It writes from a copy in memory reserved for that
+/// purpose.
 ///
-/// Ranks learn of the end at different times: what they decide together they decide after `wait`.
-/// HDF5 must not be called elsewhere in this process while a write is in flight.
+/// Ranks see the end at different times: decisions that they make together have to come after
+/// `wait`. HDF5 must not be called elsewhere in this process while a write is in flight.
 class BackgroundWriter {
   public:
     /// Collective  over `world`
@@ -33,12 +33,12 @@ class BackgroundWriter {
     explicit BackgroundWriter(comm::Communicator const& world);
     BackgroundWriter(BackgroundWriter const&) = delete;
     BackgroundWriter& operator=(BackgroundWriter const&) = delete;
-    /// Waits for a write that is still in flight, as the other ranks do. While an error of one
-    /// rank unwinds they may not come, and the write would never return: then it is left to itself,
-    /// and the end of the session aborts the job.
+    /// Waits for a write that is still in flight, as the other ranks do. While an error of one rank
+    /// unwinds, the other ranks may never join, and the write would never return: then it is
+    /// abandoned, and the end of the session aborts the job.
     ~BackgroundWriter();
 
-    /// Gets the memory that a copy of this rank's parts takes, so that `start` need not.
+    /// Allocates the memory for a copy of this rank's parts, so that `start` need not.
     void reserve(Snapshot const& snapshot);
 
     /// Copies this rank's parts and begins to write them; returns once they are copied.
@@ -47,8 +47,8 @@ class BackgroundWriter {
     void start(Snapshot const& snapshot, Store const& store, std::int64_t step,
                std::string const& attempt);
 
-    /// What became of the write in flight, told once: none while it continues on this rank, or when
-    /// there is none.
+    /// What became of the write in flight, returned once; nothing while it continues on this rank,
+    /// or when there is none.
     [[nodiscard]] std::optional<Outcome> poll();
 
     /// The same, after waiting for its end.

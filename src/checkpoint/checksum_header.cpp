@@ -106,8 +106,8 @@ ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_heade
     auto checksums = for_length(get<std::uint64_t>(bytes, 16));
     if (checksums.block_bytes != get<std::uint64_t>(bytes, 24) ||
         checksums.hashes.size() != blocks) {
-        throw damaged(path,
-                      "the number or size of its checksum blocks does not fit the recorded length");
+        throw damaged(
+            path, "the number or size of its checksum blocks does not match the recorded length");
     }
     for (std::uint64_t block = 0; block < blocks; ++block) {
         checksums.hashes[block] = get<std::uint64_t>(bytes, head_bytes + 8 * block);

@@ -15,13 +15,13 @@ namespace lockstep::checkpoint {
 inline constexpr std::uint64_t checksum_header_bytes = 4096;
 
 /// What proves that a file is complete and unchanged: its length and a hash of each block of all
-/// its bytes behind the checksum header, HDF5's metadata and the gaps between datasets included.
-/// The checksum header hashes itself, and what it does not use of the user block is zero, so that
-/// there is no bit in the file whose change goes unseen.
+/// its bytes after the checksum header, HDF5's metadata and the gaps between datasets included. The
+/// checksum header hashes itself, and what it does not use of the user block is zero, so that no
+/// bit of the file can change unnoticed.
 ///
 /// As stored, little-endian: "LOCKSTEPSEAL", version (u32), length, bytes of a block, number of
-/// blocks (u64 each), XXH3-64 of each block, XXH3-64 of all of the checksum header before; zeros to
-/// the end.
+/// blocks (u64 each), XXH3-64 of each block, XXH3-64 of all preceding bytes of the checksum header;
+/// zeros to the end.
 struct ChecksumHeader {
     static constexpr std::uint64_t max_blocks = 480;
 
@@ -44,14 +44,13 @@ struct ChecksumHeader {
     friend bool operator==(ChecksumHeader const&, ChecksumHeader const&) = default;
 };
 
-/// The checksum header of a file; whether the file's length and blocks agree with it is not looked
-/// at.
+/// The checksum header of a file; whether the file's length and blocks agree with it is not
+/// checked.
 ///
 /// Throws  Error 65 when there is none or it is damaged
 ChecksumHeader read_checksum_header(File const& file);
 
-/// Throws Error 65 unless the file has a checksum header and the length that the checksum header
-/// tells.
+/// Throws Error 65 unless the file has a checksum header and the length that is recorded there.
 void require_checksum_header(File const& file);
 
 /// XXH3-64 of a block as it is in the file now.
@@ -59,8 +58,9 @@ void require_checksum_header(File const& file);
 /// Throws  Error 65 when the file ends before the block does
 std::uint64_t hash_of_block(File const& file, ChecksumHeader const& checksums, std::uint64_t block);
 
-/// Compares what was written at `offset` with what the file gives back, and hashes the blocks that
-/// lie wholly there on the way: `known` becomes 1 for each, and `checksum header` has its hash.
+/// Compares `bytes`, which were written at `offset`, with what is read back from the file. On the
+/// way it hashes the blocks that lie wholly in that range: `known` becomes 1 for each, and
+/// `checksums` gets its hash.
 ///
 /// Shape    known [blocks of the checksum header]
 /// Returns  the first byte, counted from `offset`, at which they differ; the length of `bytes` when

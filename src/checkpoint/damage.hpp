@@ -7,10 +7,10 @@
 
 namespace lockstep::checkpoint {
 
-/// That a file is not what it is read as, and why.
+/// The error for a file that is not what it is read as, and why.
 Error not_ours(std::filesystem::path const& path, std::string const& why);
 
-/// That a file has not the array, or the like, that is asked for.
+/// The error for a file that lacks the array, or the like, that is requested.
 Error lacking(std::filesystem::path const& path, std::string const& what);
 
 } // namespace lockstep::checkpoint

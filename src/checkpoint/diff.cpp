@@ -119,14 +119,14 @@ void compare_maps(Map const& a, Map const& b, Equal const& equal, Text const& te
     for (auto const& [name, value] : a) {
         auto const other = b.find(name);
         if (other == b.end()) {
-            differences.push_back({name, "only in the first"});
+            differences.push_back({name, "only in the first checkpoint"});
         } else if (!equal(value, other->second)) {
             differences.push_back({name, concat(text(value), " and ", text(other->second))});
         }
     }
     for (auto const& [name, value] : b) {
         if (!a.contains(name)) {
-            differences.push_back({name, "only in the second"});
+            differences.push_back({name, "only in the second checkpoint"});
         }
     }
 }

@@ -14,7 +14,7 @@ struct Difference {
 
 struct Comparison {
     std::vector<Difference> state;   ///< arrays, views, integers, reals, history
-    std::vector<Difference> records; ///< deck and notes, which do not count
+    std::vector<Difference> records; ///< deck and notes, which `identical` ignores
 
     [[nodiscard]] bool identical() const noexcept { return state.empty(); }
 };

@@ -16,7 +16,7 @@ struct Array {
     std::uint64_t elements = 0;
 };
 
-/// Where they are told in the file.
+/// Where arrays and views are described in the file.
 inline constexpr char const* layout_path = "record/layout";
 
 /// The arrays and views as one text, the same for the same layout.

@@ -29,15 +29,15 @@ enum class Alignment {
 };
 
 /// Writes a model as plain datasets, which tools can also copy out of the file (unlike the virtual
-/// ones of a checkpoint). Recorded like a checkpoint; a temporary name, fsync, rename.
-/// For one process.
+/// ones of a checkpoint). It has a record and checksums like a checkpoint, and is written under a
+/// temporary name, synced and renamed. For one process.
 ///
 /// Throws  Error 70 when an array's bytes do not fit its shape, 73 when the file cannot be created,
 ///         74 for a full disk
 void write_model(std::filesystem::path const& path, std::vector<NamedArray> const& arrays,
                  Record const& record, Alignment alignment = Alignment::pages);
 
-/// Whether the file is one that `write_model` wrote, by what it says of itself.
+/// Whether the file is one that `write_model` wrote, according to its own attributes.
 ///
 /// Throws  Error 66 when there is no such file, 65 when it is not HDF5
 bool is_model_file(std::filesystem::path const& path);

@@ -8,7 +8,7 @@
 
 namespace lockstep::checkpoint {
 
-/// Runs `work`, which handles JSON; what does not parse is damage of the file.
+/// Runs `work`, which handles JSON; JSON that does not parse is reported as damage of the file.
 template <class Work>
 auto parsing(std::filesystem::path const& path, Work const& work) {
     try {

@@ -19,7 +19,8 @@ namespace lockstep::checkpoint {
 /// the constructor only; arrays of a file are read by position, from any thread.
 class Reader {
   public:
-    /// Fills `into` with bytes of an array, by its place among the arrays, from a byte on.
+    /// Fills `into` with bytes of an array, given by its index among the arrays, from byte `first`
+    /// on.
     using ReadBytes =
         std::function<void(std::size_t array, std::uint64_t first, std::span<std::byte> into)>;
 
@@ -29,8 +30,8 @@ class Reader {
     ///         of another step than its name says
     explicit Reader(VerifiedFile const& file);
 
-    /// A checkpoint that lies elsewhere than in a file: `name` says where, in messages; `layout` is
-    /// its `layout_text`.
+    /// A checkpoint that is not in a file: `name` says where it is, in messages; `layout` is its
+    /// `layout_text`.
     ///
     /// Throws  Error 65 for a text that is no layout
     Reader(std::filesystem::path name, Record record, std::string const& layout, ReadBytes read);
@@ -51,7 +52,7 @@ class Reader {
     /// Fills `into` with an array's elements from `first` on.
     ///
     /// Shape   `into` holds whole elements of the array's type
-    /// Throws  Error 65 when there is no such array or it ends before
+    /// Throws  Error 65 when there is no such array or it ends earlier
     void read(std::string const& array, std::uint64_t first, std::span<std::byte> into) const;
 
   private:

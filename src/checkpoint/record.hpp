@@ -8,7 +8,7 @@
 
 namespace lockstep::checkpoint {
 
-/// The small values beside the arrays. A name occurs in `integers` or in `reals`, not in both.
+/// The small values besides the arrays. A name occurs in `integers` or in `reals`, not in both.
 struct Record {
     std::map<std::string, std::int64_t> integers; ///< step, epoch, cursor, seed …: state
     std::map<std::string, double> reals;      ///< best_metric, loss_scale …: state, bit by bit
@@ -19,7 +19,7 @@ struct Record {
     friend bool operator==(Record const&, Record const&) = default;
 };
 
-/// Where everything but arrays and views lies; no array and no view may be below it.
+/// The group that holds everything but arrays and views; no array or view may be below it.
 inline constexpr char const* record_group = "record";
 /// The note of a model that has fewer channels than its deck says: the shapes of its tensors.
 inline constexpr char const* shapes_note = "shapes";

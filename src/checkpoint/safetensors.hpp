@@ -11,10 +11,10 @@ namespace lockstep::checkpoint {
 bool is_safetensors(std::filesystem::path const& path);
 
 /// A safetensors file's tensors: F16, BF16 and F64 are read as float32, whole numbers as int64.
-/// Nothing of the file is believed: its header is checked against its length first.
+/// Nothing in the file is trusted: its header is checked against its length first.
 ///
-/// Throws  Error 66 when there is no such file, 65 when it is damaged or has another type of
-/// numbers
+/// Throws  Error 66 when there is no such file, 65 when it is damaged or has numbers of another
+///         type
 std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path);
 
 /// Writes the weights as a safetensors file, one tensor after the other in memory: a temporary

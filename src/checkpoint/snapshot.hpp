@@ -15,8 +15,8 @@ namespace lockstep::checkpoint {
 
 using h5::Part;
 
-/// What goes into one checkpoint. Owns the small things only: the memory behind `parts` must stay
-/// as it is until the write has returned.
+/// What goes into one checkpoint. It owns only the small things: the memory behind `parts` must
+/// stay as it is until the write has returned.
 struct Snapshot {
     std::vector<Array> arrays;            ///< the same on all ranks
     std::vector<h5::View> views;          ///< the same on all ranks; `source` names an array

@@ -8,11 +8,12 @@
 namespace lockstep::checkpoint {
 
 /// Makes an empty file and throws unless it may grow to `bytes`: 73 when it cannot be made, 74 when
-/// disk, quota or limit are too small. HDF5 is to replace it: asked before HDF5 is, since a failed
-/// close of a file breaks the whole library (1.10.8: it crashes when MPI ends).
+/// disk, quota or limit are too small. HDF5 replaces the file later. The space is tried without
+/// HDF5, since a failed close of a file breaks the whole library (1.10.8: it crashes when MPI
+/// ends).
 void try_space(std::filesystem::path const& path, std::uint64_t bytes);
 
-/// At least what HDF5 and the record take beside the arrays.
+/// An upper estimate of the bytes that HDF5 and the record need besides the arrays.
 std::uint64_t overhead_of(Record const& record, std::size_t datasets);
 
 } // namespace lockstep::checkpoint

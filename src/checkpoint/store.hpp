@@ -25,11 +25,11 @@ struct Found {
     std::int64_t step = 0;
     VerifiedFile file;
     std::vector<std::string> skipped; ///< newer ones that do not verify, each with the reason
-    /// Read instead of the file, where ranks have its contents in memory; null: the file is read.
+    /// Used instead of the file, where ranks have its contents in memory; null: the file is read.
     std::shared_ptr<Reader const> held{};
 };
 
-/// What a checkpoint says: the file is opened, unless it is held.
+/// The checkpoint's reader: the file is opened, unless its contents are held in memory.
 ///
 /// Throws  as Reader
 std::shared_ptr<Reader const> reader_of(Found const& found);
@@ -38,9 +38,9 @@ std::shared_ptr<Reader const> reader_of(Found const& found);
 class Store {
   public:
     /// `keep` (at least 1) is how many checkpoints `save` leaves. `still_ours` is called on rank 0
-    /// before a name changes and before files go, and throws where the directory was taken over.
-    /// `local` is a faster directory that all ranks see, written first; empty: none. Makes nothing
-    /// yet.
+    /// before a file is renamed and before files are removed, and throws where the directory was
+    /// taken over. `local` is a faster directory that all ranks see, written first; empty: none.
+    /// Makes nothing yet.
     Store(std::filesystem::path directory, int keep, std::function<void()> still_ours = {},
           std::filesystem::path local = {});
 
@@ -49,8 +49,8 @@ class Store {
     /// DIRECTORY/step-00001200.h5
     std::filesystem::path path_for(std::int64_t step) const;
 
-    /// All that are called like finished checkpoints, the newest (highest step) first; none when
-    /// there is no directory.
+    /// All files that are named like finished checkpoints, the newest (highest step) first; none
+    /// when there is no directory.
     std::vector<Entry> list() const;
 
     /// The newest checkpoint that verifies on all ranks and is of the step that its name says, here
@@ -60,13 +60,13 @@ class Store {
     /// Throws      AgreedError 65 when there are checkpoints and none verifies
     [[nodiscard]] std::optional<Found> newest_good(comm::Communicator const& comm) const;
 
-    /// Writes the checkpoint of a step; with `local`, there, of which rank 0 then makes a copy here
-    /// that it verifies before it gets its name. Then prunes: the `keep` newest and the one just
-    /// written stay.
+    /// Writes the checkpoint of a step. With `local`, it is written there; rank 0 then copies it
+    /// here, and verifies the copy before renaming it. Then prunes: the `keep` newest and the one
+    /// just written stay.
     ///
     /// Units       seconds are wall time on this rank
     /// Collective  over `comm`; same step and attempt on all ranks
-    /// Throws      AgreedError as `write`; earlier checkpoints are all there then
+    /// Throws      AgreedError as `write`; all earlier checkpoints are still there then
     Written save(comm::Communicator const& comm, Snapshot const& snapshot, std::int64_t step,
                  std::string const& attempt) const;
 

@@ -9,14 +9,15 @@
 
 namespace lockstep::checkpoint {
 
-// How the ranks' parts get into a file that is laid out; the bytes are the same either way.
+// How the ranks' parts get into a file whose layout is written already; the bytes are the same
+// either way.
 
 /// collective: all ranks write through MPI-IO. gather: rank 0 writes what the others send it, on
 /// file systems where MPI-IO is unsafe or slow. hosts: on each host the first rank writes what the
 /// host's others send it, where a file system suffers from many writers.
 enum class Transport { collective, gather, hosts };
 
-/// A file that is laid out.
+/// A file whose layout is written, and where its arrays lie.
 struct FilePlaces {
     std::filesystem::path path;
     std::vector<std::uint64_t> offsets; ///< of each array, in bytes from the file's begin
@@ -26,12 +27,11 @@ struct FilePlaces {
 /// themselves for a while, so that MPI-IO locks the whole file for each; otherwise collective.
 ///
 /// Collective  over `comm`; rank 0's answer
-/// Throws      AgreedError 64 for a variable that is none of them
+/// Throws      AgreedError 64 for a variable with another value
 Transport choose_transport(comm::Communicator const& comm, std::filesystem::path const& directory);
 
-/// What ranks of one host write is on its way to the
-/// disk, not there: sync before relying on it. Over several hosts it is there, as the others read
-/// it.
+/// All ranks write through MPI-IO. If all ranks are on one host, the data may not have reached the
+/// disk: sync before relying on it. Over several hosts it has, since the others read it.
 ///
 /// Collective  over `comm`
 /// Throws      AgreedError 74

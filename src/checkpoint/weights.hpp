@@ -20,7 +20,7 @@ class Weights {
     struct Entry {
         std::string name;              ///< "features.conv1.weight"
         h5::Type type = h5::Type::f32; ///< f32 for all that are real values, i64 for whole numbers
-        h5::Shape shape;               ///< of a single value: [1] in our files, [] in others
+        h5::Shape shape;               ///< a single value has [1] in our files, [] in others
 
         std::uint64_t bytes() const { return h5::elements(shape) * h5::size_of(type); }
     };
@@ -29,7 +29,8 @@ class Weights {
 
     std::filesystem::path const& path() const noexcept { return path_; }
     std::vector<Entry> const& entries() const noexcept { return entries_; }
-    /// Whether layers are kept in int8, of which only an evaluation makes use: they are no entries.
+    /// Whether the file has layers in int8, which only an evaluation uses: they are not among the
+    /// entries.
     bool quantised() const noexcept { return quantised_; }
     Record const& record() const noexcept {
         return record_;

@@ -23,13 +23,13 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 
 /// Writes one checkpoint from all ranks. In order: rank 0 lays the file out under its partial name
 /// and claims its disk space; all ranks write their parts by collective calls; each reads its own
-/// parts back and compares; all hash blocks of the file, rank 0 writes the checksum header; all
-/// sync; rank 0 renames and syncs the directory. Until the rename nothing that was there before is
-/// touched; when a phase fails, the partial file is removed.
+/// parts back and compares them; all ranks hash blocks of the file; rank 0 writes the checksum
+/// header; all sync; rank 0 renames and syncs the directory. Until the rename nothing that was
+/// there before is touched; when a phase fails, the partial file is removed.
 ///
 /// A failure of one rank within a collective HDF5 call cannot be unwound: the others may wait in
-/// theirs for ever. Hence all that can be known before is agreed on before: that the parts tile
-/// the arrays, that the disk has room, that every rank sees the file.
+/// theirs for ever. Hence everything that can be checked beforehand is agreed on beforehand: that
+/// the parts tile the arrays, that the disk has room, that every rank sees the file.
 ///
 /// On NFS, or with LOCKSTEP_CHECKPOINT_WRITER = gather, rank 0 writes the parts that the others
 /// send it; with hosts, the first rank of each host writes those of its host. The bytes are the
@@ -38,8 +38,8 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 /// `still_ours` is called on rank 0 before the rename, and throws where another attempt of the job
 /// has taken the directory over.
 ///
-/// HDF5 is called from the thread that calls this and from no other at that time. On a thread of
-/// its own it needs a communicator of its own and MPI_THREAD_MULTIPLE.
+/// Only the calling thread may use HDF5 during the call. A call on a thread of its own needs a
+/// communicator of its own and MPI_THREAD_MULTIPLE.
 ///
 /// Shape       the parts of all ranks tile each array; a rank may hold none of it
 /// Units       seconds are wall time on this rank

@@ -8,7 +8,7 @@
 
 namespace lockstep::comm {
 
-/// What the rank is at within its phase, while the object exists.
+/// Says what the rank is doing within its phase, while the object exists.
 class ActivityScope {
   public:
     /// Not collective

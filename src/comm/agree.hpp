@@ -18,7 +18,7 @@ namespace lockstep::comm {
 /// Throws      AgreedError on every rank
 void agree(Communicator const& comm, std::string_view phase, std::function<void()> const& work);
 
-/// The status reduction alone, for work that is not a function: `failure` is this rank's error, if
+/// Only the status reduction, for work that is not a function: `failure` is this rank's error, if
 /// it has one.
 ///
 /// Collective  over `comm`
@@ -26,15 +26,15 @@ void agree(Communicator const& comm, std::string_view phase, std::function<void(
 void agree_on(Communicator const& comm, std::string_view phase,
               std::optional<Error> const& failure);
 
-/// The error of `work`, if it has one. Not collective.
+/// Runs `work` and returns its error, if it has one. Not collective.
 [[nodiscard]] std::optional<Error> failure_of(std::function<void()> const& work);
 
-/// "rank 3 (host, device)", of any rank.
+/// "rank 3 (host, device)", for any rank.
 ///
 /// Collective  over `comm`; same rank on all
 std::string place_of_rank(Communicator const& comm, int rank);
 
-/// This host's name, as MPI tells it.
+/// This host's name, according to MPI.
 std::string host_name();
 
 } // namespace lockstep::comm

@@ -7,11 +7,12 @@
 
 namespace lockstep::comm {
 
-/// How ranks that share memory wait for each other: each has a counter there that only it moves,
-/// and sleeps on those of others. Waiting spins for a moment only, so that it does not burn the
-/// core that computes, and always ends: at the deadline with an error that names who is missing.
+/// How ranks that share memory wait for each other: each has a counter there that only it
+/// increments, and sleeps on the counters of others. Waiting spins for a moment only, so that it
+/// does not burn the core that computes, and always ends: at the deadline with an error that names
+/// who is missing.
 ///
-/// The same on threads of one process as on processes of one host.
+/// Works for threads of one process as well as for processes of one host.
 class Arrivals {
   public:
     /// A rank's counter, on cache lines of its own.
@@ -28,9 +29,10 @@ class Arrivals {
     int size() const noexcept { return size_; }
     std::uint32_t count() const noexcept { return count_; } ///< own arrivals
 
-    /// One more arrival of this rank; all it wrote before is seen by who waited for it.
+    /// Counts one more arrival of this rank; everything it wrote before is visible to those that
+    /// waited for it.
     void arrive();
-    /// The same, and leaves the time.
+    /// The same, and records the time.
     void arrive_stamped();
     /// Seconds by which the last rank's stamp is later than this rank's.
     double behind() const;
@@ -39,7 +41,7 @@ class Arrivals {
     bool all_reached(std::uint32_t count) const;
     /// Waits until every rank has arrived `count` times.
     ///
-    /// Throws  Error 76 naming the rank that does not come
+    /// Throws  Error 76 naming the rank that does not arrive
     void wait_all(std::uint32_t count) const;
 
   private:

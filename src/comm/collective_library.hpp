@@ -14,7 +14,7 @@ enum class DeviceType { float32, float16, bfloat16, float64, int64, uint8 };
 /// A stream of a device's work, as its vendor has it: what c10::Stream::native_handle() gives.
 using DeviceStream = void*;
 
-/// Elements in device memory. One that is only read has a `data` that is const.
+/// Elements in device memory; `data` points to const where they are only read.
 template <class Pointer>
 struct DeviceElements {
     Pointer data = nullptr;
@@ -24,15 +24,16 @@ struct DeviceElements {
 using DeviceSpan = DeviceElements<void*>;
 using DeviceView = DeviceElements<void const*>;
 
-/// What goes to one rank and what comes from it; a count of 0 is no message.
+/// What is sent to one rank and received from it; a count of 0 means no message.
 struct DeviceMessage {
     int peer = 0;
     DeviceView send;
     DeviceSpan receive;
 };
 
-/// A vendor's library that communicates between its devices: NCCL, RCCL, oneCCL. Only the calls are
-/// here; what is waited for, for how long, and what a failure means is DeviceCommunicator's.
+/// A vendor's library that communicates between its devices: NCCL, RCCL, oneCCL. This interface has
+/// only the calls; DeviceCommunicator decides what to wait for, for how long, and what a failure
+/// means.
 class CollectiveLibrary {
   public:
     enum class Status { done, under_way, failed };
@@ -40,7 +41,8 @@ class CollectiveLibrary {
     /// One rank among those that joined under an id. Not for two threads at once.
     class Member {
       public:
-        /// Device memory that the library knows; goes before the member. Move-only by its pointer.
+        /// Device memory that is registered with the library; destroy it before the member.
+        /// Move-only by its pointer.
         class Memory {
           public:
             virtual ~Memory() = default;
@@ -49,26 +51,27 @@ class CollectiveLibrary {
 
         virtual ~Member() = default;
 
-        /// Adds up `values` over all ranks, in place, in the library's order, behind what is on
-        /// `stream`.
+        /// Adds up `values` over all ranks, in place, in the library's order, after the work that
+        /// is on `stream`.
         virtual Status all_reduce_sum(DeviceSpan values, DeviceStream stream) = 0;
 
-        /// Sends and receives all `messages` at once, behind what is on `stream`.
+        /// Sends and receives all `messages` at once, after the work that is on `stream`.
         virtual Status exchange(std::span<DeviceMessage const> messages, DeviceStream stream) = 0;
 
-        /// So many bytes on the device, not zeroed; null: the library has none.
+        /// Allocates bytes on the device, not zeroed; null: the library offers none.
         ///
-        /// Collective  over the members where `symmetric`, which asks for memory at which every
-        ///             device of a host may look
+        /// Collective  over the members where `symmetric`, which asks for memory that every device
+        ///             of the host can access
         virtual std::unique_ptr<Memory> allocate(std::size_t bytes, bool symmetric) = 0;
 
-        /// Of the start, and of all operations so far as far as the library tells. Never waits.
+        /// The status of the start and of all operations so far, as far as the library reports it.
+        /// Never waits.
         virtual Status status() const noexcept = 0;
 
         /// Why it failed, in the library's words.
         virtual std::string failure() const = 0;
 
-        /// Starts the common end; the last call, unless it fails.
+        /// Starts the collective shutdown; the last call, unless it fails.
         virtual Status finalize() noexcept = 0;
 
         /// Ends at once, whatever the other ranks do.
@@ -80,7 +83,7 @@ class CollectiveLibrary {
     /// As messages name it: "NCCL".
     virtual std::string_view name() const = 0;
 
-    /// Of the library that is loaded: "2.29.7".
+    /// The version of the library that is loaded: "2.29.7".
     ///
     /// Throws  Error 69
     virtual std::string version() const = 0;
@@ -88,7 +91,7 @@ class CollectiveLibrary {
     /// What to look at when ranks do not find each other.
     virtual std::string_view advice() const = 0;
 
-    /// Whether its devices are of this kind, as LibTorch names it.
+    /// Whether it serves devices of this kind, as LibTorch names it.
     virtual bool serves(std::string_view kind) const = 0;
 
     /// The key to a new communicator, made by one rank and sent to all. Needs no device.
@@ -96,22 +99,21 @@ class CollectiveLibrary {
     /// Throws  Error 69
     virtual std::vector<std::byte> make_id() const = 0;
 
-    /// Where the device of this process is within its host: the same text for the same device, in
-    /// whatever process.
+    /// Identifies a device within its host: the same text for the same device in every process.
     ///
     /// Throws  Error 69 when there is no such device
     virtual std::string address(int device) const = 0;
 
-    /// Makes `device` the calling thread's and starts joining the others, which `status` tells of;
-    /// it may be failed at once.
+    /// Makes `device` the calling thread's and starts joining the others, whose progress `status`
+    /// reports; it may have failed at once.
     virtual std::unique_ptr<Member> join(std::span<std::byte const> id, int rank, int ranks,
                                          int device) const = 0;
 };
 
-/// Those that this program was built with.
+/// The libraries that this program was built with.
 std::vector<CollectiveLibrary const*> collective_libraries();
 
-/// The one for devices of this kind; null: none.
+/// The library for devices of this kind; null: none.
 CollectiveLibrary const* collective_library(std::string_view kind);
 
 /// Names and versions: "NCCL 2.29.7"; "no NCCL" where there are none.

@@ -11,7 +11,7 @@
 
 namespace lockstep::comm {
 
-/// What can be sent as it lies in memory.
+/// A type whose values can be sent as they lie in memory.
 template <class T>
 concept Element =
     std::same_as<T, std::byte> || std::same_as<T, int> || std::same_as<T, std::int64_t> ||
@@ -30,8 +30,8 @@ void broadcast(Communicator const& comm, std::span<T> values, int root = 0);
 /// Collective  same root on all ranks
 void broadcast_text(Communicator const& comm, std::string& text, int root = 0);
 
-/// Reduces element by element over all ranks, in place. Floating-point sums are in MPI's order:
-/// use it where each element is non-zero on one rank only, or for what need not be exact.
+/// Reduces element by element over all ranks, in place. Floating-point sums are in MPI's order: use
+/// it where each element is non-zero on one rank only, or where the sum need not be exact.
 ///
 /// Collective  same length and operation on all ranks
 template <Element T>
@@ -49,8 +49,8 @@ T all_reduce(Communicator const& comm, T value, Reduce operation) {
 template <Element T>
 std::vector<T> all_gather(Communicator const& comm, T value);
 
-/// Slices of different length from all ranks into `whole`, by position: rank r's slice is
-/// [bounds[r], bounds[r+1]) and must lie there already on rank r.
+/// Gathers slices of different length from all ranks into `whole`: rank r's slice is [bounds[r],
+/// bounds[r+1]) and must lie there already on rank r.
 ///
 /// Shape       bounds [ranks + 1], the same everywhere; whole [bounds.back()]
 /// Collective  over `comm`
@@ -59,13 +59,13 @@ template <Element T>
 void all_gather_slices(Communicator const& comm, std::span<T> whole,
                        std::span<std::int64_t const> bounds);
 
-/// One text from every rank, by rank, on rank 0; elsewhere none. In about log2 ranks rounds; what
-/// successive ranks have alike travels once.
+/// One text from every rank, by rank, on rank 0; on the others, nothing. Takes about log2(ranks)
+/// rounds; text that successive ranks have in common is sent once.
 ///
 /// Collective  over `comm`
 std::vector<std::string> gather_text(Communicator const& comm, std::string const& text);
 
-/// The same on all ranks.
+/// The same, returned on all ranks.
 ///
 /// Collective  over `comm`
 std::vector<std::string> all_gather_text(Communicator const& comm, std::string const& text);
@@ -79,7 +79,7 @@ void sum_with_deadline(Communicator const& comm, std::span<double> values, doubl
 /// Waits for all ranks, and gives up after a time.
 ///
 /// Collective  over `comm`
-/// Throws      Error 76 when they do not come in time
+/// Throws      Error 76 when they do not arrive in time
 void barrier_with_deadline(Communicator const& comm, double timeout_seconds);
 
 /// Copies rank 0's bytes to all ranks, and gives up after a time.
@@ -89,7 +89,7 @@ void barrier_with_deadline(Communicator const& comm, double timeout_seconds);
 void broadcast_with_deadline(Communicator const& comm, std::span<std::byte> bytes,
                              double timeout_seconds);
 
-/// Waits for all ranks. A caller says in a comment what the wait orders.
+/// Waits for all ranks. Each caller must say in a comment which order the wait ensures.
 ///
 /// Collective  over `comm`
 void barrier(Communicator const& comm);

@@ -10,10 +10,11 @@
 
 namespace lockstep::comm {
 
-/// Of one call: MPI counts are int, and this keeps far from the limit and from 2 GiB of bytes.
+/// The most bytes of one call: MPI counts are int, and this stays well below that limit and below 2
+/// GiB.
 constexpr std::size_t call_bytes = std::size_t{1} << 30;
 
-/// A count for MPI, which takes int: the one way from our lengths to its arguments.
+/// A count for MPI, which takes int: every length that is passed to MPI goes through this function.
 ///
 /// Throws  Error 70 where the value does not fit
 template <std::integral T>

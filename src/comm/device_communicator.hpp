@@ -29,9 +29,9 @@ struct DeviceCommunicatorOptions {
     double timeout_seconds = 300; ///< for the start, for each launch, and for the end
 };
 
-/// Device memory that the library knows, so that it sends from it and receives into it without
-/// copies of its own ("user buffer registration" in NCCL's documentation). Move-only; goes before
-/// the communicator that made it.
+/// Device memory that is registered with the library, which sends from it and receives into it
+/// without copies of its own ("user buffer registration" in NCCL's documentation). Move-only;
+/// destroy it before the communicator that made it.
 class DeviceMemory {
   public:
     DeviceMemory() noexcept;
@@ -47,10 +47,10 @@ class DeviceMemory {
     std::unique_ptr<Block> block_;
 };
 
-/// The devices of all ranks, one each, joined by their vendor's library. Every operation is put on
-/// the stream that it is given, behind the work that is on it; the host does not wait for it.
-/// Memory must live until that stream has passed the operation. Move-only, and not for two threads
-/// at once.
+/// The devices of all ranks, one each, joined by their vendor's library. Every operation is
+/// enqueued on the stream that is passed, after the work that is on it; the host does not wait for
+/// it. Memory must live until that stream has passed the operation. Move-only, and not for two
+/// threads at once.
 ///
 /// Collective  every operation is over the ranks of the communicator it was made from, in the same
 ///             order on all of them; destruction too, unless it aborts
@@ -90,9 +90,9 @@ class DeviceCommunicator {
     /// Throws  Error 76
     void check_async();
 
-    /// So many bytes on this device; not zeroed. None where this library or this device offers no
-    /// such memory: any other will do. With `symmetric`, memory that all ranks look at while they
-    /// add up in the library's order.
+    /// Allocates registered memory on this device, not zeroed. Empty where this library or device
+    /// offers none: use any other device memory then. With `symmetric`, memory that all ranks
+    /// access during sums in the library's order.
     ///
     /// Collective  same bytes on all ranks
     /// Throws      Error 76 when the library has failed
@@ -102,7 +102,7 @@ class DeviceCommunicator {
     void abort() noexcept;
 
   private:
-    friend class DeviceMemory; // which goes while nobody else calls
+    friend class DeviceMemory; // which is destroyed while nobody else calls
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -9,26 +9,26 @@
 
 namespace lockstep::comm {
 
-/// What the ranks' gradients went through in one step.
+/// What exchanging the ranks' gradients cost in one step.
 struct ExchangeCost {
     double imbalance_s = 0;    ///< waiting for ranks that still computed
-    double exposed_s = 0;      ///< after all had arrived: sums, messages, waits
+    double exposed_s = 0;      ///< after all ranks had arrived: sums, messages, waits
     double hidden_s = 0;       ///< spent while backward ran
-    std::int64_t bytes = 0;    ///< read from or sent to other ranks by this one
+    std::int64_t bytes = 0;    ///< read from or sent to other ranks by this rank
     std::int64_t messages = 0; ///< sent to other hosts by this rank
 };
 
 /// A part of what an exchange carries from one step to the next, which a checkpoint has to hold.
 struct Carried {
     std::string name;            ///< "compression/error"
-    float* values = nullptr;     ///< this rank's, where its gradients are
-    std::int64_t count = 0;      ///< of values
-    std::int64_t first = 0;      ///< their place among all ranks' values
+    float* values = nullptr;     ///< this rank's values, on the device of its gradients
+    std::int64_t count = 0;      ///< number of values
+    std::int64_t first = 0;      ///< index of the first among all ranks' values
     std::int64_t elements = 0;   ///< of all ranks
     bool is_written_here = true; ///< false: another rank holds the same values and writes them
 };
 
-/// Sums gradients over all replicas and makes updated parameters known: the part of a step in which
+/// Sums gradients over all replicas and distributes updated parameters: the part of a step in which
 /// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
 /// caller's update of its own shards, publish. Every wait ends at a deadline.
 class Exchange {
@@ -38,8 +38,8 @@ class Exchange {
     virtual std::string name() const = 0;
     virtual int rank() const noexcept = 0;
     Partition const& partition() const noexcept { return partition_; }
-    /// Whether finish leaves the sum of all gradients on every rank, not only the own shards;
-    /// parameters are private then, and publish has nothing to do.
+    /// Whether finish leaves the sum of all gradients on every rank, not only that of its own
+    /// shards; parameters are private then, and publish has nothing to do.
     virtual bool sums_everywhere() const noexcept = 0;
 
     /// This rank's gradients [partition().size()], which backward writes.
@@ -59,30 +59,30 @@ class Exchange {
     ///             order, but none waits there for the others
     /// Throws      Error 76 when another rank has failed
     virtual void begin() = 0;
-    /// Bucket `index` of this rank's gradients is final. Buckets come in order, each once.
+    /// Bucket `index` of this rank's gradients is final. Call it once per bucket, in order.
     ///
     /// Throws  as `begin`; may be called by a thread of backward
     virtual void ready(int index) = 0;
 
-    /// Waits until the own shards of the gradients hold the sum over all replicas (all of the
-    /// gradients, where sums are everywhere). `step_sums`: in, values whose sum is exact in any
-    /// order, whole numbers or non-zero on one rank only; out, their sums over all ranks.
-    /// `payload`: rank 0's bytes, out on all.
+    /// Waits until this rank's shards of the gradients hold the sum over all replicas (all of the
+    /// gradients, where sums are everywhere). `step_sums`: on entry, values whose sum is exact in
+    /// any order (whole numbers, or non-zero on one rank only); on return, their sums over all
+    /// ranks. `payload`: rank 0's bytes, copied to all ranks.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come
     virtual void finish(std::span<double> step_sums, std::span<std::byte> payload) = 0;
-    /// Sums of squares of the summed gradients by reduction block [reduction blocks], all ranks';
-    /// after finish.
+    /// Sums of squares of the summed gradients of all ranks' shards, by reduction block [reduction
+    /// blocks]; valid after finish.
     virtual std::span<double const> squares() const = 0;
 
-    /// Makes every rank's shards of the parameters known to all.
+    /// Sends every rank's shards of the parameters to all ranks.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come
     virtual void publish() = 0;
 
-    /// Of the step so far; whole after publish.
+    /// The cost of the step so far; complete after publish.
     ExchangeCost const& cost() const noexcept { return cost_; }
 
   protected:

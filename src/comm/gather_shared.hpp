@@ -11,8 +11,8 @@
 
 namespace lockstep::comm {
 
-/// Bytes from every rank, once in the memory of each host; where some host's shared memory is too
-/// small, once in that of each rank.
+/// Bytes from every rank, stored once per host in shared memory; where some host's shared memory is
+/// too small, once per rank.
 struct GatheredBytes {
     std::shared_ptr<SharedBlock const> memory;
     std::vector<std::span<std::byte const>> of_rank; ///< in `memory`, on multiples of 8
@@ -20,8 +20,8 @@ struct GatheredBytes {
 
 /// Gathers bytes of any length from all ranks.
 ///
-/// Collective  over `comm`, which has all its ranks of a host or none
-/// Throws      Error 70 when all are more than 16 GiB; 71 without memory
+/// Collective  over `comm`, which has all ranks of a host or none of them
+/// Throws      Error 70 when they exceed 16 GiB together; 71 when there is no memory
 GatheredBytes gather_shared(Communicator const& comm, std::span<std::byte const> bytes,
                             HostLayout const& layout = {});
 

@@ -15,9 +15,9 @@
 
 namespace lockstep::comm {
 
-/// Where each rank tells the other ranks of its host what it is at, so that a rank that is dead or
-/// stands still can be named. Saying so costs a few stores. Only the thread that made the heartbeat
-/// table speaks for its rank; what other threads do counts as progress alone.
+/// A table in which each rank tells the other ranks of its host what it is doing, so that a rank
+/// that is dead or stuck can be named. An update costs a few stores. Only the thread that made the
+/// table reports for its rank; what other threads do counts only as progress.
 class HeartbeatTable {
   public:
     /// A rank's line, on cache lines of its own. Zeroed at first.
@@ -27,11 +27,12 @@ class HeartbeatTable {
         std::atomic<std::uint64_t> started; ///< the process; see ProcessState
         std::atomic<Phase> phase;
         std::atomic<Wait> wait;
-        std::atomic<std::int64_t> step;         ///< that is being done; 0: none yet
-        std::atomic<std::uint64_t> collectives; ///< calls of all ranks of the job, so far
-        std::atomic<std::uint64_t> progress;    ///< grows while the rank gets on
-        std::atomic<std::uint64_t> beats;       ///< grows while the process runs
-        std::atomic<std::int32_t> left;         ///< 1: the rank has ended well
+        std::atomic<std::int64_t> step; ///< that is being done; 0: none yet
+        std::atomic<std::uint64_t>
+            collectives;                     ///< collective calls over all ranks of the job, so far
+        std::atomic<std::uint64_t> progress; ///< grows while the rank makes progress
+        std::atomic<std::uint64_t> beats;    ///< grows while the process runs
+        std::atomic<std::int32_t> left;      ///< 1: the rank has ended well
         SharedText<16> device;
         SharedText<64> activity;                 ///< a part of the phase; may be empty
         std::atomic<std::int32_t> device_failed; ///< 1: the rank may wait for it; `failure` is set
@@ -64,21 +65,24 @@ class HeartbeatTable {
         Phase phase = Phase::start_up;
         std::int64_t step = 0; ///< 0: none yet
     };
-    /// That of this process; what it is at where no phase was left so. For the thread that speaks.
+    /// Where this process was when an exception began to leave its phases; where it is now if none
+    /// did. Only for the thread that reports for the rank.
     Place failed_at() const noexcept {
         return failed_at_->value_or(Place{own().phase.load(), own().step.load()});
     }
 
-    /// Whether a thread beside the one that made the heartbeat table speaks with other ranks, too.
+    /// Whether a thread other than the one that made the heartbeat table communicates with other
+    /// ranks.
     bool others_speak() const noexcept { return others_->load() > 0; }
 
     /// How a job that has failed ends.
     enum class Ending : int {
         none,
-        agreed, ///< all ranks leave by themselves
-        abort   ///< by force
+        agreed, ///< all ranks leave on their own
+        abort   ///< the job is aborted
     };
-    /// Whether this rank is the first of its host to ask: it alone tells what the root cause is.
+    /// Whether this rank is the first of its host to call this: only that rank reports the root
+    /// cause.
     [[nodiscard]] bool claim(Ending ending) const noexcept {
         auto none = Ending::none;
         return head_->ending.compare_exchange_strong(none, ending);
@@ -91,7 +95,7 @@ class HeartbeatTable {
     void stacks_written() const noexcept { head_->stacks_of.store(0); }
     bool stacks_pending() const noexcept { return head_->stacks_of.load() != 0; }
 
-    /// This rank has written what its threads did last, or could not.
+    /// Notes that this rank has written what its threads did last, or has failed to.
     void flight_written() const noexcept { head_->flights.fetch_add(1); }
     int flights_written() const noexcept { return head_->flights.load(); }
 
@@ -115,8 +119,8 @@ class HeartbeatTable {
     Slot* slots_ = nullptr;
 };
 
-/// The heartbeat table of a communicator where the calling thread speaks for its rank, else
-/// null. Not collective.
+/// The heartbeat table of a communicator if the calling thread reports for its rank; else null.
+/// Not collective.
 HeartbeatTable const* own_heartbeats(Communicator const& comm);
 
 } // namespace lockstep::comm

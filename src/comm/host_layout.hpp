@@ -4,8 +4,8 @@
 
 namespace lockstep::comm {
 
-/// Which ranks share memory: those of a host, or so many neighbours of a larger host, as if each
-/// group of them were a host of its own.
+/// Which ranks share memory: those of a host, or groups of neighbours on a larger host, as if each
+/// group were a host of its own.
 class HostLayout {
   public:
     /// As MPI finds them.
@@ -24,7 +24,7 @@ class HostLayout {
   private:
     explicit HostLayout(int neighbours) : neighbours_(neighbours) {}
 
-    int neighbours_ = 0; ///< 0: as they are found
+    int neighbours_ = 0; ///< 0: as MPI finds them
 };
 
 } // namespace lockstep::comm

@@ -27,18 +27,19 @@ class HostMemory {
     /// `owner` keeps the block at `data` alive.
     HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner);
 
-    /// Who has a copy keeps the memory.
+    /// A copy of it keeps the memory alive.
     std::shared_ptr<void const> const& owner() const { return owner_; }
     Arrivals::Slot* slots() const { return slots_; }
-    /// Of even and of odd steps: a fast rank may write the next while a slow one still reads.
+    /// One array for even and one for odd steps: a fast rank may write the next step's sums while a
+    /// slow one still reads.
     double* step_sums(int rank, bool odd) const {
         return step_sums_ + static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.step_sums;
     }
     std::byte* payload(bool odd) const { return payload_ + (odd ? form_.payload : 0); }
     double* squares() const { return squares_; }
     float* gradients(int rank) const { return gradients_ + rank * form_.size; }
-    /// Where the sum that a rank has made of elements from `first` on is wanted: in its gradients;
-    /// in every rank's, where each updates parameters of its own.
+    /// Where to store the sum that a rank has made of elements from `first` on: in its gradients,
+    /// or in every rank's where each updates parameters of its own.
     std::vector<float*> destinations(int rank, std::int64_t first) const;
     float* parameters(int rank) const {
         return parameters_ + (form_.private_parameters ? rank * form_.size : 0);

@@ -17,11 +17,11 @@
 namespace lockstep::comm {
 
 /// The part of a step's sums that is made between hosts, by one rank: it follows its schedule for
-/// every bucket, and buckets follow each other through its stages. What is added up lies where the
-/// gradients lie; what comes has a place of its own.
+/// every bucket, and buckets pass through its stages one after the other. Sums are made in the
+/// gradients' memory; messages arrive in memory of their own.
 class HostReduction {
   public:
-    /// What it is made of; `wire`, `options` and `hosts` must outlive it.
+    /// Constructor arguments; `wire`, `options` and `hosts` must outlive it.
     struct Parts {
         Wire* wire; ///< null: one host, nothing to do
         TreeExchangeOptions const& options;
@@ -40,20 +40,20 @@ class HostReduction {
     std::int64_t bytes() const noexcept { return bytes_; }
     std::int64_t messages() const noexcept { return messages_; }
 
-    /// Awaits the messages of a step; no earlier one is needed any more.
+    /// Posts the receives of a step; those of earlier steps must not be needed any more.
     void begin();
     /// Does what can be done without waiting for the first `buckets` buckets, whose sums over this
-    /// host's ranks are there.
+    /// host's ranks are complete.
     void advance(int buckets);
     /// Buckets of which this rank's shard is summed over all hosts.
     int finished() const noexcept { return finished_; }
     /// Throws  Error 76 when what was sent has not left in time
     void wait_sent();
 
-    /// Makes the shards of an array known to the other hosts: the schedule in reverse. Afterwards
+    /// Sends the shards of an array to the other hosts by the schedule in reverse. Afterwards
     /// `array` has the shards of all ranks that this rank serves.
     ///
-    /// Throws   Error 76 when they do not come in time
+    /// Throws   Error 76 when they do not arrive in time
     void spread(float* array);
 
   private:

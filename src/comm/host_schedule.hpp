@@ -10,8 +10,8 @@
 
 namespace lockstep::comm {
 
-/// What one rank sends, receives and adds up between hosts, for each bucket alike; the way back,
-/// on which the owners' shards reach all hosts, is the same messages in reverse.
+/// What one rank sends, receives and adds up between hosts, the same for each bucket. The way back,
+/// on which the owners' shards reach all hosts, consists of the same messages in reverse.
 ///
 /// With `Route::halving` the hosts below a node of the tree share its sum among them: each holds
 /// the sum of some shards. Where two children meet, each host keeps the shards that it holds at
@@ -51,7 +51,7 @@ class HostSchedule {
 
     /// None: one host.
     HostSchedule() = default;
-    /// A pure function of its arguments. `partials`: of the whole tree.
+    /// A pure function of its arguments. `partials`: those of the whole tree.
     HostSchedule(TreeNode root, std::vector<Partial> const& partials, Hosts const& hosts, int rank,
                  Route route);
 

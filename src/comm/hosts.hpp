@@ -28,7 +28,7 @@ struct Hosts {
 /// `leader_of_rank`: some rank of each rank's host, the same for all ranks of a host.
 Hosts hosts_from(std::vector<int> const& leader_of_rank);
 
-/// Ranks that fill one host after the other, so many on each.
+/// Ranks that fill one host after the other, `ranks_per_host` on each.
 Hosts filled_hosts(int ranks, int ranks_per_host);
 
 /// The first rank of each rank's host.

@@ -8,7 +8,7 @@
 
 namespace lockstep::comm {
 
-/// What a rank knows of itself that has to fit the other ranks.
+/// What a rank knows about itself that has to be consistent with the other ranks.
 struct LaunchFacts {
     std::string host;
     std::vector<int> cores;   ///< that it may run on
@@ -26,13 +26,13 @@ struct LaunchFacts {
 /// The MPI library and its version: "Open MPI v4.1.4".
 std::string library_text();
 
-/// Those of all ranks, by rank.
+/// The facts of all ranks, by rank.
 ///
 /// Collective  over `comm`
 std::vector<LaunchFacts> gather_facts(Communicator const& comm, LaunchFacts const& own);
 
-/// Whether the launcher did what was meant: one finding for each thing that is looked at, of which
-/// only the wrong ones have a remedy.
+/// Whether the launcher did what was intended: one finding for each thing that is checked; only
+/// problems have a remedy.
 std::vector<Finding> judge_launch(std::vector<LaunchFacts> const& facts);
 
 } // namespace lockstep::comm

@@ -23,11 +23,11 @@ struct RouteEffort {
 /// What messages between hosts cost.
 struct LinkModel {
     double latency_s = 1e-5;   ///< from one host to another
-    double message_s = 1.5e-6; ///< of a processor, to send one or to take one
+    double message_s = 1.5e-6; ///< processor time to send or receive one
     double bytes_per_s = 3e9;  ///< of one rank
     double copy_per_s = 8e9;   ///< of one rank, in memory
 
-    /// Units  seconds, for shards of so many bytes
+    /// Units  seconds, for shards of `shard_bytes` bytes
     double seconds(RouteEffort const& effort, double shard_bytes) const;
 };
 
@@ -37,7 +37,7 @@ constexpr LinkModel device_link{
     .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
 
 /// The route that `link` expects to be faster, with its effort. A pure function of its arguments,
-/// so that all ranks find the same. `partials`: of the whole tree, on several hosts.
+/// so that all ranks find the same one. `partials`: those of the whole tree, on several hosts.
 RouteEffort faster_route(TreeNode root, std::vector<Partial> const& partials, Hosts const& hosts,
                          double shard_bytes, LinkModel const& link = {});
 

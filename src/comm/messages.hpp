@@ -7,8 +7,8 @@
 
 namespace lockstep::comm {
 
-/// Sends bytes to one rank, which has to `receive` as many; returns when they are on their way.
-/// Not collective.
+/// Sends bytes to one rank, which has to `receive` the same number; returns when they are on their
+/// way. Not collective.
 ///
 /// Throws  Error 69
 void send(Communicator const& comm, std::span<std::byte const> bytes, int to);

@@ -13,15 +13,15 @@
 
 namespace lockstep::comm {
 
-/// For the sources that call MPI themselves, and for no header.
+/// Include this only in sources that call MPI themselves, never in a header.
 struct Communicator::Native {
     MPI_Comm handle = MPI_COMM_NULL;
 };
 
-/// Lends the handle, never gives it away. Not collective.
+/// The handle, which the communicator still owns. Not collective.
 MPI_Comm raw(Communicator const& comm) noexcept;
 
-/// Throws an `Error` (69) that names the call and says MPI's own text, unless `code` is success.
+/// Throws an `Error` (69) that names the call and has MPI's own text, unless `code` is success.
 /// Works because every communicator of ours has MPI_ERRORS_RETURN set.
 void check(int code, std::string_view call,
            std::source_location at = std::source_location::current());

@@ -13,8 +13,8 @@ struct NativeExchangeOptions {
     double timeout_seconds = 300;
 };
 
-/// The exchange that hands each bucket to MPI_Iallreduce, in private memory: MPI's own order of
-/// the sum, so the bits depend on the number of ranks and on the buckets.
+/// The exchange that hands each bucket to MPI_Iallreduce, in private memory. MPI chooses the order
+/// of the sum, so the bits depend on the number of ranks and on the buckets.
 ///
 /// Collective  over `world`; so is its end
 std::unique_ptr<Exchange> make_native_exchange(Communicator const& world,

@@ -1,8 +1,8 @@
 #pragma once
 
-// What NCCL needs of the GPU's vendor under one name. CUDA and HIP offer the same functions under
-// two prefixes, and RCCL keeps NCCL's names, so one nccl.cpp serves both. The HIP half was written
-// from ROCm's documentation and was compiled nowhere.
+// The functions of the GPU's vendor that NCCL needs, under one name. CUDA and HIP offer the same
+// functions under two prefixes, and RCCL keeps NCCL's names, so one nccl.cpp serves both. The HIP
+// half was written from ROCm's documentation and has never been compiled.
 
 #ifdef LOCKSTEP_USES_RCCL
 

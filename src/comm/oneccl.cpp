@@ -20,9 +20,9 @@ using Status = CollectiveLibrary::Status;
 
 void check_local(onecclResult_t result, std::string_view call) {
     if (result != onecclSuccess) {
-        throw Error(ExitCode::unavailable, {concat(call, " failed"), onecclGetErrorString(result),
-                                            "CCL_LOG_LEVEL=info says more; or set "
-                                            "communication.backend = mpi"});
+        throw Error(ExitCode::unavailable,
+                    {concat(call, " failed"), onecclGetErrorString(result),
+                     "Set CCL_LOG_LEVEL=info to see details, or set communication.backend = mpi"});
     }
 }
 
@@ -124,7 +124,7 @@ class OneCcl : public CollectiveLibrary {
         check_local(onecclGetVersion(&version), "onecclGetVersion");
         return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
     }
-    std::string_view advice() const override { return "CCL_LOG_LEVEL=info says more"; }
+    std::string_view advice() const override { return "CCL_LOG_LEVEL=info prints details"; }
     bool serves(std::string_view kind) const override { return kind == "xpu"; }
     std::vector<std::byte> make_id() const override {
         onecclUniqueId id{};

@@ -14,7 +14,7 @@ struct Partial {
     std::vector<int> ranks; ///< below it, in order
 };
 
-/// Those of a tree, in its order. `nodes`: the subtree of each rank, in the tree's order.
+/// The partials of a tree, in its order. `nodes`: the subtree of each rank, in the tree's order.
 std::vector<Partial> partials_of(TreeNode root, std::vector<TreeNode> const& nodes,
                                  Hosts const& hosts);
 

@@ -15,10 +15,11 @@ struct Range {
 };
 
 /// Elements whose squares are summed as one, and the unit in which arenas are cut: norms are sums
-/// over these fixed reduction blocks in a fixed tree, so that they do not depend on who owns what.
+/// over these fixed reduction blocks in a fixed tree, so that they do not depend on which rank owns
+/// which elements.
 constexpr std::int64_t reduction_block = 4096;
 
-/// How an arena is cut: into buckets, which leave one after the other while backward still runs,
+/// How an arena is cut: into buckets, which are sent one after the other while backward still runs,
 /// and each bucket into shards, one per rank, so that every rank takes part in every bucket. All
 /// bounds are whole reduction blocks. A pure function of its arguments.
 class Partition {

@@ -12,8 +12,8 @@
 
 namespace lockstep::comm {
 
-/// Waits longer and longer between looks: first it only gives way, then it sleeps. MPI moves
-/// messages only while it is called.
+/// Waits longer and longer between polls: first it only yields, then it sleeps. MPI moves messages
+/// only while it is called.
 class Backoff {
   public:
     /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed
@@ -30,9 +30,9 @@ class Backoff {
     double longest_pause_s_;
 };
 
-/// Messages under way. Where an error ends this object before them, receives are taken back; what
-/// cannot be taken back keeps its memory for as long as the process is alive, so that MPI never
-/// writes to memory that has another use by then.
+/// Messages under way. If an error destroys this object before they are done, receives are
+/// cancelled; what cannot be cancelled keeps its memory until the process ends, so that MPI never
+/// writes to memory that has been reused.
 class Pending {
   public:
     /// `memory` holds all that its messages read and write.
@@ -45,12 +45,15 @@ class Pending {
     void receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes);
     /// Adds up `values` over all ranks, in place.
     ///
-    /// Collective  over `comm`, as are those below
+    /// Collective  over `comm`
     template <Element T>
     void sum(Communicator const& comm, std::span<T> values);
-    /// Makes `value` the smallest of all ranks'.
+    /// Sets `value` to the smallest of all ranks' values.
+    ///
+    /// Collective  over `comm`
     void minimum(Communicator const& comm, double& value);
-    /// Makes each rank's shard of `whole` known: bounds [ranks + 1], less than 2^31 elements.
+    /// Sends each rank's shard of `whole` to all ranks: bounds [ranks + 1], less than 2^31
+    /// elements.
     ///
     /// Collective  over `comm`
     void gather(Communicator const& comm, float* whole, std::vector<std::int64_t> const& bounds);

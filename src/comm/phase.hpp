@@ -4,10 +4,10 @@
 
 namespace lockstep::comm {
 
-/// What a rank is at.
+/// What a rank is doing.
 enum class Phase : int {
     start_up,
-    train, ///< what of a step is none of the next four
+    train, ///< the parts of a step that are none of the next four
     data,  ///< waits for its next batch
     compute,
     exchange,

@@ -6,7 +6,7 @@
 
 namespace lockstep::comm {
 
-/// The rank is in this phase while the object exists, and in the former one afterwards.
+/// The rank is in this phase while the object exists, and in the previous one afterwards.
 /// LOCKSTEP_INJECT may ask for a fault at its beginning.
 class PhaseScope {
   public:

@@ -26,17 +26,16 @@ struct TreeNode {
 /// Throws  Error 64 unless 1 <= ranks <= replicas
 std::vector<TreeNode> subtrees_of_ranks(int replicas, int ranks);
 
-/// The same where ranks are unlike: each inner node's ranks are dealt to its two halves so that the
-/// slower half is as fast as possible. `speeds` are replicas per second, in any unit. A share is
-/// one whole subtree, so two ranks always have halves.
+/// The same where ranks differ in speed: each inner node's ranks are dealt to its two halves so
+/// that the slower half is as fast as possible. `speeds` are replicas per second, in any unit. Each
+/// rank gets one whole subtree, so two ranks always get halves.
 ///
 /// Throws  Error 64 unless there are 1 to `replicas` speeds, all above 0
 std::vector<TreeNode> subtrees_by_speed(int replicas, std::vector<double> const& speeds);
 
 /// Sums in tree order from the node down to `leaf` nodes: calls `add(into, from)` for each inner
-/// node, children first, where both name the first replica of a child; the sum of a node ends
-/// where its first replica lies. `leaf` says where to stop: at single replicas, or at the subtrees
-/// of ranks.
+/// node, children first, where both are the first replica of a child; the sum of a node ends up at
+/// its first replica. `leaf` says where to stop: at single replicas, or at the subtrees of ranks.
 void sum_in_tree_order(TreeNode node, std::function<bool(TreeNode)> const& leaf,
                        std::function<void(int into, int from)> const& add);
 

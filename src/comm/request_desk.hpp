@@ -13,34 +13,36 @@
 namespace lockstep::comm {
 
 /// Ranks answer requests of all ranks, each on a thread of its own, while their main threads do
-/// other work. For parts of a job that get on at different speeds.
+/// other work. For parts of a job that advance at different speeds.
 class RequestDesk {
   public:
     using Answer = std::function<std::string(int rank, std::string const& request)>;
 
-    /// `answer` is called one call at a time, and throws nothing; empty: this rank is not asked.
-    /// `world` must outlive it.
+    /// `answer` is called by one thread at a time, and must not throw; empty: this rank is never
+    /// asked. `world` must outlive it.
     ///
     /// Collective  over `world`
-    /// Throws      AgreedError 69 where MPI does not let several threads speak
+    /// Throws      AgreedError 69 where MPI does not provide MPI_THREAD_MULTIPLE
     RequestDesk(Communicator const& world, Answer answer);
     RequestDesk(RequestDesk const&) = delete;
     RequestDesk& operator=(RequestDesk const&) = delete;
     /// Collective  over the world, unless an exception is unwinding
     ~RequestDesk();
 
-    /// What a rank answers. One thread of this rank at a time. Not collective.
+    /// Sends a request to a rank and returns its answer. One thread of this rank at a time. Not
+    /// collective.
     ///
     /// Throws  Error 69
     std::string ask(int rank, std::string const& request);
 
-    /// Tells all other ranks something once, without a text; on rank 0, from any thread. Not
+    /// Sends all other ranks a signal without a text, once; on rank 0, from any thread. Not
     /// collective.
     void announce();
-    /// Whether rank 0 has announced it. Not collective; costs about a microsecond.
+    /// Whether rank 0 has called `announce`. Not collective; costs about a microsecond.
     bool was_announced();
 
-    /// No more requests come. The other ranks' last requests were answered.
+    /// Ends the answering of requests; the other ranks' last requests have been answered when it
+    /// returns.
     ///
     /// Collective  over the world
     void close();

@@ -9,12 +9,12 @@ namespace lockstep::comm {
 /// that they can travel in 16 bits without loss.
 enum class Rounding { none, fp16, bf16 };
 
-/// The 16 bits of the nearest value of `type`, which is not none. What is too large becomes
-/// infinite, and what is not a number stays so.
+/// The 16 bits of the nearest value of `type`, which is not none. Values that are too large become
+/// infinite, and NaN stays NaN.
 std::uint16_t packed(float value, Rounding type);
 float unpacked(std::uint16_t bits, Rounding type);
 
-/// Each value becomes the nearest one of `type`; none leaves them.
+/// Rounds each value to the nearest one of `type`; with `none`, nothing changes.
 void round_to(Rounding type, std::span<float> values);
 
 void pack(Rounding type, std::span<float const> values, std::uint16_t* into);

@@ -12,12 +12,12 @@ struct NetworkModel {
 
     double seconds(double bytes) const { return latency_s + bytes / bytes_per_s; }
 
-    /// The line through a small and a large message.
+    /// Fits the model to the times of a small and a large message.
     static NetworkModel through(double small_bytes, double small_s, double large_bytes,
                                 double large_s);
 
-    /// The network of a host, where training's ordered sum of so many bytes, over one rank of each
-    /// of several hosts, took so long.
+    /// Fits the network of a host to how long training's ordered sum took for two sizes, over one
+    /// rank of each of several hosts.
     static NetworkModel of_sums(int hosts, double small_bytes, double small_s, double large_bytes,
                                 double large_s);
 };
@@ -27,16 +27,16 @@ struct StepParts {
     double compute = 0;   ///< data, forward and backward of one replica
     double backward = 0;  ///< of that
     double sum = 0;       ///< of gradients within the host, not hidden
-    double update = 0;    ///< and making parameters known
+    double update = 0;    ///< and distributing the parameters
     double imbalance = 0; ///< waiting for the slowest
     double rest = 0;
 };
 
-/// What a step on so many ranks consists of, against the one that was measured.
+/// The work of a step on a number of ranks, compared with the step that was measured.
 struct StepLoad {
     std::int64_t replicas = 1;
     std::int64_t samples = 1; ///< of all replicas
-    double compute = 1;       ///< of a replica, against that of the measured one
+    double compute = 1;       ///< of a replica, relative to the measured one
 };
 
 /// What predictions are made from.
@@ -47,7 +47,7 @@ struct ScalingInputs {
     StepParts together;     ///< a replica on each of `measured` ranks of one host
     int measured = 1;       ///< 1: `together` is not known
     double arena_bytes = 0; ///< of all gradients
-    double carried = 1;     ///< of a gradient's bytes that travel to its sum (compression)
+    double carried = 1;     ///< share of a gradient's bytes that is sent (compression)
     int buckets = 1;
     bool sharded = true;   ///< optimizer.update
     bool overlaps = false; ///< the network works while backward runs (NCCL)
@@ -58,7 +58,8 @@ struct ScalingInputs {
     int ranks_per_host = 1;
     std::int64_t replicas = 0; ///< fixed; 0: as many as ranks
     std::int64_t batch = 1;    ///< samples of one replica's step
-    /// Where the number of ranks decides on more than the replicas; it may throw. Null: those two.
+    /// The load, where it depends on the number of ranks in another way than by `replicas` and
+    /// `batch`; may throw. Null: from those two.
     std::function<StepLoad(int ranks)> load{};
 };
 
@@ -75,10 +76,10 @@ struct Prediction {
     double efficiency = 1;
 };
 
-/// Predicts the step on so many ranks. Ranks that share a host slow each other down as measured,
-/// and further in proportion beyond the measured number; a rank hosts its share of the replicas in
-/// turn; the sharded update falls with the ranks; gradients cross each host's network twice, but
-/// for the host's own part, on the route and with the rounds and messages of training's own
+/// Predicts the step on `ranks` ranks. Ranks that share a host slow each other down as measured,
+/// and further in proportion beyond the measured number; a rank computes its replicas one after the
+/// other; the time of the sharded update falls with the ranks; gradients cross each host's network
+/// twice, but the host's own part, on the route and with the rounds and messages of training's own
 /// schedule (HostSchedule); the all-reduce of the step's sums takes 2 ceil(log2 hosts) rounds.
 ///
 /// Throws  Error 64 for fewer replicas than ranks; what `load` throws

@@ -6,13 +6,13 @@
 
 namespace lockstep::comm {
 
-/// Zeroed memory that the ranks of one host share; a rank alone has it for itself. It has no name
-/// once it is made, so that nothing is left over whatever kills the job; its room is claimed at
-/// once, since touching shared memory that is not there ends a process by SIGBUS.
+/// Zeroed memory that the ranks of one host share; a rank alone has it for itself. It is unlinked
+/// once it is made, so that nothing is left over however the job ends. Its pages are allocated at
+/// once, since a process that touches shared memory without pages is killed by SIGBUS.
 class SharedBlock {
   public:
     /// Collective  over `host`, whose ranks can share memory; same size on all
-    /// Throws      AgreedError 69 when the host's shared memory has not room enough, or cannot be
+    /// Throws      AgreedError 69 when the host's shared memory has too little room, or cannot be
     ///             shared by these ranks
     SharedBlock(Communicator const& host, std::size_t bytes);
     SharedBlock(SharedBlock const&) = delete;

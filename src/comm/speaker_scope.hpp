@@ -7,7 +7,8 @@
 
 namespace lockstep::comm {
 
-/// A thread of its own speaks with other ranks while the object exists: MPI must not end before.
+/// While the object exists, a separate thread communicates with other ranks: MPI must not end
+/// before.
 class SpeakerScope {
   public:
     /// Not collective

@@ -20,8 +20,8 @@ struct Topology {
     static Topology discover(Communicator const& comm);
 };
 
-/// The device that a rank is bound to: its local rank, counted round the devices of the host.
-/// -1, the CPU, when there are none.
+/// The device that a rank is bound to: its local rank modulo the devices of the host; -1 (the CPU)
+/// when there are none.
 int device_of(Topology const& topology, int devices);
 
 } // namespace lockstep::comm

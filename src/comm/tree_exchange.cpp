@@ -147,7 +147,7 @@ void TreeExchange::begin() {
 void TreeExchange::ready(int index) {
     if (index != announced_) {
         throw Error(ExitCode::software,
-                    {concat("bucket ", index, " of the gradients comes after ", announced_ - 1),
+                    {concat("bucket ", index, " of the gradients follows bucket ", announced_ - 1),
                      "buckets are sent in order, each once", "Please report this"});
     }
     ++announced_;

@@ -9,8 +9,8 @@
 
 namespace lockstep::comm {
 
-/// Adds arrays in the order of the fixed tree, reduction_block by reduction block, so that what
-/// lies between is in the cache.
+/// Adds arrays in the order of the fixed tree, reduction_block by reduction block, so that
+/// intermediate sums stay in the cache.
 class TreeSum {
   public:
     /// `leaves`: subtrees of `root` that tile it, in order; one array comes from each of them.
@@ -37,7 +37,7 @@ class TreeSum {
 
     int plan(TreeNode node, std::vector<TreeNode> const& leaves, int slot);
 
-    std::vector<Addition> additions_; ///< children first; the last one gives the sum
+    std::vector<Addition> additions_; ///< children first; the last one is the sum
     std::vector<float> scratch_;
     std::size_t used_leaves_ = 0;
     Rounding rounding_;

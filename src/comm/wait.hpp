@@ -4,7 +4,7 @@
 
 namespace lockstep::comm {
 
-/// What a rank waits in for the other ranks.
+/// The call in which a rank waits for the other ranks.
 enum class Wait : int {
     nothing,
     barrier,

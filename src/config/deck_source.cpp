@@ -115,7 +115,7 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
                     {concat("unknown key ", key, " (", written.origin, ")"),
                      "the deck has no such key",
                      include        ? "Write include before the first [section]"
-                     : near.empty() ? std::string("lockstep train --help lists all keys")
+                     : near.empty() ? std::string("See lockstep train --help for all keys")
                                     : concat("Did you mean ", near, "?")});
     }
 }

@@ -7,14 +7,14 @@
 namespace lockstep::config {
 
 /// The one list of the deck's keys: calls visit(key, value, rule, meaning) for each of them and
-/// visit.own(section, keys) where a section holds keys of what it names.
+/// visit.own(section, keys) where a section holds keys of the model or task that it names.
 template <class SomeDeck, class Visitor>
 void describe(SomeDeck& deck, Visitor& visit) {
     auto const fixed = AtResume::forced;
-    // What is multiplied stays within 64 bits.
+    // Products of limits stay within 64 bits.
     constexpr double longest_s = 1e9;
     constexpr double max_epochs = 1e9;
-    constexpr double below_1 = 0.999999999; // of averages that would never move at 1
+    constexpr double below_1 = 0.999999999; // decay of averages, which would never move at 1
 
     visit("run.name", deck.run.name, such_as(check_run_name, AtResume::renewed),
           "name of the run; default: the deck's name");
@@ -38,9 +38,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators without a deterministic form");
     visit("run.graphs", deck.run.graphs, any(),
-          "record forward and backward of a batch as a device graph (a CUDA graph), and replay it; "
-          "the "
-          "result is the same");
+          "record the forward and backward pass of a batch as a device graph (a CUDA graph), and "
+          "replay it; the result is the same");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "time limit of the job, counted from its start; 0: the scheduler's limit");
 
@@ -106,8 +105,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
           "weight decay; does not apply to the parameters in no-decay");
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
-          "parameters without weight decay and trust ratio: biases, norms, name patterns "
-          "(*.weight); or none");
+          "parameters exempt from weight decay and from the trust ratio: biases, norms, name "
+          "patterns (*.weight); or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
     visit(
@@ -121,7 +120,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
           "term added to the denominator, for adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
-          "lars: largest change per step, relative to the weight's norm");
+          "lars: size of a parameter's update relative to the parameter's norm, before the "
+          "learning rate is applied");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
           "gradient norm above which gradients are clipped; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
@@ -163,7 +163,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
           "divides the scores of both models before they are compared");
     visit("distill.weight", distill.weight, between(0, 1, fixed),
-          "share of the teacher in the loss; the targets have the rest");
+          "the teacher's share of the loss; the rest is the loss on the targets");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
@@ -195,8 +195,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& privacy = deck.privacy;
     visit("privacy.noise", privacy.noise, between(0, 1e6, fixed),
-          "differential privacy of training samples (DP-SGD): standard deviation of the noise that "
-          "the sum of gradients gets, relative to privacy.clip; 0: off");
+          "differential privacy of training samples (DP-SGD): standard deviation of the noise "
+          "added to the sum of gradients, relative to privacy.clip; 0: off");
     visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
           "L2 norm to which each sample's gradient is clipped");
     visit("privacy.delta", privacy.delta, between(1e-30, 0.5),
@@ -204,8 +204,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("privacy.epsilon", privacy.epsilon, at_least(0),
           "end training before epsilon exceeds this; 0: no limit");
     visit("privacy.key", privacy.key, such_as(check_paths),
-          "file of the secret key that noise and samples are drawn from, made where it is missing; "
-          "default: privacy.key in run.directory");
+          "file with the secret key from which noise and samples are drawn, created if it does not "
+          "exist; default: privacy.key in run.directory");
 
     visit("communication.backend", deck.communication.backend,
           one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");
@@ -216,12 +216,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "size in megabytes of the bucket that is ready first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
-          "fp16, bf16: every sum is rounded to 16 bits; powersgd: low-rank matrices instead of "
-          "gradients");
+          "fp16, bf16: every sum is rounded to 16 bits; powersgd: low-rank matrices are exchanged "
+          "instead of gradients");
     visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
           "rank of powersgd's matrices");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
-          "ordered: the same bits on any number of ranks; native: the library's order");
+          "ordered: bitwise identical results on any number of ranks; native: sums in the "
+          "library's order");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
           "some parameters may have no gradient; these are not updated");
     visit("communication.static-graph", communication.static_graph, any(fixed),
@@ -262,8 +263,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
           "write TensorBoard event files in the run's directory");
     visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
-          "histograms in event files at the end of each epoch; gradients: those of weights and of "
-          "gradients");
+          "histograms in event files at the end of each epoch; gradients: histograms of both "
+          "weights and gradients");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
           "number of samples of the run's first batch to show in event files, if they are images, "
           "clips or boxes");
@@ -272,8 +273,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "write a hash of the weights to each step record, to find where two runs diverge");
 
     visit("profile.steps", deck.profile.steps, such_as(check_steps),
-          "steps to record a timeline of, such as 100-110; lockstep profile asks a running job for "
-          "one");
+          "steps of which to record a timeline, such as 100-110; for a job that is already "
+          "running, use lockstep profile");
     visit("profile.memory", deck.profile.memory, any(),
           "timelines show allocated memory, by the part of the step that allocated it");
 

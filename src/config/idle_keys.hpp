@@ -7,9 +7,9 @@
 
 namespace lockstep::config {
 
-/// A sentence on each key that was written and means nothing beside what others say, such as
-/// optimizer.betas where optimizer.name = sgd; but not on those that an earlier deck gave for what
-/// a later one has changed.
+/// A sentence on each key that was set but has no effect because of other keys, such as
+/// optimizer.betas where optimizer.name = sgd; but not on keys that an earlier deck set for a
+/// choice that a later one has changed.
 ///
 /// `deck` is what `source` parses to.
 std::vector<std::string> idle_keys(DeckSource const& source, Deck const& deck);

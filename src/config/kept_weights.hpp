@@ -12,7 +12,8 @@ struct KeptWeights {
     std::int64_t group = 0;
 };
 
-/// Of a text such as "2:4"; nothing for any other, or where none goes or none stays.
+/// The numbers in a text such as "2:4"; nothing for any other text, or where all weights or none
+/// would stay.
 std::optional<KeptWeights> kept_weights(std::string const& pattern);
 
 } // namespace lockstep::config

@@ -19,13 +19,13 @@ void check_steps(std::string const& text);   ///< that profile.steps may name
 void check_pattern(std::string const& text); ///< of prune.pattern
 void check_prune_target(std::string const& text);
 
-/// What a key accepts, beside its type.
+/// What a key accepts, besides its type.
 struct Rule {
     double minimum = std::numeric_limits<double>::lowest();
     double maximum = std::numeric_limits<double>::max();
     std::vector<std::string> choices{}; ///< for texts; any when empty
     AtResume at_resume = AtResume::free;
-    bool of_buckets = false; ///< may change at a resume where sums have one order anyhow
+    bool of_buckets = false; ///< may change at a resume where sums have a fixed order anyway
     void (*check)(std::string const&) = nullptr; ///< of a text; throws what was expected, as a text
 };
 
@@ -45,7 +45,7 @@ inline Rule any(AtResume at_resume = AtResume::free) {
     return {.at_resume = at_resume};
 }
 
-/// Megabytes of a bucket: fixed only where sums depend on what goes together.
+/// Megabytes of a bucket: fixed at a resume only where sums depend on how buckets are cut.
 inline Rule buckets() {
     return {.minimum = 0.016, .maximum = 4096, .at_resume = AtResume::forced, .of_buckets = true};
 }

@@ -14,7 +14,7 @@ struct StepRange {
     std::int64_t count() const noexcept { return last - first + 1; }
 };
 
-/// Of a timeline: it is kept in memory until it is written.
+/// The most steps of a timeline, which is kept in memory until it is written.
 constexpr std::int64_t max_profiled_steps = 1000;
 
 /// What "100-110" or "100" names; nothing for any other text, or more than max_profiled_steps.

@@ -77,7 +77,7 @@ void check_run_name(std::string const& text) {
     for (auto const& part : std::filesystem::path(text)) {
         if (part == "." || part == ".." || part == "/") {
             throw std::string(
-                "a name for the directory below runs/ (run.directory takes any path)");
+                "a name for the directory below runs/ (run.directory accepts any path)");
         }
     }
 }

@@ -8,18 +8,18 @@
 
 namespace lockstep::config {
 
-/// A typed value from its text; what was expected is thrown as a plain text (std::string), for the
-/// caller to say where it stood.
+/// Parses a typed value; on failure, throws what was expected as a plain text (std::string), to
+/// which the caller adds where the value stood.
 void assign(std::int64_t& into, std::string const& text, Rule const& rule);
 void assign(double& into, std::string const& text, Rule const& rule);
 void assign(bool& into, std::string const& text, Rule const& rule);
 void assign(std::string& into, std::string const& text, Rule const& rule);
 void assign(std::vector<double>& into, std::string const& text, Rule const& rule);
 
-/// A value in a message: a long one by its beginning.
+/// A value as messages show it: of a long one, the beginning.
 std::string shown(std::string const& value);
 
-/// The text that gives this value again.
+/// The text from which this value is parsed again.
 std::string printed(std::int64_t value);
 std::string printed(double value);
 std::string printed(bool value);

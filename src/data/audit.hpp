@@ -16,24 +16,25 @@
 
 namespace lockstep::data {
 
-/// Looks at all bytes of data sets while they are read for other ends: a thread of the least
-/// priority walks through them once, on each host through its share where hosts see the same files,
-/// verifies the checksums of our own files and hashes what the first set is made of, for a record
-/// that a checkpoint keeps. What training reads, and when, does not depend on it.
+/// Checks all bytes of data sets while they are used by training: a thread of the least priority
+/// walks through them once, on each host through its share where hosts see the same files, verifies
+/// the checksums of our own files and hashes what the first set is made of, for a record that a
+/// checkpoint keeps. What training reads, and when, does not depend on it.
 class Audit {
   public:
-    /// The sets must outlive the audit; what is not there is left out. The first one is recorded.
-    /// `viewers`: who walks through shares of them; each has an audit of the same sets.
+    /// The sets must outlive the audit; null ones are left out. The first one is recorded.
+    /// `viewers`: the hosts that each walk through a share of them; each has an audit of the same
+    /// sets.
     explicit Audit(std::vector<Dataset const*> const& sets, Viewers viewers = {});
     Audit(Audit const&) = delete;
     Audit& operator=(Audit const&) = delete;
     ~Audit();
 
-    /// Of what a set holds, as far as its checksums and some samples tell: equal for equal files
-    /// under any names.
+    /// A hash of what a set holds, as far as its checksums and some samples show: equal for equal
+    /// files under any names.
     static std::uint64_t hash_of(Dataset const& set);
 
-    /// Bytes that are to be looked at.
+    /// Bytes that are to be checked.
     std::uint64_t bytes() const noexcept { return bytes_; }
 
     /// What cannot be verified, and why.
@@ -44,7 +45,7 @@ class Audit {
     /// any names.
     std::string record() const;
     /// Compares with such a record: some samples of each dataset, and all of a file whose size or
-    /// time is another, unless that is very much; the rest when the walk gets there.
+    /// time has changed, unless that is very large; the rest when the walk gets there.
     ///
     /// Throws  Error 64 that names the file and the dataset that were changed
     void compare(std::string const& record);
@@ -52,15 +53,15 @@ class Audit {
     /// The hashes of what is recorded, in order: where other hosts walk through some of it, each
     /// has its own, and 0 for those that it does not know.
     std::vector<std::uint64_t> known() const;
-    /// Takes what other hosts know; `require_good` tells what is not as it was recorded.
+    /// Adds what other hosts know; `require_good` then throws for what is not as it was recorded.
     ///
     /// Shape   as `known`
     void learn(std::span<std::uint64_t const> known);
 
     /// Begins the walk.
     void start();
-    /// Throws what the walk has come upon: Error 65 for a wrong checksum or a file that cannot be
-    /// read, 64 for what is not as it was recorded.
+    /// Throws what the walk has found: Error 65 for a wrong checksum or a file that cannot be read,
+    /// 64 for what is not as it was recorded.
     void require_good() const;
     /// Ends the walk here and now, on this thread. Throws as `require_good`.
     void finish();
@@ -87,7 +88,7 @@ class Audit {
     std::vector<Group> groups_;
     std::vector<std::string> remarks_;
     Viewers viewers_;
-    int turn_ = 0; ///< of the hosts, with groups
+    int turn_ = 0; ///< counts groups, which are dealt round the hosts
     std::uint64_t bytes_ = 0;
     std::unique_ptr<Walk> walk_;
     mutable std::mutex mutex_; ///< of the groups' hashes and of the failure

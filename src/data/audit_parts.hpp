@@ -16,7 +16,7 @@ namespace lockstep::data {
 /// One dataset in a run of files.
 struct Audit::Group {
     Dataset const* set = nullptr;
-    Field const* field = nullptr; ///< null: what is no dataset of the only file
+    Field const* field = nullptr; ///< null: the bytes of the only file that belong to no dataset
     std::size_t first = 0;        ///< of the files
     std::size_t last = 0;         ///< one after
     bool recorded = false;
@@ -25,7 +25,8 @@ struct Audit::Group {
     std::uint64_t form = 0;  ///< of how the bytes lie
     std::uint64_t full = 0;  ///< of all bytes; 0: not known yet
     std::uint64_t expected = 0;
-    std::vector<ByteRange> covered{}; ///< by other checksums; the last: that of all else
+    std::vector<ByteRange>
+        covered{}; ///< ranges with other checksums; the last is the checksum of all else
 };
 
 /// Where the walk is.
@@ -42,11 +43,12 @@ struct Audit::Walk {
     std::vector<std::uint64_t> sums{};
 };
 
-/// Of what a record of an older state says otherwise.
+/// The error for data that differs from the record of an older state.
 Error changed_data(std::string const& dataset, std::filesystem::path const& file,
                    std::string const& where);
 
-/// Files are taken together in so many groups at the most; a record is no longer for more of them.
+/// Files are combined into at most this many groups, so that a record does not grow with their
+/// number.
 inline constexpr std::size_t max_groups = 64;
 
 } // namespace lockstep::data

@@ -47,8 +47,8 @@ Error changed_data(std::string const& dataset, std::filesystem::path const& file
             {concat("data.train is not what this run was trained on: dataset ", dataset, " of ",
                     file.string()),
              concat("its contents have changed", where),
-             "Restore the old files, allow it with --force, or start over with --checkpoint.resume "
-             "none"}};
+             "Restore the old files, allow the change with --force, or start over with "
+             "--checkpoint.resume none"}};
 }
 
 /// By field: those of 16 samples, from the first to the last.

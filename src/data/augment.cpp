@@ -118,9 +118,11 @@ Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, st
         return;
     }
     if (input.whole) {
-        throw Error(ExitCode::usage, {concat("data.augment = ", wanted),
-                                      "the first input holds whole numbers, such as tokens",
-                                      "Set data.augment = none"});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.augment = ", wanted),
+             "the first input holds whole numbers, such as tokens, which cannot be augmented",
+             "Set data.augment = none"});
     }
     for (auto const& word : split(wanted, ',')) {
         changes_.push_back(parsed(word));
@@ -139,7 +141,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     auto const whole = [&](std::size_t at) {
         auto const value = number_of<double>(parts[at]).value_or(-1);
         if (value < 0 || value != std::floor(value) || value > 1e9) {
-            refuse("a whole number is missing");
+            refuse("expected a whole number of at least 0");
         }
         return static_cast<std::int64_t>(value);
     };
@@ -147,20 +149,20 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     if (name == "flip" && parts.size() <= 2) {
         auto const axis = parts.size() == 2 ? static_cast<std::size_t>(whole(1)) : dimensions - 1;
         if (dimensions == 0 || axis >= dimensions) {
-            refuse(concat("a sample has ", dimensions, " dimensions"));
+            refuse(concat("a sample has no such dimension: it has ", dimensions));
         }
         return {.kind = Kind::flip, .axis = axis};
     }
     if (name == "crop" && parts.size() == 2) {
         if (dimensions < 2) {
-            refuse(concat("a sample has ", dimensions, " dimensions"));
+            refuse(concat("a sample must have at least 2 dimensions, and has ", dimensions));
         }
         return {.kind = Kind::crop, .axis = dimensions - 2, .places = whole(1)};
     }
     if (name == "noise" && parts.size() == 2) {
         auto const deviation = number_of<double>(parts[1]).value_or(-1);
         if (!(deviation >= 0)) {
-            refuse("an amount is missing");
+            refuse("expected a number of at least 0");
         }
         return {.kind = Kind::noise, .deviation = deviation};
     }

@@ -13,24 +13,20 @@ namespace lockstep::data {
 class Augmentation {
   public:
     /// `wanted` is a list with commas, applied in its order to the first input, after it was
-    /// normalised:
-    ///   flip            mirrored along the last extent, or not
-    ///   flip:AXIS       along another; 0 is a sample's first
-    ///   crop:PLACES     moved along the last two extents by up to so many places each way; what
-    ///                   comes in is 0
-    ///   noise:AMOUNT    plus normal noise of that deviation
-    ///   mask:ROWS:COLUMNS   a random run of up to ROWS rows set to 0, and one of COLUMNS columns
-    ///                   (SpecAugment: Park et al., arXiv 1904.08779), of samples [rows, columns]
-    /// or "none".
+    /// normalised: flip mirrored along the last extent, or not flip:AXIS along another; 0 is a
+    /// sample's first crop:PLACES moved along the last two extents by up to PLACES elements each
+    /// way, and filled with 0 noise:AMOUNT plus normal noise of that deviation mask:ROWS:COLUMNS a
+    /// random run of up to ROWS rows set to 0, and one of COLUMNS columns (SpecAugment: Park et
+    /// al., arXiv 1904.08779), of samples [rows, columns] or "none".
     ///
     /// Throws  Error 64 for another word, or one that does not fit the input's shape
     Augmentation(std::string const& wanted, FieldInfo const& input, std::uint64_t seed);
 
     bool empty() const noexcept { return changes_.empty(); }
-    /// Whether places of a sample are moved, so that targets of places would be wrong.
+    /// Whether elements of a sample are moved, so that targets per position would be wrong.
     bool moves_places() const noexcept;
 
-    /// Any thread.
+    /// Any thread may call it.
     void apply(Batch& batch, std::int64_t epoch) const;
 
   private:

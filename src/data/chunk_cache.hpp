@@ -13,8 +13,9 @@
 
 namespace lockstep::data {
 
-/// Decoded chunks that several threads share: each is decoded by one of them, and those used last
-/// are kept, as many as there is room for. Chunks in use outlive their place here.
+/// Decoded chunks that several threads share: each is decoded by one of them, and the most recently
+/// used ones are kept, as many as there is room for. Chunks in use stay alive after they are
+/// evicted.
 class ChunkCache {
   public:
     using Bytes = std::vector<std::byte>;
@@ -23,7 +24,7 @@ class ChunkCache {
     explicit ChunkCache(std::size_t capacity) : capacity_(capacity) {}
 
     /// The chunk, made by `make` unless it is here; a thread that asks for one that another thread
-    /// makes waits for it.
+    /// is making waits for it.
     ///
     /// Throws  what `make` throws, on every thread that waits for it
     std::shared_ptr<Bytes const> get(Key key, std::function<Bytes()> const& make);

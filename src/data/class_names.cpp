@@ -30,7 +30,8 @@ void require_names(std::vector<std::string> const& names, std::string const& of)
         auto const number = concat(of, "class ", i); // alone, as long as the name may be no line
         auto const points = decoded(names[i], number);
         auto const refuse = [&](std::string const& what, std::string const& why) {
-            throw Error(ExitCode::data, {what, why, "Give each class a different name"});
+            throw Error(ExitCode::data,
+                        {what, why, "Give each class a name of its own, on one line"});
         };
         if (names[i].empty()) {
             refuse(number, "its name is empty");

@@ -21,17 +21,16 @@
 namespace lockstep::data {
 
 /// One dataset, which a file has or leads to by links, read by rows from any thread, without HDF5:
-/// its elements in the order of bytes of this machine, whatever the layout, filters and order of
-/// the file.
+/// its elements in this machine's byte order, whatever the file's layout, filters and byte order.
 class Column {
   public:
     /// What columns of a data set have in common.
     struct Context {
         FilePool& files;       ///< the last one is the file that is opened
         std::uint64_t& number; ///< of the next column in the chunk cache
-        /// Bytes left for columns that are kept in memory because HDF5 alone can read them.
+        /// Bytes left for columns that are kept in memory because only HDF5 can read them.
         std::size_t& room;
-        /// The same, since reading their rows one by one costs more than they are.
+        /// The same for columns of small rows, which cost more to read one by one than to keep.
         std::size_t& room_for_small;
     };
     /// What a row of the column is.
@@ -40,24 +39,24 @@ class Column {
         /// The entries of the dataset along the first extent, or the whole is the only one.
         Row row = Row::entry;
         bool kept_if_small = false; ///< where rows are so small that they are best kept
-        /// Of the file before: what the two have in common they share, since there may be a file
-        /// for each sample.
+        /// The same column of the previous file: the two share what they have in common, since
+        /// there may be a file for each sample.
         Column const* before = nullptr;
     };
 
-    /// The file that has the column's bytes is taken into `context.files` where it is another.
+    /// If the column's bytes are in another file, that file is added to `context.files`.
     ///
     /// Throws  Error 65 when it cannot be read by position, or does not lie within the file
     Column(h5::File const& file, std::string const& name, Context context, Form form);
     /// One that another rank has opened and packed.
     ///
-    /// `packed`  outlives the column, which looks at it
-    /// Throws    Error 65 where what is kept has no room
+    /// `packed` must outlive the column, which refers to it
+    /// Throws    Error 65 where there is no room for what has to be kept in memory
     Column(Unpacker& packed, std::string const& name, Context context, Column const* before);
     /// `before`: of the file before it in the pack, where there is one.
     void pack(Packer& packer, FilePool const& files, Column const* before) const;
 
-    Column(Column&&) = default; // a copy would look at the bytes of the other
+    Column(Column&&) = default; // a copy would refer to the bytes of the original
 
     std::string const& name() const noexcept { return name_; }
     /// Whether some values were never written, so that they are the fill value.
@@ -69,11 +68,12 @@ class Column {
     /// Rows that are decoded together; 1 where rows are read one by one.
     std::int64_t rows_together() const noexcept;
 
-    /// Where its bytes lie in the file, as they are stored; nowhere for what HDF5 alone could read.
+    /// Where its bytes lie in the file, as they are stored; empty where only HDF5 could read it.
     std::vector<ByteRange> stored() const;
-    /// All but these places and the bytes there.
+    /// Describes everything but these ranges and the bytes there.
     std::string form_text() const;
-    /// Looks for checksums of the column: a file of ours has them. `file`: as in the constructor.
+    /// Looks up the checksums of the column, which files of ours have. `file`: as in the
+    /// constructor.
     void find_checksums(h5::File const& file);
     ByteRange checksums() const noexcept { return checksums_; } ///< in the file; mostly none
 
@@ -113,11 +113,11 @@ class Column {
     std::string name_;
     std::uint64_t number_;
     std::size_t file_ = 0;  ///< number among the files
-    bool in_place_ = false; ///< else HDF5 alone could read it
+    bool in_place_ = false; ///< else only HDF5 could read it
     bool unwritten_ = false;
     bool linked_ = false; ///< from the file that was opened
     ByteRange checksums_;
-    std::shared_ptr<h5::Storage const> form_; ///< but for places in the file, which follow
+    std::shared_ptr<h5::Storage const> form_; ///< except for positions in the file, which follow
     std::uint64_t offset_ = 0;
     std::vector<h5::Chunk> own_chunks_;
     std::span<h5::Chunk const> chunks_; ///< of `own_chunks_`, or of memory that is not ours

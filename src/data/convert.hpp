@@ -11,11 +11,11 @@ namespace lockstep::data {
 
 bool is_whole(h5::Type type);
 
-/// Whether so many means or deviations fit samples of a shape: one for all, or one for each
+/// Whether this number of means or deviations fits samples of a shape: one for all, or one for each
 /// channel.
 bool fit_channels(std::size_t moments, h5::Shape const& shape);
 
-/// The element at a place, in the order of bytes of this machine; it may lie at any address.
+/// The element at an index, in this machine's byte order; it need not be aligned.
 template <class Stored>
 Stored element(std::span<std::byte const> raw, std::size_t at) {
     Stored value{};

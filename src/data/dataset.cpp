@@ -28,8 +28,9 @@ std::vector<Field> sequence_fields(DatasetOptions const& options, bool are_input
     if (names.size() != 1 || options.sequence < 2 || options.sample_per_file) {
         throw Error(ExitCode::usage,
                     {concat("data.sequence = ", options.sequence),
-                     "a sample is at least 2 consecutive entries of one dataset of tokens",
-                     "Name one dataset in data.inputs, without data.sample-per-file"});
+                     "a sample must have at least 2 consecutive tokens of one dataset",
+                     "Set it to 2 or more, name one dataset in data.inputs, and leave out "
+                     "data.sample-per-file"});
     }
     std::vector<Field> fields;
     fields.emplace_back(names.front(), are_inputs, Window{options.sequence, are_inputs ? 0 : 1});

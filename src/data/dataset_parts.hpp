@@ -15,7 +15,7 @@
 
 namespace lockstep::data {
 
-/// What was opened; of the caches in it, readers on several threads change the contents only.
+/// What was opened; readers on several threads change only the contents of its caches.
 struct Dataset::Parts {
     Source source;
     std::vector<Field> inputs;
@@ -24,7 +24,7 @@ struct Dataset::Parts {
     std::optional<std::vector<std::string>> declared_names; ///< of the first file
     std::string weights;                                    ///< name of their dataset
     std::vector<std::uint64_t> digests;                     ///< of what is known of each file
-    std::shared_ptr<comm::SharedBlock const> packed;        ///< by all ranks; columns look at it
+    std::shared_ptr<comm::SharedBlock const> packed;        ///< by all ranks; columns refer to it
     Viewers viewers;
 };
 

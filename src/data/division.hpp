@@ -32,13 +32,13 @@ class Division {
     std::vector<std::int64_t> drawn_of_class_;
 };
 
-/// Draws `percent` of so many samples with a seed: a function of these three alone.
+/// Draws `percent` of `samples` samples with a seed: a function of these three only.
 Division draw_share(std::int64_t samples, double percent, std::uint64_t seed);
 
-/// The same of each class, as nearly as whole samples allow, so that both parts have the classes in
-/// the proportions of all; of each class at least one sample is left among the others. `counts` are
-/// the samples of each class; `for_labels` calls what it is given with all labels, one after the
-/// other.
+/// The same for each class, as nearly as whole samples allow, so that both parts have the classes
+/// in the proportions of all; at least one sample of each class remains among the others. `counts`
+/// are the samples of each class; `for_labels` calls what it is given with all labels, one after
+/// the other.
 Division draw_share_of_classes(
     std::vector<std::int64_t> const& counts, double percent, std::uint64_t seed,
     std::function<void(std::function<void(std::span<std::int64_t const>)> const&)> const&

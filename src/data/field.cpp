@@ -82,7 +82,7 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
         throw Error(ExitCode::data,
                     {concat("dataset ", name, " of ", file.path().string()),
                      "data.sequence cuts one row of whole numbers, [tokens], into samples",
-                     "Import texts: lockstep data import text, or remove data.sequence"});
+                     "Import texts with lockstep data import text, or remove data.sequence"});
     }
     if (cut) {
         here.shape = {static_cast<std::uint64_t>(window_.length)};
@@ -126,8 +126,8 @@ std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
     if (rows <= window_.length) {
         throw Error(ExitCode::data,
                     {file.path().string(),
-                     concat("dataset ", info_.name, " has ", rows, " tokens, but a sample takes ",
-                            window_.length, ", and one more as the last target"),
+                     concat("dataset ", info_.name, " has ", rows, " tokens, but a sample needs ",
+                            window_.length, ", plus one more as the last target"),
                      "Set a smaller data.sequence, or import more text into the file"});
     }
     return (rows - 1) / window_.length;

@@ -17,8 +17,8 @@
 
 namespace lockstep::data {
 
-/// Samples that are cut from all entries of a dataset, one after the other: so many each, the first
-/// of them so many after the sample's own first. Of length 0: samples as they are.
+/// Samples that are cut from all entries of a dataset, one after the other: `length` entries each,
+/// shifted from the sample's first entry by an offset. With length 0, samples are as stored.
 struct Window {
     std::int64_t length = 0;
     std::int64_t shift = 0;
@@ -33,28 +33,29 @@ class Field {
     }
 
     FieldInfo const& info() const noexcept { return info_; }
-    /// Attributes of its dataset in the first file by which others would change its values, "NAME =
-    /// VALUE".
+    /// Attributes of its dataset in the first file by which other programs would change its values,
+    /// "NAME = VALUE".
     std::vector<std::string> const& unapplied() const noexcept { return unapplied_; }
     /// Samples that are best read together: those of a chunk.
     std::int64_t samples_together() const;
 
-    /// Takes the field of the next file in; the first decides on type and shape. Returns the
+    /// Adds the field of the next file; the first file decides the type and shape. Returns the
     /// number of samples there.
     ///
-    /// Throws  Error 65 where the file has no such field, or one that is not as the others'
+    /// Throws  Error 65 where the file has no such field, or one that differs from the other files'
     std::int64_t add(h5::File const& file, Source& source);
     /// The same field of no file yet, its type and shape known.
     Field without_files() const;
     /// Packs what `add` has found in a file; `first` is the first that is packed.
     void pack(std::size_t file, std::size_t first, Source const& source, Packer& packer) const;
-    /// Takes the field of the next file in, which another rank has packed; the memory of `packed`
-    /// outlives the field.
+    /// Adds the field of the next file, which another rank has packed; the memory of `packed` must
+    /// outlive the field.
     ///
-    /// Throws  Error 65 where what HDF5 alone can read is too much to be kept
+    /// Throws  Error 65 where what only HDF5 can read is too large to be kept in memory
     void add(Unpacker& packed, Source& source);
-    /// Decides what is handed out, once files were added. A target is as it is stored; of inputs,
-    /// only integers of 64 bits are.
+    /// Decides the type that is handed out, once all files were added. Whole-number targets stay
+    /// whole numbers. Of inputs, only 64-bit integers, and those with a window or a vocabulary, do;
+    /// the others become float32.
     void prepare(std::vector<double> const& mean, std::vector<double> const& std);
 
     /// Its datasets in a file.
@@ -63,7 +64,7 @@ class Field {
     std::uint64_t bytes_stored(std::size_t first, std::size_t last) const;
     /// Adds the numbers of the files that rows are read from.
     void add_files_on_disk(std::set<std::size_t>& numbers) const;
-    /// Bytes of all rows that are not in memory yet, each file's on 64.
+    /// Bytes of all rows that are not in memory yet, with each file's rounded up to 64.
     std::size_t bytes_on_disk() const;
     /// Reads part `which` of `parts` of every file's rows into `memory`.
     void fill(Source& source, std::span<std::byte> memory, int which, int parts) const;
@@ -79,7 +80,7 @@ class Field {
                     Scratch& scratch) const;
     void read_wholes(Source& source, std::span<std::int64_t const> indices,
                      std::span<std::int64_t> into, Scratch& scratch) const;
-    /// The same of consecutive samples.
+    /// The same for consecutive samples.
     void read_wholes(Source& source, Span samples, std::span<std::int64_t> into,
                      Scratch& scratch) const;
 

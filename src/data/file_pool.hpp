@@ -13,15 +13,16 @@
 
 namespace lockstep::data {
 
-/// Files that threads read by position: opened when they are needed, and those used last kept open,
-/// since systems limit how many a process may have.
+/// Files that threads read by position: opened when they are needed; the most recently used ones
+/// stay open, since systems limit how many a process may have open.
 class FilePool {
   public:
     explicit FilePool(std::size_t max_open = 256) : max_open_(max_open) {}
 
     /// A file as it was when a run began.
     struct Stamp {
-        std::string path; ///< there may be many, and a path holds each of its parts once more
+        std::string path; ///< a string, since there may be many, and a path stores each of its
+                          ///< parts once more
         std::uint64_t bytes = 0;
         std::filesystem::file_time_type changed;
 
@@ -29,25 +30,27 @@ class FilePool {
         static Stamp unpacked(Unpacker& packed);
     };
 
-    /// Takes a file in as it is now. Throws Error 66.
+    /// Adds a file in its present state. Throws Error 66.
     std::size_t add(std::filesystem::path const& path) { return add(stamp_now(path)); }
-    /// Takes a file in as it was.
+    /// Adds a file in the state of `stamp`.
     std::size_t add(Stamp stamp);
-    /// Of the file that was added last, or of one that its links lead to, which is taken in once.
+    /// The number of the file that was added last, or of one that its links lead to, which is added
+    /// once.
     std::size_t number_of(std::filesystem::path const& path);
     std::size_t number_of(Stamp stamp);
     std::size_t last_added() const noexcept { return last_added_; }
-    /// From now on a file is read from a copy of it.
+    /// Reads a file from a copy of it from now on.
     ///
-    /// Throws  Error 65 when the file was changed since it was taken in
+    /// Throws  Error 65 when the file has changed since it was added
     void read_from_copy(std::size_t number, std::filesystem::path const& copy);
 
-    /// Open for as long as the caller holds it.
+    /// The file, which stays open for as long as the caller holds it.
     ///
-    /// Throws  Error 65 when the file is not the one that was taken in, by size or time of change
+    /// Throws  Error 65 when the file is not the one that was added, judged by size and time of
+    ///         change
     std::shared_ptr<File const> get(std::size_t number) const;
 
-    /// Its size and time of change, as they were when it was taken in.
+    /// The file's size and time of change when it was added.
     Stamp const& stamp(std::size_t number) const { return files_[number].stamp; }
     std::string stamp_text(std::size_t number) const;
     std::filesystem::path path(std::size_t number) const { return files_[number].stamp.path; }

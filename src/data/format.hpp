@@ -19,12 +19,12 @@ constexpr char const* format_name = "lockstep-dataset";
 constexpr std::int64_t format_version = 1;
 constexpr std::int64_t max_classes = 100000;
 
-/// What a dataset's first extent counts: samples, or nothing, since all of it is one.
+/// What a dataset's first extent counts: samples, or nothing, since the whole dataset is one.
 enum class Entries { samples, one };
 
-/// What is known of a dataset that has one entry or more, each of plain numbers.
+/// The facts of a dataset, which must have at least one entry, of plain numbers.
 ///
-/// Throws  Error 65 where it is missing or otherwise
+/// Throws  Error 65 where it is missing or of another form
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
                                  Entries entries = Entries::samples);
 
@@ -32,7 +32,7 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
 Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
 
-/// Of a file of tokens: how many bytes of text each stands for, and the one after a document.
+/// In a file of tokens: how many bytes of text each stands for, and which token ends a document.
 constexpr char const* token_bytes_name = "token_bytes";
 constexpr char const* end_of_text_name = "end_of_text";
 /// The tokenizer.json that the tokens were made with.
@@ -41,8 +41,8 @@ constexpr char const* tokenizer_name = "tokenizer";
 /// Empty where the file does not say.
 std::vector<std::uint8_t> read_token_bytes(h5::File const& file);
 
-/// Attributes of a dataset by which netCDF's readers scale or leave out values: "NAME = VALUE".
-/// Those that change nothing are left out.
+/// Attributes of a dataset by which netCDF's readers scale or mask values: "NAME = VALUE". Those
+/// without an effect are left out.
 std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name);
 
 /// Bytes [first, first + count) of a file.
@@ -60,7 +60,7 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
 
 /// Names for the classes of `targets`, which come from `path`: those given, or "0", "1", …
 ///
-/// Throws  Error 65 for a label that is negative or absurdly large, told as `type` has it;
+/// Throws  Error 65 for a label that is negative or absurdly large, printed as a number of `type`;
 ///         `at_fault` when a label has no name
 std::vector<std::string> complete_names(std::vector<std::string> given,
                                         std::span<std::int64_t const> targets,

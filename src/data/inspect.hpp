@@ -17,7 +17,7 @@ struct DataInfo {
     bool checksums = false;
     std::int64_t samples = 0;
     std::vector<FieldInfo> fields;   ///< inputs, then targets
-    std::vector<std::string> places; ///< of each field, where it does not lie in the file itself
+    std::vector<std::string> places; ///< of each field, where it is if not in the file itself
     std::int64_t tokens = 0;         ///< of texts, in all documents
     std::int64_t documents = 0;
     std::vector<std::string> class_names;
@@ -26,7 +26,7 @@ struct DataInfo {
     std::vector<double> std;
 };
 
-/// Of one file; `options.files` is its path.
+/// Describes one file; `options.files` is its path.
 ///
 /// Throws  Error 66 or 65
 DataInfo describe(DatasetOptions const& options);
@@ -38,10 +38,10 @@ inline DataInfo describe(std::filesystem::path const& path) {
 /// datasets lead to. Throws as `describe`.
 std::vector<std::filesystem::path> files_of(DatasetOptions const& options);
 
-/// Warnings of a start that trains on a file. Throws as `describe`.
+/// The warnings that a training start prints about a file. Throws as `describe`.
 std::vector<std::string> warnings_of(DatasetOptions const& options);
 
-/// The same options for a file of texts, which has no targets of its own: with some
+/// The same options for a file of texts, which has no targets of its own: with a default
 /// `sequence`, where none was named. Throws as `describe`.
 DatasetOptions for_texts(DatasetOptions options);
 

@@ -10,15 +10,16 @@
 namespace lockstep::data {
 
 /// Orders of samples, each found by a key; the two latest are kept, since workers need two of them
-/// where an epoch or a step ends. Any thread may ask.
+/// where an epoch or a step ends. Any thread may call it.
 class LatestOrders {
   public:
     using Order = std::shared_ptr<std::vector<std::int64_t> const>;
 
-    /// The order of a key, as `make()` gives it: a std::vector of samples.
+    /// The order of a key, made by `make()`: a std::vector of samples.
     template <class Make>
     Order of(std::uint64_t key, Make const& make) {
-        std::lock_guard const lock(mutex_); // who comes while it is made waits for it
+        std::lock_guard const lock(
+            mutex_); // a thread that asks while it is being made waits for it
         for (auto const& made : made_) {
             if (made.order && made.key == key) {
                 return made.order;

@@ -15,13 +15,13 @@ namespace lockstep::data {
 
 struct LoaderOptions {
     int workers = 2;
-    int prefetch = 4; ///< batches that are made ahead
-    /// What a worker does to batch k when it has read it: from several threads, a function of k and
-    /// the batch alone.
+    int prefetch = 4; ///< batches that are made in advance
+    /// What a worker does to batch k after reading it. Called from several threads; depends only on
+    /// k and the batch.
     std::function<void(std::int64_t k, Batch& batch)> finish{};
 };
 
-/// Makes batches ahead on threads and hands them out in order, the same whatever the number of
+/// Makes batches in advance on threads and hands them out in order, the same whatever the number of
 /// workers. One thread calls `next`.
 class Loader {
   public:
@@ -56,11 +56,11 @@ class Loader {
     Request request_;
     std::function<void(std::int64_t k, Batch& batch)> finish_;
     std::vector<Slot> slots_;
-    std::vector<std::size_t> free_;   ///< slots without a batch; the last one used is the last here
-    std::vector<std::size_t> places_; ///< slots of the batches that are there, by k
+    std::vector<std::size_t> free_;   ///< slots without a batch; the last one used is last
+    std::vector<std::size_t> places_; ///< slots of the batches that are ready, by k
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::int64_t claimed_ = 0; ///< batches that a worker has taken on
+    std::int64_t claimed_ = 0; ///< batches that a worker has started
     std::int64_t taken_ = 0;   ///< batches that were handed out, the one in use included
     bool ended_ = false;       ///< the last batch was handed out
     bool stop_ = false;

@@ -13,13 +13,13 @@ namespace lockstep::data {
 struct NotFinite {
     std::string dataset;
     std::int64_t count = 0;
-    std::int64_t samples = 0; ///< that hold them
-    std::int64_t first = 0;   ///< of these samples, in the file
+    std::int64_t samples = 0; ///< samples that hold them
+    std::int64_t first = 0;   ///< first of these samples, in the file
 };
 
 /// Reads and decodes all of a file, ours or another's, and names the fields that are not finite.
 ///
-/// Throws  Error 66 or 65 as `Dataset` does, or for a place's class that the file does not name
+/// Throws  Error 66 or 65 as `Dataset` does, or for a position's class that the file does not name
 std::vector<NotFinite> look_through(DatasetOptions const& options);
 
 } // namespace lockstep::data

@@ -9,8 +9,8 @@
 
 namespace lockstep::data {
 
-/// Makes float32 of stored elements: minus the mean, over the standard deviation. Of inputs, u8
-/// stands for shares of 255.
+/// Converts stored elements to float32: subtracts the mean and divides by the standard deviation.
+/// In inputs, u8 stands for value / 255.
 class Normaliser {
   public:
     /// `mean` and `std` have one value each, or one a channel, the first dimension of `shape`; or
@@ -21,7 +21,7 @@ class Normaliser {
     /// Whether elements are float32 as they are stored, so that they can be read in place.
     bool changes_nothing() const noexcept;
 
-    /// Shape  into: whole samples; raw: their elements in the order of bytes of this machine
+    /// Shape  into: whole samples; raw: their elements in this machine's byte order
     void operator()(std::span<std::byte const> raw, std::span<float> into) const;
 
   private:

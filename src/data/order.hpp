@@ -39,7 +39,7 @@ class BlockPermutation {
     Blocks blocks_;
     std::int64_t whole_;     ///< whole blocks
     std::int64_t rest_;      ///< samples after them, which make one more block
-    std::int64_t rest_turn_; ///< the whole blocks that come before that one
+    std::int64_t rest_turn_; ///< whole blocks before that one in the order
     std::uint64_t key_;
     Permutation order_; ///< of the whole blocks
 };

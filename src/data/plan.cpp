@@ -28,14 +28,15 @@ TrainPlan::TrainPlan(PlanOptions const& options)
             ExitCode::usage,
             {concat(options.samples, " training samples for ", options.replicas, " replicas"),
              "each replica needs at least two samples",
-             options.samples < 4 ? std::string("Give more data")
+             options.samples < 4 ? std::string("Add samples")
                                  : concat("Set run.replicas to at most ", options.samples / 2,
-                                          ", or give more data")});
+                                          ", or add samples")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
-        throw Error(ExitCode::usage, {"data.bucket-by-length with data.shuffle = block",
-                                      "samples that are read together would be used far apart",
-                                      "Set data.shuffle = full, or data.bucket-by-length = 0"});
+        throw Error(ExitCode::usage,
+                    {"data.bucket-by-length with data.shuffle = block",
+                     "samples that lie in one block would be used in batches far apart",
+                     "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
         throw Error(ExitCode::usage, {"data.sample-weights with data.shuffle other than full",

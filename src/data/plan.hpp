@@ -25,7 +25,7 @@ struct PlanOptions {
     Shuffle shuffle = Shuffle::full;
     Blocks blocks{}; ///< of Shuffle::block
     /// Micro-batches of all replicas that make a window: its samples are sorted by length, so that
-    /// those of a batch are about as long; then whole micro-batches change places. 0: off.
+    /// those of a batch have similar lengths; then whole micro-batches are shuffled. 0: off.
     std::int64_t bucket = 0;
     std::shared_ptr<std::vector<std::int64_t> const> lengths{}; ///< by sample; where bucket > 0
     /// Draws an epoch's samples, as many as it has positions, instead of `shuffle`; null: none.
@@ -55,11 +55,11 @@ class TrainPlan {
     std::int64_t samples_in_step(std::int64_t step) const;
     int micro_batches(std::int64_t step) const;
 
-    /// The positions of a replica in a micro-batch; may be none.
+    /// The positions of a replica in a micro-batch; may be empty.
     Span part(std::int64_t step, int micro, int replica) const;
 
-    /// The samples at these positions of the epoch's order; of drawn ones their share, which may
-    /// be more or fewer.
+    /// The samples at these positions of the epoch's order; where samples are drawn, the positions'
+    /// share of the draw, which may be more or fewer.
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:
@@ -69,11 +69,11 @@ class TrainPlan {
     std::vector<std::int64_t> window(std::int64_t epoch, Span positions) const;
     std::int64_t position_by_replica(std::int64_t position) const;
 
-    /// Two a replica.
+    /// The fewest samples of a step: two per replica.
     std::int64_t fewest_samples() const noexcept { return std::int64_t{2} * options_.replicas; }
 
     PlanOptions options_;
-    std::int64_t micro_samples_; ///< of a full micro-batch, all replicas
+    std::int64_t micro_samples_; ///< of a full micro-batch over all replicas
     std::int64_t step_samples_;
     std::int64_t learnt_;
     std::int64_t steps_;

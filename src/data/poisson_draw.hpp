@@ -16,7 +16,7 @@ class PoissonDraw {
     PoissonDraw(std::int64_t samples, double rate,
                 std::function<std::uint64_t(std::int64_t step)> key_of);
 
-    /// In ascending order; may be none. Any thread may ask.
+    /// The samples of a step, in ascending order; may be none. Any thread may call it.
     LatestOrders::Order draw(std::int64_t step) const;
 
   private:

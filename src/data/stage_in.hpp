@@ -8,8 +8,8 @@
 namespace lockstep::data {
 
 /// Copies files into a directory of this host, each rank of the host its part. A copy is read back
-/// and compared before it gets its name, which tells the source's path, size and time of change;
-/// one that is there already is used as it is.
+/// and compared before it gets its final name, which encodes the source's path, size and time of
+/// change; a copy that exists already is used as it is.
 ///
 /// Returns     the copies
 /// Collective  over `host`, the ranks of one host; the same files on all ranks

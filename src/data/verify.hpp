@@ -19,11 +19,11 @@ struct DataDamage {
 };
 
 /// Datasets that were added to a file of ours since it was imported: they have no checksums, and
-/// names, shapes and attributes are no longer those that have one. Throws as `describe`.
+/// the checksum of names, shapes and attributes no longer applies. Throws as `describe`.
 std::vector<std::string> datasets_added_to(std::filesystem::path const& path);
 
-/// Recomputes all checksums; none returned: every bit of the file is as it was imported, or of its
-/// samples where datasets were added.
+/// Recomputes all checksums. If the result is empty, every bit of the file is as it was imported,
+/// or every bit of its samples where datasets were added.
 ///
 /// Throws  Error 66 when there is no such file; 65 when it cannot be opened or has no checksums
 [[nodiscard]] std::vector<DataDamage> verify(std::filesystem::path const& path);

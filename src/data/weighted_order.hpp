@@ -9,13 +9,13 @@
 
 namespace lockstep::data {
 
-/// The order of an epoch whose samples are drawn by weight: a function of the weights and a key
-/// alone, at any position.
+/// The order of an epoch whose samples are drawn by weight: a function of only the weights and a
+/// key, at any position.
 class WeightedOrder {
   public:
     virtual ~WeightedOrder() = default;
 
-    /// Of an epoch.
+    /// The number of positions of an epoch.
     virtual std::int64_t positions() const noexcept = 0;
 
     /// The samples at these positions of the epoch with this key; from any thread.
@@ -26,7 +26,7 @@ class WeightedOrder {
 
 /// With replacement every position is a draw of its own, sample i with probability w_i / sum w, and
 /// an epoch has as many as there are samples: 8 bytes per sample besides the weights. Without,
-/// every sample of weight above 0 comes once an epoch, the next one always with probability w_i /
+/// every sample of weight above 0 occurs once per epoch, the next one always with probability w_i /
 /// the sum of those that are left: 8 bytes per sample for each of two epochs, and 16 more while an
 /// epoch's order is made.
 ///

@@ -36,9 +36,9 @@ std::string CStatements::integer_layer(Node const& node) {
     auto const products = elements(graph_[node.inputs[1]].shape) / weights[0];
     if (products > max_products) {
         throw Error(ExitCode::usage,
-                    {concat("a layer adds ", count_text(products), " products"),
+                    {concat("a layer sums ", count_text(products), " products"),
                      concat("a 32-bit sum holds at most ", count_text(max_products)),
-                     "Export --format onnx, or the model before it was quantised"});
+                     "Use --format onnx, or export the model that was quantised"});
     }
     patch_ = std::max(patch_, products);
     auto const rows =

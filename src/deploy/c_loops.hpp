@@ -26,7 +26,7 @@ struct Operand {
 };
 
 /// Nested loops over `extents` around a statement, in which {0}, {1}, … stand for the operands'
-/// elements. Neighbouring loops that all operands run through as one are one.
+/// elements. Neighbouring loops are merged where all operands allow it.
 std::string loops(std::vector<std::int64_t> extents, std::vector<Operand> operands,
                   std::string const& statement);
 

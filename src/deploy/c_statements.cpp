@@ -446,7 +446,7 @@ std::string CStatements::of(Node const& node) {
     auto const found = others.find(node.kind);
     if (found == others.end()) {
         throw Error(ExitCode::usage, {concat("operator ", node.kind, " cannot be written in C"),
-                                      "the C export does not support it", "Export --format onnx"});
+                                      "the C export does not support it", "Use --format onnx"});
     }
     return (this->*found->second)(node);
 }

@@ -122,13 +122,13 @@ std::string header_of(Facts const& facts) {
                   "{\n#endif\n\n#define ",
                   upper, "_INPUTS ", facts.inputs, "\n#define ", upper, "_OUTPUTS ", facts.outputs,
                   "\n\n/* Computes the outputs of `samples` samples, stored one after the other. "
-                  "Returns 0, or 1 where\n   a whole number among the inputs is out of range. */\n"
+                  "Returns 0, or 1 if\n   a whole number among the inputs is out of range. */\n"
                   "int ",
                   name, "_run(size_t samples, const ", facts.input_type,
                   " *inputs, float *outputs);\n\n/* Bytes of static memory besides the weights. "
                   "*/\nsize_t ",
                   name,
-                  "_memory(void);\n\n/* The name of a class; null where it has none. */\n"
+                  "_memory(void);\n\n/* The name of a class; null if it has none. */\n"
                   "const char *",
                   name, "_class(int number);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -8,23 +8,24 @@ namespace lockstep::deploy {
 
 /// An exported model as source code.
 struct CSource {
-    std::string source;  ///< NAME.c: C99 that needs the standard library and libm alone
+    std::string source;  ///< NAME.c: C99 that needs only the standard library and libm
     std::string header;  ///< NAME.h, for C and C++
     std::string fortran; ///< NAME.f90: a module with interfaces for Fortran 2003
 };
 
-/// Writes the graph for one sample after the other, with static memory. `name` begins all names of
-/// the source; a letter, then letters, digits and underscores. The same graph gives the same text.
+/// Writes the graph for one sample after the other, with static memory. All names of the source
+/// begin with `name`, which has a letter, then letters, digits and underscores. The same graph
+/// gives the same text.
 ///
 /// Throws  Error 64 for an operator that has no C form here, by name
 CSource c_source(Graph const& graph, std::string const& name);
 
-/// A name of C like the stem of a file's: "my-net.v2" gives "my_net_v2".
+/// A C identifier from the stem of a file name: "my-net.v2" becomes "my_net_v2".
 std::string c_name(std::string const& stem);
 
 /// A program around the model: argv is a file of samples, one for their outputs, the number of
-/// samples, and how often they shall be computed; prints seconds per sample, and leaves with 1
-/// where the model refused a sample.
+/// samples, and how often to compute them; prints seconds per sample, and exits with 1 where the
+/// model refused a sample.
 std::string c_runner(Graph const& graph, std::string const& name);
 /// The same from what the header says, "uint8_t" and so on.
 std::string c_runner(std::string const& input_type, std::string const& name);

@@ -58,7 +58,7 @@ Shape broadcast(Shape const& a, Shape const& b) {
         auto const other = back <= b.size() ? b[b.size() - back] : Extent{};
         auto const repeats = [](Extent const& extent) { return extent == Extent{}; };
         if (!(one == other) && !repeats(one) && !repeats(other)) {
-            throw std::invalid_argument("shapes do not fit");
+            throw std::invalid_argument("shapes do not match");
         }
         result[result.size() - back] = repeats(one) ? other : one;
     }

@@ -30,7 +30,7 @@ using Shape = std::vector<Extent>;
 std::int64_t elements(Shape const& shape);
 /// The shape of a constant.
 Shape fixed_shape(std::vector<std::int64_t> const& extents);
-/// That of an operator which works element by element.
+/// The shape of an element-wise operator's result.
 ///
 /// Throws  std::invalid_argument where they do not fit
 Shape broadcast(Shape const& a, Shape const& b);
@@ -54,7 +54,7 @@ using Attributes = std::map<std::string, Attribute>;
 /// An operator, by its name and with the meaning that ONNX gives it (opset 17). Where ONNX takes
 /// shapes or axes as tensors, they are attributes here: `shape` of Reshape (-1: the batch), `axes`,
 /// `starts`, `ends` and `steps` of Slice, `axes` of ReduceMean, ReduceSum and ReduceMax, `axis` of
-/// CumSum, `pads` of Pad, `to` of Cast, `scale` and `zero` of QuantizeLinear. Not of ONNX are Gelu
+/// CumSum, `pads` of Pad, `to` of Cast, `scale` and `zero` of QuantizeLinear. Gelu is not from ONNX
 /// (`tanh`: approximated); ExpandAs, which repeats its first input to its result's shape, the batch
 /// being that of axis `batch` of the second; and QuantizedConv and QuantizedGemm, layers whose
 /// inputs are bytes, value = `scale` * (byte - `zero`), whose weights, [outputs, inputs, place…],
@@ -71,7 +71,7 @@ struct Node {
     std::vector<std::int64_t> const& wholes(std::string const& name) const;
 };
 
-/// An inference graph, free of any framework: what the writers of ONNX and C take. Nodes stand
+/// An inference graph, free of any framework: the input of the writers of ONNX and C. Nodes come
 /// after those whose results they need; the first extent of input and output is the batch.
 class Graph {
   public:
@@ -91,10 +91,10 @@ class Graph {
     TensorId input() const noexcept { return input_; }
     TensorId output() const noexcept { return output_; }
 
-    /// Other values, and perhaps another shape, for what is computed already.
+    /// Replaces the nodes.
     void replace_nodes(std::vector<Node> nodes);
 
-    /// What readers shall know, by key; the names of classes, by their numbers.
+    /// Facts for readers of the file, by key; and the names of classes, by number.
     std::map<std::string, std::string> facts;
     std::vector<std::string> class_names;
 
@@ -105,8 +105,8 @@ class Graph {
     TensorId output_ = 0;
 };
 
-/// Makes norms after convolutions part of their weights, rounds to bytes as early as gives the same
-/// bytes, and leaves out what the output does not need.
+/// Folds norms after convolutions into their weights, rounds to bytes as early as the result stays
+/// the same, and removes what the output does not need.
 void simplify(Graph& graph);
 /// The second of these: before Relu and MaxPool, within a layer in whole numbers.
 void quantise_early(Graph& graph);

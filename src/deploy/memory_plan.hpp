@@ -10,7 +10,7 @@
 namespace lockstep::deploy {
 
 /// Where the values between the nodes lie while one sample is computed: an array for each type of
-/// element, in which values that are not needed at the same time share places.
+/// element, in which values that are not needed at the same time share memory.
 class MemoryPlan {
   public:
     explicit MemoryPlan(Graph const& graph);
@@ -18,7 +18,7 @@ class MemoryPlan {
     /// Element of its type's array at which a value begins; nothing for constants, the input and
     /// the output, which lie elsewhere.
     std::optional<std::int64_t> place(TensorId id) const;
-    /// The tensor whose storage a value has: what is only reshaped stays where it is.
+    /// The tensor whose storage a value uses: a reshaped value stays where it is.
     TensorId storage(TensorId id) const { return roots_[id]; }
 
     std::int64_t size(Element element) const { return sizes_[static_cast<std::size_t>(element)]; }

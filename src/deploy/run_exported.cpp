@@ -32,9 +32,9 @@ std::string last_line(std::filesystem::path const& file) {
 
 [[noreturn]] void refuse_file(std::filesystem::path const& file, std::string const& what,
                               std::string const& why) {
-    throw Error(ExitCode::data,
-                {concat(file.string(), " ", what),
-                 why.empty() ? std::string("it said nothing") : why, "Export the model again"});
+    throw Error(ExitCode::data, {concat(file.string(), " ", what),
+                                 why.empty() ? std::string("no reason was printed") : why,
+                                 "Export the model again"});
 }
 
 /// The exit code of a program, which `next` says how to get where it is missing.

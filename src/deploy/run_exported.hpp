@@ -24,7 +24,7 @@ struct RunResult {
 };
 
 /// Runs an exported file itself, as a process of its own: a C file compiled by cc into a directory
-/// that goes afterwards, an ONNX file by a Python that has onnxruntime.
+/// that is removed afterwards, an ONNX file by a Python that has onnxruntime.
 ///
 /// Throws  Error 69 where the compiler, Python or onnxruntime is missing, by name; 65 where the
 ///         file cannot be compiled or run; 73 or 74 for the directory

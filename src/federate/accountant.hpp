@@ -8,8 +8,8 @@ namespace lockstep::federate {
 /// sample, takes part with a probability, independently of others, and the sum of changes, or of
 /// gradients, of a norm of at most 1 gets Gaussian noise.
 struct SampledGaussian {
-    double rate = 1;  ///< that each takes part with, in (0, 1]
-    double noise = 0; ///< standard deviation over the largest norm
+    double rate = 1;  ///< probability that each takes part, in (0, 1]
+    double noise = 0; ///< standard deviation divided by the largest norm
 };
 
 /// Renyi differential privacy of one round at an order above 1: Mironov, "Renyi differential
@@ -18,7 +18,7 @@ struct SampledGaussian {
 /// converge.
 double renyi_divergence(SampledGaussian const& round, double order);
 
-/// The epsilon of so many rounds at `delta`, the least over 156 orders from 1.1 to 1024, for
+/// The epsilon of `rounds` rounds at `delta`, the least over 156 orders from 1.1 to 1024, for
 /// neighbours that differ in one site, or one sample; after Canonne, Kamath, Steinke, "The discrete
 /// Gaussian for differential privacy" (arXiv 2004.00010), proposition 12.
 double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta);

@@ -11,7 +11,7 @@ namespace lockstep::federate {
 EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
                              ChangeForm const& form) {
     if (from.fingerprint() != to.fingerprint()) {
-        throw Error(ExitCode::data, {"the trained model does not fit the federation's model",
+        throw Error(ExitCode::data, {"the trained model does not match the federation's model",
                                      "its weights have different names or shapes",
                                      "Remove the round's run directory, and start again"});
     }
@@ -29,7 +29,7 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
             ExitCode::data,
             {"the trained model holds a value that is not finite",
              "it cannot be added to the changes of other sites",
-             "Check this site's data; only the whole federation can use a lower learning rate"});
+             "Check this site's data; a lower learning rate must be set for the whole federation"});
     }
     auto const shrunk = form.clip > 0 && change.norm > form.clip ? form.clip / change.norm : 1.0;
     auto const& point = form.fixed_point;
@@ -46,7 +46,7 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
 std::string fault_of_change(std::vector<std::uint32_t> const& words, std::size_t values,
                             ChangeForm const& form) {
     if (words.size() != values) {
-        return concat("it has ", words.size(), " values, and the model ", values);
+        return concat("it has ", words.size(), " values, but the model has ", values);
     }
     constexpr double rounded = 1e-6;
     auto const& point = form.fixed_point;

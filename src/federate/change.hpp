@@ -11,7 +11,7 @@ namespace lockstep::federate {
 /// How a site's change is made ready to be added to those of others.
 struct ChangeForm {
     FixedPoint fixed_point;
-    double weight = 1; ///< that it counts for, in (0, 1]
+    double weight = 1; ///< weight of the change in the sum, in (0, 1]
     double clip = 0;   ///< largest norm; 0: any
 };
 

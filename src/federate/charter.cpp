@@ -47,24 +47,25 @@ void require(bool holds, std::string const& what, std::string const& why, std::s
 
 void Charter::require_sound() const {
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
-            "one site alone could unmask another", "Give at least 2");
+            "a single site could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
             concat("unmasking a round needs ", threshold, " sites"),
             "Give at least as many sites as --threshold");
     require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
-            concat("it has no effect with ", strategy), "Add --strategy fedprox, or leave it out");
+            concat("it has no effect with --strategy ", strategy),
+            "Add --strategy fedprox, or leave --proximal out");
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
             "nothing would pull the weights to the global model",
             "Add --proximal MU, such as 0.01");
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
-            "a norm would be that of weights and control variates together", "Leave one out");
+            "the norm would be taken over weights and control variates together", "Leave one out");
     require(!is_private() || clip > 0, concat("--noise ", noise),
             "without a limit on the norm of a change, noise cannot hide it", "Add --clip NORM");
     require(!is_private() || expected_sites > 0, concat("--noise ", noise),
             "the divisor of the mean must not reveal how many sites took part",
             "Add --expected-sites N, the number of sites that will join");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
-            "without noise, epsilon is infinite", "Add --noise and --clip, or leave it out");
+            "without noise, epsilon is infinite", "Add --noise and --clip, or leave --epsilon out");
 }
 
 std::string Charter::text() const {
@@ -78,8 +79,8 @@ Charter Charter::of_text(std::string const& text) {
         auto const json = Json::parse(text);
         if (json.at("version").get<int>() != version) {
             throw Error(ExitCode::data,
-                        {concat("the federation's format is ", json.at("version").dump()),
-                         concat("this program knows ", version), "Use a newer program"});
+                        {concat("the federation's format has version ", json.at("version").dump()),
+                         concat("this program reads version ", version), "Use a newer program"});
         }
         Charter charter;
         for_each_field(charter,

@@ -8,21 +8,21 @@ namespace lockstep::federate {
 
 /// What a federation was founded on: the same for all, signed by the coordinator, never changed.
 struct Charter {
-    std::string id;                  ///< random, 32 hexadecimal digits
-    std::string deck;                ///< the deck that every site trains with, its own files apart
-    std::string model;               ///< fingerprint of the weights' names and shapes
+    std::string id;    ///< random, 32 hexadecimal digits
+    std::string deck;  ///< the deck that every site trains with, except for its own files
+    std::string model; ///< fingerprint of the weights' names and shapes
     std::string strategy = "fedavg"; ///< fedavg, fedprox, fedadam, scaffold
-    double server_rate = 1;          ///< of the mean change
+    double server_rate = 1;          ///< learning rate that the mean change is multiplied by
     double server_epsilon = 1e-3;    ///< fedadam's tau
     double proximal = 0;             ///< fedprox: strength of the pull to the round's first weights
     std::int64_t rounds = 10;
-    std::int64_t min_sites = 2; ///< fewer make no round
+    std::int64_t min_sites = 2; ///< with fewer, a round is refused
     std::int64_t threshold = 0; ///< sites that can unmask together; 0: not secure
     double participation = 1;   ///< probability that a site is drawn for a round
     double range = 4;           ///< largest change of a weight in a round; beyond it is clipped
     double clip = 0;            ///< largest norm of a site's change; 0: any
     double noise = 0;           ///< standard deviation of the sum's noise over `clip`
-    double delta = 1e-5;        ///< at which epsilon is told
+    double delta = 1e-5;        ///< at which epsilon is reported
     double budget = 0;          ///< largest epsilon; 0: any
     std::int64_t expected_sites = 0; ///< with noise: sites that the mean is over
 
@@ -36,7 +36,7 @@ struct Charter {
     /// Throws  Error 64 for values that contradict each other
     void require_sound() const;
 
-    /// JSON, and back. Throws  Error 65 for what is none
+    /// Conversion to JSON, and back. Throws Error 65 for a text that is no charter
     std::string text() const;
     static Charter of_text(std::string const& text);
 };

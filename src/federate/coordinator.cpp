@@ -36,8 +36,8 @@ std::optional<std::int64_t> samples_of(Message const& message) {
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
     : federation_(federation), key_(key) {
     if (key.signing_key().public_key() != federation.coordinator()) {
-        throw Error(ExitCode::usage, {"this key is not that of the federation's coordinator",
-                                      concat("the federation was founded with the key ",
+        throw Error(ExitCode::usage, {"this is not the key of the federation's coordinator",
+                                      concat("the federation was started with the key ",
                                              hex_text(federation.coordinator())),
                                       "Name the file that was given to lockstep federate init"});
     }
@@ -91,10 +91,11 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             }
         }
         if (!found) {
-            throw Error(ExitCode::no_input, {concat("no site for --accept ", fingerprint),
-                                             concat(cards.size(), " sites have joined in ",
-                                                    (federation_.directory() / "sites").string()),
-                                             "Compare it with the fingerprint that join printed"});
+            throw Error(ExitCode::no_input,
+                        {concat("no site has the fingerprint ", fingerprint, " (--accept)"),
+                         concat(cards.size(), " sites have joined in ",
+                                (federation_.directory() / "sites").string()),
+                         "Compare the fingerprint with the one that join printed"});
         }
     }
     std::vector<std::string> sites;
@@ -144,7 +145,7 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
         try {
             auto message = federation_.read_of_site(round, phase, site);
             if (auto const fault = check(site, message); !fault.empty()) {
-                throw Error(ExitCode::data, {concat("what ", site, " has sent is refused"), fault,
+                throw Error(ExitCode::data, {concat("the message of ", site, " is refused"), fault,
                                              "The round can continue without that site (--close)"});
             }
             collected.messages.emplace(site, std::move(message));
@@ -208,9 +209,9 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
     if (std::cmp_less(collected.messages.size(), least)) {
         throw Error(ExitCode::no_input,
-                    {concat("round ", round, " is refused: ", collected.messages.size(),
-                            " sites have sent their ", answered),
-                     concat("it needs ", least),
+                    {concat("round ", round, " cannot continue"),
+                     concat("it needs the ", answered, " messages of at least ", least,
+                            " sites, and has ", collected.messages.size()),
                      "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
@@ -250,8 +251,9 @@ Progress Coordinator::advance(Waiting waiting) const {
         if (!said(round, phase::plan)) {
             auto const next = spent(federation_, 1).published;
             if (charter.budget > 0 && next > charter.budget) {
-                progress.lines.push_back(concat("stopped: round ", round, " would make epsilon ",
-                                                next, ", beyond the budget of ", charter.budget));
+                progress.lines.push_back(concat("stopped: round ", round,
+                                                " would raise epsilon to ", next,
+                                                ", beyond the budget of ", charter.budget));
                 progress.finished = true;
                 return progress;
             }

@@ -40,7 +40,7 @@ class Coordinator {
     std::string abandon() const;
 
   private:
-    /// Messages of a phase that are here and good.
+    /// Messages of a phase that have arrived and are valid.
     struct Collected {
         std::map<std::string, Message> messages;
         std::vector<std::string> missing;

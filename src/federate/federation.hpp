@@ -34,16 +34,16 @@ inline constexpr char const* result = "result";       ///< coordinator: the roun
 
 inline constexpr char const* coordinator_name = "coordinator";
 
-/// A lock that this process alone holds, by a file: nobody else is at work as `who` then.
+/// A lock on a file that only this process holds: no other process acts as `who` meanwhile.
 ///
 /// Throws  Error 73 where another process holds it, or the file cannot be made
 FileLock sole_process(std::filesystem::path const& file, std::string const& who);
 
-/// Throws  Error 64 for what is no site's name: 1 to 64 letters, digits, - and _
+/// Throws  Error 64 for an invalid name of a site; valid are 1 to 64 letters, digits, - and _
 void require_site_name(std::string const& name);
 
-/// The directory of a federation, which all see, or to which files are carried. Everything in it is
-/// a signed message or a model; what is there is never changed, the list of accepted sites apart.
+/// The directory of a federation, which all see, or to which files are copied. Everything in it is
+/// a signed message or a model; files are never changed, except for the list of accepted sites.
 class Federation {
   public:
     /// Writes the charter and the first global model.
@@ -68,20 +68,20 @@ class Federation {
     Message read_of_coordinator(std::int64_t round, std::string const& phase) const;
     Message read_of_site(std::int64_t round, std::string const& phase,
                          std::string const& site) const;
-    /// Where the same message, byte for byte in meaning, is there already, nothing is written.
+    /// Writes a message, unless one with the same contents exists already.
     void write(Message const& message, PrivateKey const& key) const;
 
     /// The accepted sites and their keys; none before the coordinator has accepted any.
     std::map<std::string, PublicKey> accepted() const;
-    /// All cards that are here, by name: the keys of sites that want to take part; of a card that
-    /// cannot be read, nothing.
+    /// All cards that have arrived, by name: the keys of sites that want to take part. Unreadable
+    /// cards are left out.
     std::map<std::string, PublicKey> cards() const;
 
     /// The round that is under way, from 1; one more than the charter's when all are over.
     std::int64_t current_round() const;
     /// The global model that a round begins with, which is the one that its plan names.
     ///
-    /// Throws  Error 65 where the file is damaged or another
+    /// Throws  Error 65 where the file is damaged or is another model
     ModelVector first_model(std::int64_t round) const;
 
   private:

@@ -18,10 +18,10 @@ using Digest = std::array<std::uint8_t, 32>;    ///< BLAKE2b-256
 using PublicKey = std::array<std::uint8_t, 32>; ///< of Ed25519 or of X25519
 using Signature = std::array<std::uint8_t, 64>; ///< of Ed25519
 
-/// Throws  Error 69 where libsodium is not here or does not start
+/// Throws  Error 69 where the program was built without libsodium, or it does not start
 void require_cryptography();
 
-/// 32 secret bytes, overwritten when they go.
+/// 32 secret bytes, overwritten on destruction.
 class Secret {
   public:
     static constexpr std::size_t size = 32;
@@ -37,14 +37,14 @@ class Secret {
 
     std::span<std::uint8_t const, size> bytes() const noexcept { return bytes_; }
 
-    /// A secret for one use, which tells nothing of this one: BLAKE2b keyed with this one.
+    /// A secret for one use, which reveals nothing about this one: BLAKE2b keyed with this one.
     Secret derived(std::string_view use) const;
 
   private:
     std::array<std::uint8_t, size> bytes_{};
 };
 
-/// An Ed25519 key, made from a secret: the same again from the same.
+/// An Ed25519 key, made from a secret; the same secret always gives the same key.
 class SigningKey {
   public:
     explicit SigningKey(Secret const& seed);
@@ -65,24 +65,25 @@ bool is_signed(std::string_view text, Signature const& signature, PublicKey cons
 /// The public half of an X25519 key.
 PublicKey exchange_key(Secret const& own);
 
-/// What two sides alone know by X25519: BLAKE2b of what they agreed on, both public keys and the
-/// use; the same on both sides. Nothing for a public key that would make it known.
+/// A secret that only two sides know, by X25519: BLAKE2b of the shared value, both public keys and
+/// the use; the same on both sides. Nothing for a weak public key, with which others could compute
+/// it.
 std::optional<Secret> agreed_secret(Secret const& own, PublicKey const& other,
                                     std::string_view use);
 
-/// XChaCha20-Poly1305 with a key that is for one message alone.
+/// XChaCha20-Poly1305 with a key that must be used for only one message.
 Octets encrypted(std::span<std::uint8_t const> text, Secret const& key);
-/// Nothing where it was not encrypted with this key, or has changed.
+/// The decrypted text; nothing where `box` was not encrypted with this key, or has changed.
 std::optional<Octets> decrypted(std::span<std::uint8_t const> box, Secret const& key);
 
 /// Adds to each word, modulo 2^32, a word of the ChaCha20 stream of a key, or subtracts it.
 enum class Sign { plus, minus };
 void add_stream(std::span<std::uint32_t> words, Secret const& key, Sign sign);
 
-/// Overwrites them with the stream.
+/// Overwrites the bytes with the stream of the key.
 void fill_with_stream(std::span<std::uint8_t> bytes, Secret const& key);
 
-/// BLAKE2b-256 over bytes that come in parts.
+/// BLAKE2b-256 over bytes that are added in parts.
 class Digester {
   public:
     Digester();
@@ -94,7 +95,7 @@ class Digester {
     alignas(64) std::array<std::byte, 384> state_{};
 };
 
-/// Hexadecimal digits of bytes, and back; nothing where it is not exactly that.
+/// Bytes as hexadecimal digits, and back; nothing where the text is anything else.
 std::string hex_text(std::span<std::uint8_t const> bytes);
 std::optional<Octets> octets_of(std::string_view hex);
 

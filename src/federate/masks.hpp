@@ -13,8 +13,8 @@
 // the parts for active adversaries.
 namespace lockstep::federate {
 
-/// A site's secrets of one round, made from its private key: the same again whenever a killed step
-/// is repeated.
+/// A site's secrets of one round, made from its private key, so that they are the same when a
+/// killed step is repeated.
 struct RoundSecrets {
     Secret share;                ///< X25519: decrypts shares
     Secret mask;                 ///< X25519: masks that cancel with those of other sites
@@ -29,16 +29,16 @@ struct RoundSecrets {
 /// Adds a site's masks: its own, and one for each other of `masked`, which the other subtracts, or
 /// adds where its name comes first.
 ///
-/// Throws  Error 65 for a public key of another that is none
+/// Throws  Error 65 for an invalid public key of another site
 void add_masks(std::span<std::uint32_t> words, std::string const& own, RoundSecrets const& secrets,
                std::vector<Member> const& masked);
 
-/// Takes the own mask of a site whose update counts out of the sum.
+/// Removes from the sum the own mask of a site whose update counts.
 void take_self_mask(std::span<std::uint32_t> sum, Secret const& self);
 
-/// Takes out what the masks between one site that is missing and those that count have left.
+/// Removes from the sum the masks between a missing site and those that count.
 ///
-/// Throws  Error 65 for a public key that is none
+/// Throws  Error 65 for an invalid public key
 void take_pair_masks(std::span<std::uint32_t> sum, Member const& missing, Secret const& mask,
                      std::vector<Member> const& counted);
 

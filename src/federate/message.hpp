@@ -14,7 +14,7 @@
 
 namespace lockstep::federate {
 
-/// What a message belongs to: signed with it, so that it stands nowhere else.
+/// What a message belongs to. It is signed with the message, which is therefore valid nowhere else.
 struct Binding {
     std::string federation; ///< its id
     std::int64_t round = 0; ///< 0: before the first
@@ -30,15 +30,15 @@ struct SignatureBlock;
 
 /// What a site or the coordinator tells the others, in a file of its own: datasets in an HDF5 file
 /// whose user block holds the checksum header of checkpoints (4,096 bytes) and a signature (4,096
-/// bytes). The signature is that of the binding and of a BLAKE2b of all bytes behind it, so that no
-/// byte is given to HDF5 before its sender is known; docs/formats.md has the details.
+/// bytes). The signature is that of the binding and of a BLAKE2b of all bytes after it, so that no
+/// byte is passed to HDF5 before its sender is known; docs/formats.md has the details.
 class Message {
   public:
     Message() = default;
     explicit Message(Binding binding) : binding_(std::move(binding)) {}
 
     Binding const& binding() const noexcept { return binding_; }
-    /// Whose key it was signed with, where it was read.
+    /// The key that it was signed with, for a message that was read.
     PublicKey const& signer() const noexcept { return signer_; }
 
     void add_text(std::string const& name, std::string_view text);
@@ -51,10 +51,10 @@ class Message {
     std::vector<std::uint32_t> words(std::string const& name) const;
     std::vector<std::string> names() const;
 
-    /// Of the binding and of everything in it.
+    /// The digest of the binding and of everything in the message.
     Digest digest() const;
 
-    /// Under a temporary name, fsync, rename.
+    /// Writes under a temporary name, syncs and renames.
     ///
     /// Throws  Error 73 where the file cannot be made, 74 for a full disk
     void write(std::filesystem::path const& path, SigningKey const& key) const;
@@ -64,8 +64,8 @@ class Message {
     static Message read(std::filesystem::path const& path, Binding const& expected,
                         PublicKey const& key);
 
-    /// The same of a file that says itself whose key it is signed with, and which federation and
-    /// model it is of: those two are not compared where they are empty.
+    /// The same for a file that itself says which key it is signed with, and which federation and
+    /// model it belongs to: those two are not compared where they are empty in `expected`.
     static Message read_of_unknown(std::filesystem::path const& path, Binding const& expected);
 
   private:

@@ -16,17 +16,17 @@ namespace lockstep::federate {
 /// first weights.
 class ModelVector {
   public:
-    /// Of a checkpoint, a model file or a safetensors file; of a global model with the server's
-    /// state.
+    /// Reads a checkpoint, a model file or a safetensors file; with a global model, also the
+    /// server's state.
     ///
     /// Throws  Error 66 when there is no such file, 65 when it is none of these or is damaged
     static ModelVector read(std::filesystem::path const& path);
 
     std::vector<float> values;
-    /// Of fedadam, each as long as `values`; or empty.
+    /// With fedadam, each as long as `values`; else empty.
     std::vector<double> first_moment;
     std::vector<double> second_moment;
-    /// Of scaffold, the mean of the sites' control variates, as long as `values`; or empty.
+    /// With scaffold, the mean of the sites' control variates, as long as `values`; else empty.
     std::vector<float> control;
 
     /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
@@ -37,8 +37,8 @@ class ModelVector {
     /// A hash of all values.
     std::string digest() const;
 
-    /// As a model file, which `lockstep evaluate` and model.weights read: a temporary name, fsync,
-    /// rename. `round`: after which it is the global model.
+    /// Writes a model file, which `lockstep evaluate` and model.weights read, under a temporary
+    /// name, syncs and renames it. `round`: the round after which it is the global model.
     ///
     /// Throws  Error 73 when the file cannot be created, 74 for a full disk
     void write(std::filesystem::path const& path, std::int64_t round) const;

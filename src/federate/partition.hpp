@@ -10,7 +10,7 @@ namespace lockstep::federate {
 
 /// Which site each sample belongs to, for simulations: drawn by class, the shares of the sites from
 /// a Dirichlet distribution (Hsu, Qi, Brown, arXiv 1909.06335) where `concentration` is above 0,
-/// else even. Each site has a sample at least.
+/// else even. Each site has at least one sample.
 ///
 /// Shape   labels [samples]; the result too
 /// Throws  Error 64 for more sites than samples

@@ -8,20 +8,20 @@
 
 namespace lockstep::federate {
 
-/// The private key of a site or a coordinator, in a file for its owner alone, and the journal
-/// beside it (FILE.journal) of what was promised with it: a step that is repeated after a kill may
-/// say only what it has said before.
+/// The private key of a site or a coordinator, in a file that only its owner may read, and the
+/// journal next to it (FILE.journal) of what was sent with it: a step that is repeated after a kill
+/// may send only what it has sent before.
 class PrivateKey {
   public:
-    /// Reads the file, or makes one, readable by its owner alone.
+    /// Reads the file, or makes one that only its owner may read.
     ///
-    /// Throws  Error 64 where others may read it, or it is another's; 65 where it is none; 73 where
-    ///         it cannot be made
+    /// Throws  Error 64 where others may read it, or it belongs to another name; 65 where it is no
+    ///         key; 73 where it cannot be made
     static PrivateKey open_or_make(std::filesystem::path const& file, std::string const& name);
     /// Throws  Error 66 when there is no such file; 64 and 65 as above
     static PrivateKey open(std::filesystem::path const& file, std::string const& name);
 
-    /// Makes a file of a secret that others may know, unless it is there.
+    /// Makes a file of a secret that others may know, unless it exists.
     static PrivateKey simulated(std::filesystem::path const& file, std::string const& name,
                                 Secret const& secret);
 
@@ -29,9 +29,10 @@ class PrivateKey {
     Secret const& secret() const noexcept { return secret_; }
     SigningKey signing_key() const { return SigningKey(secret_.derived("signing")); }
 
-    /// Notes durably that `what` was said in a round of a federation: `digest`.
+    /// Records durably that `what`, with this digest, was sent in a round of a federation.
     ///
-    /// Throws  Error 65 where something else was said then; 73 or 74 where it cannot be noted
+    /// Throws  Error 65 where something else was recorded earlier; 73 or 74 where it cannot be
+    ///         recorded
     void promise(std::string const& federation, std::string const& what,
                  std::string const& digest) const;
 

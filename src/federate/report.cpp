@@ -91,11 +91,12 @@ std::string report(Federation const& federation) {
         bool const over =
             federation.has(federation.binding(round, phase::result, coordinator_name));
         auto const counted = listed(federation, round, phase::result, "counted");
-        text += concat("round ", round, ": ",
-                       !over             ? "under way"
-                       : counted.empty() ? "abandoned"
-                                         : concat("over, counted ", joined(counted, ", ")),
-                       "\n");
+        text +=
+            concat("round ", round, ": ",
+                   !over             ? "under way"
+                   : counted.empty() ? "abandoned"
+                                     : concat("over, with the updates of ", joined(counted, ", ")),
+                   "\n");
         for (auto const& site : listed(federation, round, phase::plan, "sites")) {
             std::vector<std::string> files;
             for (auto const& sent : sent_by(federation, round, site)) {

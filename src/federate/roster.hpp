@@ -24,24 +24,24 @@ struct Member {
 struct Roster {
     std::vector<Member> members;
 
-    /// A line for each, and back. Throws  Error 65 for what is none
+    /// Conversion to a line for each, and back. Throws Error 65 for a text that is no roster
     std::string text() const;
     static Roster of_text(std::string const& text);
 
-    /// Nothing where there is no such site.
+    /// The site of that name; null where there is none.
     Member const* find(std::string const& name) const;
     std::size_t place_of(Member const& member) const;
-    /// Those of the names, in this order. Throws  Error 65 for a name that is not here
+    /// The members with these names, in the given order. Throws Error 65 for an unknown name
     std::vector<Member> part(std::vector<std::string> const& names) const;
 
     /// The weight of a site's change: its samples divided by the largest number of samples of
     /// any site, or 1 where noise hides who took part.
     double weight_of(Member const& member, Charter const& charter) const;
-    /// At which all changes, weighted, can be added.
+    /// The fixed point in which all weighted changes can be added.
     FixedPoint fixed_point(Charter const& charter) const;
 };
 
-/// Names with a line each.
+/// Names as a text with one per line, and back.
 std::string lines_of(std::vector<std::string> const& names);
 std::vector<std::string> lines_in(std::string const& text);
 

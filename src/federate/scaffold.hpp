@@ -7,7 +7,7 @@
 
 // SCAFFOLD (Karimireddy et al., arXiv 1910.06378): each site keeps a control variate, the mean
 // gradient of its last training, and the coordinator that of all sites. A site adds the difference
-// to its gradients, so that sites of other data do not drift apart.
+// to its gradients, so that sites with different data do not drift apart.
 namespace lockstep::federate {
 
 /// What a site adds to its gradients: `all` - `own`. Both have the model's names and shapes.
@@ -17,7 +17,7 @@ ModelVector correction_of(ModelVector const& model, std::vector<float> const& al
 /// A site's next control variate: `own` - `all` + (first - trained) / rates (option II), where
 /// `rates` is the sum of the learning rates of all steps. Statistics of batch norm have none: 0.
 ///
-/// Throws  Error 65 for models of other shapes
+/// Throws  Error 65 for models of different shapes
 std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
                                 std::vector<float> const& own, double rates);
 

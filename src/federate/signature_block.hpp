@@ -11,12 +11,12 @@
 
 namespace lockstep::federate {
 
-/// Where the signed bytes of a message begin: behind the checksum header and the signature block.
+/// Where the signed bytes of a message begin: after the checksum header and the signature block.
 inline constexpr std::uint64_t signed_from = 8192;
 
 /// Bytes 4,096 to 8,191 of a message: "LOCKSTEPSIGNED 1", the Ed25519 key and signature, the length
 /// (u32) of the text that is signed, the text; zeros to the end. The text is the binding, the
-/// digest of the parts, and the BLAKE2b of all bytes behind the block.
+/// digest of the parts, and the BLAKE2b of all bytes after the block.
 struct SignatureBlock {
     PublicKey key{};
     Signature signature{};
@@ -43,14 +43,14 @@ void require_parts(SignatureBlock const& block, std::filesystem::path const& pat
 /// A message on its way to the disk.
 class SignedFile {
   public:
-    /// Throws  Error 73 or 74 where there is no room for so many bytes
+    /// Throws  Error 73 or 74 where there is no room for `bytes` bytes
     SignedFile(std::filesystem::path path, std::uint64_t bytes);
 
     /// Where HDF5 writes it, with a user block up to `signed_from`.
     std::filesystem::path const& path() const noexcept { return partial_.path(); }
 
     /// Signs the text and the file's bytes, writes the checksum header, and gives the file its
-    /// name.
+    /// final name.
     void commit(std::string const& text, SigningKey const& key);
 
   private:

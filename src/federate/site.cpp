@@ -97,7 +97,7 @@ std::vector<std::string> Site::listed(std::int64_t round, std::string const& pha
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
         throw Error(ExitCode::data,
                     {concat("the list of sites in the coordinator's ", phase, " is refused"),
-                     "its names are not in order, or one is there twice",
+                     "its names are not in order, or one occurs twice",
                      "Ask the coordinator to copy it again"});
     }
     return names;
@@ -123,7 +123,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return {Need::nothing, charter.rounds, "the federation has finished"};
     }
     if (!said(phase::plan)) {
-        return standing("the coordinator has not begun it");
+        return standing("the coordinator has not begun the round");
     }
     if (!contains(listed(round, phase::plan), key_.name())) {
         return standing("this site was not drawn: nothing to do");
@@ -189,7 +189,7 @@ void Site::send_shares(std::int64_t round) const {
     if (count < threshold || count > 255) {
         throw Error(ExitCode::data,
                     {concat("round ", round, " is to share keys among ", count, " sites"),
-                     concat("it needs ", threshold, " to 255"),
+                     concat("that needs ", threshold, " to 255 sites"),
                      "Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
@@ -297,7 +297,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
         if (std::cmp_less(masked.size(), charter.threshold)) {
             throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
                                                 masked.size(), " sites"),
-                                         concat("it needs ", charter.threshold),
+                                         concat("that needs at least ", charter.threshold),
                                          "Ask the coordinator to abandon the round (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
@@ -343,7 +343,7 @@ void Site::send_unmasking(std::int64_t round) const {
         throw Error(
             ExitCode::data,
             {concat("round ", round, " is to be unmasked for ", counted.size(), " sites"),
-             all_shared ? concat("it needs ", federation_.charter().threshold)
+             all_shared ? concat("that needs at least ", federation_.charter().threshold)
                         : std::string("some of them have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }

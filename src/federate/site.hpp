@@ -23,10 +23,10 @@ struct Standing {
 };
 
 /// A site's part in the rounds of a federation. Every step can be killed and repeated: what was
-/// sent is not sent again, and never otherwise.
+/// sent is not sent again, and never with other contents.
 class Site {
   public:
-    /// `local`: a directory of the site alone, for what is kept of each round.
+    /// `local`: a directory that only this site uses, for what is kept of each round.
     ///
     /// Throws  Error 65 where the key has been used with another federation of this id
     Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local);
@@ -41,17 +41,17 @@ class Site {
     /// Throws  Error 65 or 66 for messages of the coordinator that are refused or missing
     Standing proceed(std::optional<std::int64_t> samples) const;
 
-    /// Where the round's training has its run.
+    /// The run directory of the round's training.
     std::filesystem::path run_directory(std::int64_t round) const;
 
     /// With control variates: writes what the round's training adds to its gradients, as a model
     /// file in the round's directory.
     ///
-    /// Throws  Error 66 where the site's control variate of an earlier round is not there any more
+    /// Throws  Error 66 where the site's control variate of an earlier round is missing
     std::filesystem::path write_correction(std::int64_t round) const;
 
-    /// Sends what was learnt: `trained` is the model after the round's training, `rates` the sum of
-    /// the learning rates of its steps, which control variates need. Returns a sentence on it.
+    /// Sends the update: `trained` is the model after the round's training, `rates` the sum of the
+    /// learning rates of its steps, which control variates need. Returns a sentence on it.
     ///
     /// Throws  Error 65 for a model that is not finite or not the federation's, or where another
     ///         update was sent in this round

@@ -9,7 +9,7 @@ namespace lockstep::federate {
 /// Epsilon at the charter's delta after the rounds that are over and had a result.
 struct Spent {
     std::int64_t rounds = 0;
-    double published = 0; ///< against who sees the models alone: sites are drawn in secret
+    double published = 0; ///< against those who see only the models: sites are drawn in secret
     double known = 0;     ///< against those who know which sites were drawn
 };
 Spent spent(Federation const& federation, std::int64_t more_rounds = 0);

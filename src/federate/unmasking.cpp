@@ -25,8 +25,8 @@ bool Unmasking::take_off(std::span<std::uint32_t> sum, std::vector<std::string>&
         bool const counts = std::ranges::find(counted, of.name) != counted.end();
         auto const shares = valid_shares(of, counts, lines);
         if (shares.size() < threshold_) {
-            lines.push_back(concat("only ", shares.size(), " of ", threshold_,
-                                   " shares of the key of ", of.name, " are valid"));
+            lines.push_back(concat("only ", shares.size(), " shares of the key of ", of.name,
+                                   " are valid, but ", threshold_, " are needed"));
             return false;
         }
         auto const secret = joined_shares(shares);
@@ -36,7 +36,7 @@ bool Unmasking::take_off(std::span<std::uint32_t> sum, std::vector<std::string>&
             take_pair_masks(sum, of, secret, counted_members);
         } else {
             throw Error(ExitCode::data,
-                        {concat("the shares of ", of.name, " do not give its key"),
+                        {concat("the shares of ", of.name, " do not yield its key"),
                          "that site has shared a key other than the one it announced",
                          "Abandon the round (--abandon), and ask that site why"});
         }

@@ -12,8 +12,8 @@
 
 namespace lockstep::federate {
 
-/// Takes the masks off a round's sum: puts together the keys that sites have shared, that of its
-/// own mask for a site that counts, that of its pair masks for one that does not.
+/// Removes the masks from a round's sum: reconstructs the keys that sites have shared, of the own
+/// mask of a site that counts, and of the pair masks of one that does not.
 class Unmasking {
   public:
     /// `answers`: what sites have sent in phase unmask, at least the threshold of them.

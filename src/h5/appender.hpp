@@ -10,8 +10,8 @@
 namespace lockstep::h5 {
 
 /// Fills a dataset from its first row on. The dataset stays open meanwhile, so that a chunk which
-/// is not full yet waits in memory and is deflated once; what could not be written is known at
-/// `close` at the latest. The file outlives it.
+/// is not full yet waits in memory and is deflated once; a failed write is reported at `close` at
+/// the latest. The file must outlive it.
 class Appender {
   public:
     /// Throws  Error 70 for a dataset without rows

@@ -7,18 +7,18 @@
 
 namespace lockstep::h5 {
 
-/// Reading into another type than the stored one. HDF5 takes the nearest value that the type can
-/// hold for one that it cannot, without a word; here that ends the reading.
+/// Reading into another type than the stored one. Where the type cannot hold a value, HDF5 silently
+/// takes the nearest one; here that is an error.
 class Conversion {
   public:
     Conversion();
     Conversion(Conversion const&) = delete;
     Conversion& operator=(Conversion const&) = delete;
 
-    /// For H5Dread.
+    /// The property list for H5Dread.
     Id list() const noexcept { return list_.id(); }
 
-    /// Throws  Error 65 that says so, if a value did not fit
+    /// Throws  Error 65 if a value did not fit
     void require_fit(std::string const& dataset, Type type) const;
 
   private:

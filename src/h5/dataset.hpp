@@ -13,7 +13,7 @@ namespace lockstep::h5 {
 /// What is known of a dataset without reading it.
 struct DatasetInfo {
     std::string path;
-    std::optional<Type> type;        ///< absent: none of ours
+    std::optional<Type> type;        ///< absent: not a type of ours
     std::optional<Type> readable_as; ///< that type, or one of ours that holds its numbers
     Shape shape;
     bool contiguous = false;             ///< and allocated, unfiltered, as one block in this file

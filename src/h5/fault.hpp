@@ -10,7 +10,7 @@ struct Fault {
     int error_number = 0; ///< where the system refused a call: its errno
 };
 
-/// Takes it off HDF5's error stack.
+/// Takes the fault off HDF5's error stack.
 Fault take_fault();
 
 } // namespace lockstep::h5

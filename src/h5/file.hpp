@@ -30,15 +30,16 @@ class Disk;
 template <class Values>
 concept Contiguous = std::ranges::contiguous_range<Values> && std::ranges::sized_range<Values>;
 
-/// An HDF5 file. Datasets are contiguous, claimed early and never filled.
-/// Values come and go as spans: their bytes are compared with what the dataset, or the rows of it,
-/// holds before HDF5 touches them. A writer closes the file, so that nothing is lost in silence.
+/// An HDF5 file. Datasets are contiguous, claimed early and never filled. Values are passed as
+/// spans, whose length is checked against the dataset, or its rows, before HDF5 touches them.
+/// Writers have to call `close`, so that no failure is lost.
 ///
-/// Whatever reads a dataset follows links, into other files too, and makes sure first that all of
-/// it is there: HDF5 itself gives fill values for missing sources of a virtual dataset, and zeros
-/// for bytes that are missing in a file of raw values. Throws  Error 66 that names a file or
-/// dataset that a link or a virtual dataset leads to and that
-///         is not there; 65 that names a filter that is not here
+/// Whatever reads a dataset follows links, into other files too, and checks first that all of it
+/// exists: HDF5 itself returns fill values for missing sources of a virtual dataset, and zeros for
+/// bytes that are missing in a file of raw values.
+///
+/// Throws  Error 66 that names a missing file or dataset that a link or a virtual dataset leads to;
+///         65 that names a filter that is not available
 ///
 /// One thread of a process calls HDF5 at a time: the library here is not thread-safe.
 class File {
@@ -49,8 +50,8 @@ class File {
     /// An existing file for reading by this process alone; no file locks are taken.
     /// Throws Error 66 when there is none, 65 when it is not HDF5 or was cut short.
     [[nodiscard]] static File open(std::filesystem::path const& path);
-    /// An existing file for reading and writing by all ranks together through MPI-IO. What MPI-IO
-    /// refuses keeps no rank from a collective call: it is an error after them.
+    /// An existing file for reading and writing by all ranks together through MPI-IO. A write that
+    /// MPI-IO refuses does not keep a rank from collective calls: it is reported after them.
     ///
     /// Collective  over `comm`, as is `close`
     [[nodiscard]] static File open_parallel(std::filesystem::path const& path,
@@ -61,7 +62,7 @@ class File {
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
-    /// Groups on the way to a dataset are made by themselves, but hold the time of it.
+    /// Groups on the way to a dataset are made automatically, but then hold their time of creation.
     void create_group(std::string const& path);
     void create_dataset(std::string const& path, Type type, Shape const& shape,
                         Layout const& layout = {});
@@ -70,7 +71,7 @@ class File {
     /// Writes or reads the whole of a dataset; HDF5 converts from or to `type`.
     ///
     /// Shape   as many elements of `type` as the dataset has
-    /// Throws  Error 65 when it has another number of them
+    /// Throws  Error 65 when the dataset has another number of elements
     void write(std::string const& path, Type type, std::span<std::byte const> values);
     void read(std::string const& path, Type type, std::span<std::byte> values) const;
     template <Contiguous Values>
@@ -100,14 +101,14 @@ class File {
 
     /// Reads elements [first, first + bytes / size) of a one-dimensional dataset.
     ///
-    /// Throws  Error 65 when it has not got them
+    /// Throws  Error 65 when the dataset does not have them
     void read_part(std::string const& path, Type type, std::uint64_t first,
                    std::span<std::byte> bytes) const;
 
     /// Reads rows of a dataset of any layout and number of dimensions, converted to `type`.
     ///
     /// Shape   as many bytes as the rows have in `type`
-    /// Throws  Error 65 when the dataset has not got these rows
+    /// Throws  Error 65 when the dataset does not have these rows
     struct Rows {
         std::uint64_t first = 0;
         std::uint64_t count = 0;
@@ -121,7 +122,7 @@ class File {
     [[nodiscard]] Storage storage(std::string const& path) const;
     /// All datasets below the root, in order of their paths; links to others are left out.
     [[nodiscard]] std::vector<DatasetInfo> datasets() const;
-    /// The names of these, and of links to others.
+    /// The names of these datasets, and of links to others.
     [[nodiscard]] std::vector<std::string> names() const;
     /// The files that a dataset's values come from.
     ///
@@ -175,7 +176,7 @@ class File {
     Access access_ = Access::alone;
     Handle file_;
     std::vector<Handle> kept_open_;
-    mutable std::set<std::string> readable_; ///< datasets that need not be looked at again
+    mutable std::set<std::string> readable_; ///< datasets that need not be checked again
 };
 
 } // namespace lockstep::h5

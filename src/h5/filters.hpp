@@ -14,10 +14,10 @@ struct StoredFilter {
     std::string name; ///< as the file has it; may be empty
 };
 
-/// Those of a dataset, in the order in which its chunks went through them.
+/// The filters of a dataset, in the order in which its chunks went through them.
 std::vector<StoredFilter> filters_of(Id creation);
 
-/// Throws  Error 65 that names the first filter of a dataset that is not here
+/// Throws  Error 65 that names the first filter of a dataset that is not available
 void require_filters(Id creation, std::string const& path, std::filesystem::path const& holder);
 
 } // namespace lockstep::h5

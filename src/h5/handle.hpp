@@ -9,11 +9,11 @@ namespace lockstep::h5 {
 /// HDF5's own identifier type, without its header.
 using Id = std::int64_t;
 
-/// What a call was at when it failed, which decides how the program ends.
+/// What a call was doing when it failed, which decides the exit code.
 enum class Doing {
     reading, ///< what is in a file: 65, since it is damaged or has another layout
     writing, ///< 74
-    planning ///< shapes, types and lists of properties, in memory alone: 71
+    planning ///< shapes, types and property lists, only in memory: 71
 };
 
 /// Throws an `Error` with the innermost text of HDF5's error stack unless `result` is >= 0;
@@ -23,10 +23,10 @@ enum class Doing {
 Id check(Id result, Doing doing, std::string_view call,
          std::source_location at = std::source_location::current());
 
-/// An HDF5 identifier, closed by the function of its kind. Move-only.
-/// What was written may fail as late as at the close: who writes closes explicitly.
-/// Closing a parallel file is collective: such a handle belongs in a scope that all ranks leave
-/// together, and is closed by `File::close` on the normal road.
+/// An HDF5 identifier, closed by the function of its kind. Move-only. A write may fail as late as
+/// at the close: writers must close explicitly. Closing a parallel file is collective: such a
+/// handle belongs in a scope that all ranks leave together, and is normally closed by
+/// `File::close`.
 class Handle {
   public:
     using Closer = int (*)(Id);
@@ -40,7 +40,7 @@ class Handle {
     [[nodiscard]] Id id() const noexcept { return id_; }
     explicit operator bool() const noexcept { return id_ >= 0; }
 
-    /// Closes now and says what went wrong. Throws Error 74.
+    /// Closes now, and reports what went wrong. Throws Error 74.
     void close(std::string_view what = "an HDF5 object");
 
   private:

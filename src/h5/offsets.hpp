@@ -8,10 +8,10 @@
 
 namespace lockstep::h5 {
 
-/// The first row of each of some neighbours in a dataset of `rows` rows, and the end: they can be
-/// used as they are to look into it.
+/// Reads offsets into a dataset of `rows` rows: the first row of each ragged sample, and the end.
+/// They are checked, and can be used as indices.
 ///
-/// Throws  Error 65 unless they rise from 0 to `rows`
+/// Throws  Error 65 unless they ascend from 0 to `rows`
 [[nodiscard]] std::vector<std::int64_t> read_offsets(File const& file, std::string const& path,
                                                      std::uint64_t rows);
 

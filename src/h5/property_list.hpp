@@ -4,17 +4,17 @@
 
 namespace lockstep::h5 {
 
-/// A new list of HDF5's class of that number. From then on HDF5's errors come back as exceptions
-/// alone: it prints none.
+/// A new list of HDF5's class of that number. From then on HDF5's errors are only exceptions: it
+/// prints none.
 Handle property_list(Id kind);
 
-/// Of a new dataset, without times: files of the same content are the same bytes.
+/// The list for a new dataset, without times: files of the same content have the same bytes.
 Handle dataset_creation();
 
-/// Of a new object, with the groups on its way.
+/// The list for a new object, which makes the groups on its path, too.
 Handle link_creation();
 
-/// That an open dataset was made with.
+/// The list that an open dataset was made with.
 Handle creation_of(Handle const& dataset);
 
 } // namespace lockstep::h5

@@ -13,10 +13,10 @@ namespace lockstep::h5 {
 struct RawFile {
     std::filesystem::path path;
     std::uint64_t offset = 0;
-    std::uint64_t bytes = 0; ///< as many as there may be; the last one's have no limit
+    std::uint64_t bytes = 0; ///< its largest size; the last one has no limit
 };
 
-/// Those that a dataset of `holder` keeps its bytes in; mostly none.
+/// The raw files that a dataset of `holder` keeps its bytes in; usually none.
 std::vector<RawFile> raw_files(Id creation, std::filesystem::path const& holder);
 
 /// Throws  Error 66 for a missing file of raw values; 65 for one that is too short

@@ -4,10 +4,11 @@
 
 namespace lockstep::h5 {
 
-/// While it exists, what MPI-IO refuses to write for this thread is noted in `disk`, and HDF5 hears
-/// of success: after an error of its own a rank leaves HDF5's collective calls, in which the others
-/// then wait for ever (1.10.8, Open MPI 4.1.4), at the close, too. What a signal cut short is done
-/// again, as MPI-IO itself does not. The outermost one counts.
+/// While it exists, a write of this thread that MPI-IO refuses is recorded in `disk`, and HDF5 is
+/// told that it succeeded: after an error, a rank would leave HDF5's collective calls, also that of
+/// the close, and the others would wait in them for ever (1.10.8, Open MPI 4.1.4). Writes that a
+/// signal interrupted are continued, which MPI-IO itself does not do. If objects are nested, the
+/// outermost one counts.
 class RefusedWrites {
   public:
     explicit RefusedWrites(Disk& disk);

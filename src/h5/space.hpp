@@ -4,7 +4,7 @@
 
 namespace lockstep::h5 {
 
-/// A dataspace of that shape; a scalar one for none.
+/// A dataspace of that shape; a scalar one if the shape is empty.
 Handle space_of(Shape const& shape);
 
 Handle space_of_dataset(Handle const& dataset);

@@ -2,10 +2,10 @@
 
 namespace lockstep::import {
 
-/// What becomes of how opaque pixels are.
+/// What to do with the alpha channel.
 enum class Alpha {
-    drop,  ///< nothing: colours are taken as they are stored
-    blend, ///< pixels stand before black
+    drop,  ///< it is left out: colours are taken as they are stored
+    blend, ///< pixels are blended with black
     keep,  ///< one more channel; 255 where a file says nothing
 };
 

@@ -23,7 +23,7 @@ class CompressedWriter {
 
     /// Makes everything durable, reads it back and compares, renames. Returns the file's size.
     ///
-    /// Throws  Error 74 when the disk fails, or gives other bytes than it was given
+    /// Throws  Error 74 when the disk fails, or returns other bytes than were written
     std::uint64_t commit();
 
   private:

@@ -5,11 +5,11 @@
 
 namespace lockstep::import {
 
-/// How many bytes a video file has by what it says of itself: the Segment of Matroska and WebM, the
-/// RIFF chunks of AVI, the boxes of MP4 and MOV. Decoders take one that was cut between two frames
-/// for whole.
+/// How many bytes a video file should have according to its own headers: the Segment of Matroska
+/// and WebM, the RIFF chunks of AVI, the boxes of MP4 and MOV. Decoders do not notice when a file
+/// was cut between two frames.
 ///
-/// Returns  0 for a file of another kind, or that does not say
+/// Returns  0 for a file of another kind, or one that does not say
 /// Throws   Error 74 when it cannot be read
 std::uint64_t container_bytes(std::filesystem::path const& path);
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::import {
 
-/// A table of text (RFC 4180): fields parted by commas, or by tabs where the first line has one,
+/// A table of text (RFC 4180): fields separated by commas, or by tabs where the first line has one,
 /// quoted where they hold a separator, a quote or a line's end. The first line names the columns.
 struct CsvTable {
     std::filesystem::path path;
@@ -20,17 +20,16 @@ struct CsvTable {
     std::vector<Row> rows;
 
     std::optional<std::size_t> find(std::string const& column) const;
-    /// Throws  Error 65 that names the columns that are there; for one that is there twice, too
+    /// Throws  Error 65 that names the existing columns; also for a column that occurs twice
     std::size_t column(std::string const& name) const;
     /// The column that an option of the command line names.
     ///
-    /// Throws  Error 64 with the option and the columns that are there; 65 for one that is there
-    ///         twice
+    /// Throws  Error 64 with the option and the existing columns; 65 for a column that occurs twice
     std::size_t column_of(std::string const& option, std::string const& name) const;
 };
 
 /// Throws  Error 66 when there is no such file; 65, with the line, when it is no such table, or its
-///         first line is numbers alone
+///         first line is only numbers
 CsvTable read_csv(std::filesystem::path const& path);
 
 } // namespace lockstep::import

@@ -18,7 +18,7 @@ Documents::Documents(DocumentOptions const& options) : text_(options.text) {
     if (!options.split_by.empty() && options.split_by != "folder") {
         throw Error(ExitCode::usage,
                     {concat("--split-by ", options.split_by), "texts have no columns, only folders",
-                     "Write --split-by folder, or leave it out"});
+                     "Write --split-by folder, or leave --split-by out"});
     }
     if (std::filesystem::is_directory(options.source)) {
         auto const tree = find_files(options.source, options.endings, {});
@@ -37,8 +37,9 @@ Documents::Documents(DocumentOptions const& options) : text_(options.text) {
     if (places_.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no texts in ", options.source.string()),
-                     concat("it has no file that ends with ", joined(options.endings, ", ")),
-                     "Name a file or a folder of texts, or their endings: --endings .tex,.c"});
+                     concat("it has no file whose name ends in ", joined(options.endings, ", ")),
+                     "Name a text file or a folder with text files, or give their endings, such as "
+                     "--endings .tex,.c"});
     }
 }
 
@@ -102,11 +103,12 @@ std::string Documents::read(std::int64_t document) const {
     }
     auto const json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains(text_) || !json.at(text_).is_string()) {
-        throw Error(ExitCode::data,
-                    {name(document),
-                     json.is_object() ? concat("it has no text named ", text_)
-                                      : std::string("the line is not a JSON object"),
-                     "Name the key that has the text, --text KEY, or skip such lines: --skip-bad"});
+        throw Error(
+            ExitCode::data,
+            {name(document),
+             json.is_object() ? concat("it has no text named ", text_)
+                              : std::string("the line is not a JSON object"),
+             "Name the key of the text with --text KEY, or skip such lines with --skip-bad"});
     }
     return json.at(text_).get<std::string>();
 }

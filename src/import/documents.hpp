@@ -26,7 +26,7 @@ class Documents {
     std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }
     std::uint64_t bytes() const noexcept { return bytes_; } ///< of all
     std::string name(std::int64_t document) const;          ///< for messages
-    std::string group(std::int64_t document) const;         ///< the folder, where that is asked for
+    std::string group(std::int64_t document) const; ///< the folder, if `split_by` is "folder"
     /// "train", "validation" or "test" where a folder of that name holds it, else "".
     std::string set(std::int64_t document) const;
     std::vector<std::string> const& remarks() const noexcept { return remarks_; }

@@ -102,7 +102,7 @@ class Hdf5Source : public ImportSource {
         if (paths.empty()) {
             throw Error(ExitCode::usage,
                         {concat("--", only, " names no dataset"), "expected at least one",
-                         "Name one, or leave the option out"});
+                         "Name a dataset, or leave the option out"});
         }
         for (auto const& path : paths) {
             add(path, paths.size() == 1 ? only : path, type);

@@ -24,7 +24,7 @@ struct Hdf5Import {
 /// keep their names.
 ///
 /// Throws  Error 66 for a missing source, 65 for a damaged one, 64 for columns or datasets that it
-/// lacks
+///         does not have
 std::unique_ptr<ImportSource> hdf5_source(Hdf5Import const& options);
 
 } // namespace lockstep::import

@@ -25,7 +25,7 @@ class IdxFile {
 
     h5::Shape const& shape() const noexcept { return shape_; }
 
-    /// The values that come next. Throws  Error 65 when the file ends before
+    /// Reads the next values. Throws Error 65 when the file ends earlier
     void read(std::span<std::byte> into);
     /// Makes sure that nothing follows and, of a gzipped file, that its checksum is right.
     void require_end();

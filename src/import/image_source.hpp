@@ -15,7 +15,7 @@ namespace lockstep::import {
 struct ImageImport {
     std::filesystem::path source{};
     LabelFile labels{};
-    std::string split_by{};  ///< a column of the label file, or "folder": the one below the class
+    std::string split_by{}; ///< a column of the label file, or "folder": the folder below the class
     std::uint64_t width = 0; ///< 0: all images must have one size
     std::uint64_t height = 0;
     bool gray = false;

@@ -297,7 +297,7 @@ ImportReport import_set(comm::Communicator const& comm, ImportSource const& sour
         }
         auto text = failure.text();
         text.next += concat("; the parts that are done are kept in ", import.parts().string(),
-                            ", and the same command resumes");
+                            ", and the same command resumes the import");
         throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
     }
 }

@@ -13,7 +13,7 @@
 
 namespace lockstep::import {
 
-/// Told how far an import is: what is being done, items done and in all.
+/// Called with the progress of an import: what is being done, items done, and items in all.
 using ImportProgress = std::function<void(std::string const&, std::int64_t done, std::int64_t all)>;
 
 struct ImportOptions {
@@ -23,8 +23,8 @@ struct ImportOptions {
     bool skip_bad = false;          ///< skip items that cannot be read, and list them
     bool overwrite = false;         ///< replace the data set files that are there
     int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
-    /// Called on each rank before a part; what it throws on one ends the import on all, and it can
-    /// continue later.
+    /// Called on each rank before a part. If it throws on one rank, the import ends on all; it can
+    /// be continued later.
     std::function<void()> before_part{};
 };
 
@@ -34,7 +34,7 @@ struct ImportedFile {
     std::uint64_t bytes = 0;
 };
 
-/// What came of a set: how many samples, groups and members of each class.
+/// The result for a set: how many samples, groups and members of each class.
 struct ImportedSet {
     std::string name{}; ///< empty where there is one set without a name
     std::int64_t items = 0;

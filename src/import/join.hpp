@@ -15,7 +15,7 @@ struct PartFile {
     std::filesystem::path path;
 };
 
-/// The parts of an import, which go into files in their order.
+/// The parts of an import, which are joined into files in this order.
 struct JoinPlan {
     ImportForm form; ///< with mean and std
     std::uint64_t identity = 0;

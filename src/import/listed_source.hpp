@@ -9,7 +9,7 @@
 
 namespace lockstep::import {
 
-/// Decoded together by an importer, as a rule.
+/// Bytes that importers usually decode together.
 constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20;
 
 /// What importers of files have in common: an item is a file of a listing.

@@ -57,7 +57,7 @@ Listing from_folders(ListingOptions const& options) {
     if (!options.split_by.empty() && options.split_by != "folder") {
         throw Error(ExitCode::usage,
                     {concat("--split-by ", options.split_by),
-                     "without --labels, files have no columns, only folders",
+                     "files have only folders, no columns, unless --labels names a table",
                      "Write --split-by folder: the folder below the class folder"});
     }
     Listing listing;

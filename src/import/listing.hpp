@@ -7,7 +7,7 @@
 
 namespace lockstep::import {
 
-/// Files with what is known of them.
+/// Files, with what is known about them.
 struct Listing {
     struct Entry {
         std::filesystem::path path;
@@ -18,7 +18,7 @@ struct Listing {
     };
     std::vector<Entry> entries; ///< in natural order of their paths, or in that of the table
     std::vector<std::string> class_names;
-    std::vector<std::string> remarks{}; ///< what of the source does not count, or counts twice
+    std::vector<std::string> remarks{}; ///< what is skipped in the source, or occurs twice
 
     /// All names, labels and groups, with sizes and times of change.
     std::string identity() const;
@@ -29,18 +29,18 @@ struct ListingOptions {
     LabelFile labels;
     std::string split_by;             ///< a column, or "folder"
     std::vector<std::string> endings; ///< of the files that count, such as ".png"
-    /// Of files whose folder counts, as a whole; none: no folder does.
+    /// Endings of files whose folder counts as one file; empty: no folder does.
     std::vector<std::string> frame_endings{};
 };
 
 /// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
 ///
 /// Throws  Error 66 when there are none; 65 for a label file without the columns, a folder of a
-///         class without files, or a file that is there twice with other labels; 64
+///         class without files, or a file that is listed twice with different labels; 64
 Listing list_files(ListingOptions const& options);
 
-/// Refuses a file that is there twice, by its name or by links, in two sets or as two things;
-/// `meanings` says what each is. Others that are there twice are remarked on.
+/// Refuses a file that occurs twice, by its name or by links, in two sets or with two meanings;
+/// `meanings` says what each entry means. Other repetitions are added to the remarks.
 ///
 /// Throws  Error 65
 void require_once(Listing& listing, std::vector<std::string> const& meanings);

@@ -8,7 +8,7 @@
 
 namespace lockstep::import {
 
-/// How a recording is seen as log-mel features.
+/// How log-mel features are computed from a recording.
 struct LogMelOptions {
     int rate = 16000; ///< values per second
     std::size_t bands = 40;
@@ -36,7 +36,7 @@ class LogMel {
     std::vector<float> operator()(std::span<float const> values) const;
 
   private:
-    /// What frequency `first` and the next ones count in a band.
+    /// The weights of frequency `first` and the following ones in a band.
     struct Band {
         std::size_t first = 0;
         std::vector<double> weights;

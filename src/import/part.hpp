@@ -15,7 +15,7 @@ namespace lockstep::import {
 /// The samples that some consecutive items of a set gave, on their way into a data set file.
 struct ImportPart {
     std::uint64_t samples = 0;
-    /// What there is of a field: its bytes and, of a ragged one, the rows of each sample.
+    /// The part's data of a field: its bytes and, for a ragged one, the rows of each sample.
     struct Column {
         std::vector<std::byte> bytes;
         std::vector<std::uint64_t> sample_rows;
@@ -31,8 +31,8 @@ struct ImportPart {
     void add(ImportForm const& form, Sample const& sample);
 };
 
-/// Decodes items [0, items.size()) of a list. With `skip_bad`, one that cannot be read gives no
-/// sample at all and is listed.
+/// Decodes items [0, items.size()) of a list. With `skip_bad`, an item that cannot be read yields
+/// no samples and is listed.
 ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> const& items,
                       bool skip_bad);
 

@@ -13,8 +13,8 @@
 
 namespace lockstep::import {
 
-/// What the parts of an import come to. Of each part numbers are zero where another rank has it:
-/// sums over ranks are exact.
+/// Totals over the parts of an import. A part's numbers are zero on the ranks that do not have it,
+/// so that sums over ranks are exact.
 class PartSums {
   public:
     PartSums() = default;
@@ -31,8 +31,9 @@ class PartSums {
     std::vector<std::int64_t> class_counts(std::size_t set) const;
     /// Messages, sorted.
     std::vector<std::string> const& skipped() const { return skipped_; }
-    /// Mean and standard deviation of the first set, the training set where there is one: the
-    /// others are seen as it is. Those of u8 are in units of value / 255.
+    /// Sets the plan's mean and standard deviation to those of the first set, which is the training
+    /// set where there is one: the other sets are normalised by them, too. Those of u8 are in units
+    /// of value / 255.
     void give_moments(JoinPlan& plan) const;
 
   private:

@@ -11,10 +11,10 @@ namespace lockstep::import {
 
 struct SeriesImport {
     std::filesystem::path source{};
-    std::vector<std::string> columns{}; ///< of the inputs; empty: all that have no other part
+    std::vector<std::string> columns{}; ///< of the inputs; empty: all that have no other role
     std::string time{};                 ///< a column of dates or numbers that ascend; empty: none
     std::string group{};                ///< a column: a series for each of its values
-    std::string target{};               ///< a column: each row is a sample, and this its class
+    std::string target{};               ///< a column: each row is a sample, and this is its class
     bool regression = false;            ///< the target is a number
     std::string split_by{};
     bool doubles = false;      ///< f64 instead of f32
@@ -26,7 +26,7 @@ struct SeriesImport {
 /// f64, dates as seconds since 1970; the columns' names in an attribute `columns`.
 ///
 /// Throws  Error 66 for a missing source, 65 for a damaged one, 64 for columns or datasets that it
-/// lacks
+///         does not have
 std::unique_ptr<ImportSource> series_source(SeriesImport const& options);
 
 } // namespace lockstep::import

@@ -24,11 +24,12 @@ struct ImportField {
     std::uint64_t row_bytes() const { return h5::elements(row) * h5::size_of(type); }
 };
 
-/// What becomes of an import, whichever samples it meets.
+/// The form of an import's output, whatever its samples are.
 struct ImportForm {
     std::vector<ImportField> fields{}; ///< inputs first
     std::vector<std::string> class_names{};
-    /// Mean and standard deviation of the inputs: none, one of all, or one a channel (row.front()).
+    /// Mean and standard deviation of the inputs: none, one for all, or one per channel
+    /// (row.front()).
     enum class Moments { none, one, by_channel } moments = Moments::none;
     std::vector<double> mean{}; ///< as given by the source, where they are not computed
     std::vector<double> std{};
@@ -45,7 +46,7 @@ struct Sample {
     std::int64_t label = -1; ///< counted; -1: none
 };
 
-/// Where samples come from: a list of items, known without decoding, each of which gives samples.
+/// Where samples come from: a list of items, known without decoding, each of which yields samples.
 class ImportSource {
   public:
     ImportSource() = default;
@@ -53,8 +54,8 @@ class ImportSource {
     ImportSource& operator=(ImportSource const&) = delete;
     virtual ~ImportSource() = default;
 
-    /// What changes when the source or its options do, so that an interrupted import resumes only
-    /// with what it began from.
+    /// A text that changes when the source or its options change, so that an interrupted import
+    /// resumes only with what it began from.
     virtual std::string identity() const = 0;
     virtual ImportForm const& form() const = 0;
 
@@ -64,7 +65,7 @@ class ImportSource {
     virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
     virtual std::string set(std::int64_t item)
         const; ///< "train", "validation" or "test" where the source says it, else ""
-    /// What of the source is skipped, and the like: lines for whoever imports.
+    /// What is skipped in the source, and the like: lines for the user.
     virtual std::vector<std::string> remarks() const { return {}; }
     /// Items that are read together before the next status reduction: some megabytes of samples.
     virtual std::int64_t items_at_once() const = 0;

@@ -12,8 +12,8 @@
 
 namespace lockstep::import {
 
-/// One dataset of an HDF5 file that is imported: its samples' bytes as they are to be kept. A block
-/// of neighbours is kept for the next one.
+/// One dataset of an HDF5 file that is imported: its samples' bytes as they are to be kept. The
+/// block of neighbours that was read is kept for the next sample.
 class SourceField {
   public:
     /// `type` and `name`: in the set that is made
@@ -23,12 +23,14 @@ class SourceField {
     ImportField const& kept() const { return kept_; }
     std::string const& path() const { return path_; }
     bool is_label() const;
-    void make_label() { kept_.row.clear(); } ///< as people have it, [samples, 1] is [samples]
+    void make_label() {
+        kept_.row.clear();
+    } ///< also stores labels of shape [samples, 1] as [samples]
     std::uint64_t samples() const { return kept_.ragged ? offsets_.size() - 1 : rows_; }
     std::uint64_t samples_at_once() const;
 
-    /// Means or deviations of what is stored become those of what is kept: u8 alone is read in
-    /// units of 255.
+    /// Converts means or deviations of the stored type to those of the kept type: only u8 is read
+    /// in units of 1/255.
     void rescale(std::vector<double>& moments) const;
 
     /// Throws  Error 65 for a value that the kept type cannot hold

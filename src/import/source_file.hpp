@@ -4,7 +4,7 @@
 
 namespace lockstep::import {
 
-/// Looks at a file before it is opened: opening a pipe would wait for ever.
+/// Checks a file before it is opened: opening a pipe would wait for ever.
 ///
 /// Throws  Error 66 when there is none, when it is a folder, or may not be read; 65 when it is a
 ///         pipe, a socket or a device

@@ -17,7 +17,7 @@ struct SpeechImport {
     std::filesystem::path transcripts{};
     std::string split_by{};    ///< a column of the table
     std::string text = "text"; ///< the column with the transcripts
-    bool words = false;        ///< symbols are parted by blanks; else characters
+    bool words = false;        ///< symbols are separated by blanks; else they are characters
     bool lowercase = false;    ///< of any script
     std::string drop{};        ///< characters that are left out
     std::string symbols{};     ///< characters, or words with commas; empty: all that occur, sorted
@@ -26,8 +26,8 @@ struct SpeechImport {
 };
 
 /// Recordings with transcripts or classes. Inputs are ragged f32: [frames, bands] of log-mel
-/// features (`LogMel`), or the values of the recording; targets the places of a transcript's
-/// symbols among the class names, ragged, or the class.
+/// features (`LogMel`), or the values of the recording; targets are the indices of a transcript's
+/// symbols among the class names (ragged), or the class.
 std::unique_ptr<ImportSource> speech_source(SpeechImport const& options);
 
 } // namespace lockstep::import

@@ -22,11 +22,12 @@ struct ItemSet {
     std::int64_t groups = 0; ///< 0: not split by group
 };
 
-/// Deals a source's items to sets: as the source says, and the training set, or all, by shares.
-/// Each group goes, in a drawn order, the largest first, to the set that lacks most of its classes;
-/// without groups every item is one. So each class is shared out to within a group.
+/// Assigns a source's items to sets: first as the source says; then the training set, or all items,
+/// are split by shares. Each group goes, the largest first and otherwise in random order, to the
+/// set that lacks most of its classes; without groups every item is its own group. So each class is
+/// split as exactly as the groups allow.
 ///
-/// Throws  Error 64 for shares that are none, or a set that would get nothing
+/// Throws  Error 64 for invalid shares, or a set that would get nothing
 std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const& options);
 
 } // namespace lockstep::import

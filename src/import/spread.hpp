@@ -5,9 +5,9 @@
 
 namespace lockstep::import {
 
-/// How many values there are, their mean, and the sum of their squared distances from it: exact to
-/// rounding also where the mean is large beside the distances, as with prices and timestamps.
-/// Merged in one order (Chan, Golub, LeVeque 1979), the same values give the same bits.
+/// How many values there are, their mean, and the sum of their squared distances from it: exact up
+/// to rounding even where the mean is large compared with the distances, as with prices and
+/// timestamps. Merged in one order (Chan, Golub, LeVeque 1979), the same values give the same bits.
 struct Spread {
     double count = 0;
     double mean = 0;
@@ -26,7 +26,7 @@ struct Spread {
     double variance() const { return count > 0 ? squares / count : 0; }
 };
 
-/// Of some values, in two passes, of which the second mends the mean of the first.
+/// The spread of some values, in two passes; the second corrects the mean of the first.
 template <class T>
 Spread spread_of(std::span<T const> values) {
     auto const count = static_cast<double>(values.size());

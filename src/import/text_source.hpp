@@ -20,8 +20,8 @@ struct TextImport {
 };
 
 /// Documents as tokens: each file is one, or each line of a .jsonl file. Inputs are ragged u16 or
-/// u32, with a token after each document where the tokenizer has one for that; the tokenizer goes
-/// along.
+/// u32, with a token after each document where the tokenizer has one for that; the tokenizer is
+/// stored in the file, too.
 std::unique_ptr<ImportSource> text_source(TextImport const& options);
 
 } // namespace lockstep::import

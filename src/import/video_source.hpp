@@ -13,7 +13,7 @@ namespace lockstep::import {
 struct VideoImport {
     std::filesystem::path source{};
     LabelFile labels{};
-    std::string split_by{}; ///< as of images; clips of a video stay together in any case
+    std::string split_by{}; ///< as for images; clips of a video always stay together
     std::uint64_t frames = 17;
     std::uint64_t stride = 0; ///< frames from the start of a clip to that of the next; 0: `frames`
     std::uint64_t width = 256;

@@ -13,7 +13,7 @@
 
 namespace lockstep::import {
 
-/// How much there is of a field: its rows in all and, of a ragged one, each sample's.
+/// The size of a field: its rows in all and, for a ragged one, each sample's.
 struct FieldExtent {
     std::uint64_t rows = 0;
     std::vector<std::uint64_t> sample_rows;
@@ -22,11 +22,11 @@ struct FieldExtent {
     std::vector<std::int64_t> offsets() const;
 };
 
-/// The attributes of a data set file, and what it holds that is not of samples.
+/// Writes the attributes of a data set file, and the datasets that are not of samples.
 void write_attributes(h5::File& file, ImportForm const& form);
 
-/// Writes a data set file under a temporary name, field by field in blocks, and gives it its name
-/// when it is complete and on the disk.
+/// Writes a data set file under a temporary name, field by field in blocks, and renames it when it
+/// is complete and on the disk.
 class SetWriter {
   public:
     /// Throws  Error 73 when the file cannot be made, 74 when the disk has no room for all of it

@@ -7,10 +7,12 @@
 
 namespace lockstep::launch {
 
-/// Where the ranks of a launcher leave their marks: a directory in the run's, which goes with it.
+/// Where the ranks of a launcher leave their marks: a directory in the run's directory, removed
+/// with this object.
 class ArrivalsDirectory {
   public:
-    /// What lies there already is of an earlier attempt. Where it cannot be made, no mark is left.
+    /// Marks that exist already are of an earlier attempt. If the directory cannot be made, no
+    /// marks are left.
     explicit ArrivalsDirectory(std::filesystem::path const& run);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;

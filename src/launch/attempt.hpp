@@ -18,18 +18,18 @@ namespace lockstep::launch {
 
 /// How an attempt of the run has ended.
 struct AttemptEnd {
-    int code = 0;                           ///< the launcher's
-    AttemptStatus record;                   ///< the run's own word
-    std::string told;                       ///< the root cause, as a rank has told it; may be empty
-    std::optional<LauncherVerdict> verdict; ///< the launcher's, or what is seen from here
-    bool arrived = false;                   ///< a rank came, at least
+    int code = 0;         ///< the launcher's
+    AttemptStatus record; ///< according to the run's own records
+    std::string told;     ///< the root cause, as a rank has printed it; may be empty
+    std::optional<LauncherVerdict> verdict; ///< the launcher's, or what this process concludes
+    bool arrived = false;                   ///< at least one rank has left its mark
 };
 
-/// What the code of a launcher tells, in words.
+/// What the exit code of a launcher means, in words.
 std::string left_with(int code);
 
-/// One attempt of the run, from the start of its launcher on. Every wish to end reaches the ranks
-/// as USR1 to the launcher.
+/// One attempt of the run, from the start of its launcher on. Every request to end reaches the
+/// ranks as USR1 sent to the launcher.
 class LaunchedAttempt {
   public:
     struct Start {
@@ -37,7 +37,7 @@ class LaunchedAttempt {
         std::vector<Host> hosts;
         int ranks = 1;
         bool restart = false;
-        double limit_s = 0; ///< for all ranks to come, and of a restart for its first step
+        double limit_s = 0; ///< for all ranks to arrive and, after a restart, for the first step
     };
 
     LaunchedAttempt(Start start, Watcher& watcher, std::filesystem::path const& directory);

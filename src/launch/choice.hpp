@@ -22,12 +22,12 @@ struct LaunchChoice {
     std::int64_t nodes = 0;         ///< of a job
     std::int64_t gpus = -1;         ///< of each node of a job, -1: not said
     std::string partition;          ///< of a job; the queue of PBS
-    std::string account;            ///< that pays for it
+    std::string account;            ///< that the job is charged to
     std::string time;               ///< of a job, "12:00:00"
     std::string launcher;           ///< mpirun or srun
     std::string hostfile;
     std::int64_t restarts = -1;
-    bool oversubscribe = false; ///< more ranks than devices are meant
+    bool oversubscribe = false; ///< more ranks than devices are intended
 };
 
 /// The deck that the choice's words make, with its directory.
@@ -41,7 +41,7 @@ std::string mode_of(LaunchChoice const& choice, config::Deck const& deck);
 /// The words for `lockstep train`: those that were given, and the answers as keys of the deck.
 std::vector<std::string> train_words(LaunchChoice const& choice, config::Deck const& deck);
 
-/// How the ranks are started here, or on the hosts of the job around.
+/// How the ranks are started here, or on the hosts of the surrounding job.
 ///
 /// Throws  Error 64 where more ranks are wanted on this host than it has devices
 LaunchPlan plan_of(LaunchChoice const& choice);

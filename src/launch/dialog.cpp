@@ -229,7 +229,7 @@ void confirm(std::string const& shown, std::string const& question) {
     std::cout << "\n" << shown << "\n\n";
     if (ask({question, "yes", one_of({"yes", "no"})}) == "no") {
         throw Error(ExitCode::usage, {"nothing was started", "the answer was no",
-                                      "lockstep launch --help lists what can be changed"});
+                                      "See lockstep launch --help for what can be changed"});
     }
 }
 

@@ -31,9 +31,10 @@ void check_partition(LaunchChoice const& choice, Scheduler const& scheduler) {
     if (scheduler.partitions.empty() || scheduler.partition(choice.partition) != nullptr) {
         return;
     }
-    refuse(concat("--partition ", choice.partition),
-           concat(scheduler.text, " has ", joined(scheduler.partition_names(), ", ")),
-           "Name one of them");
+    refuse(
+        concat("--partition ", choice.partition),
+        concat(scheduler.text, " has the partitions ", joined(scheduler.partition_names(), ", ")),
+        "Name one of them");
 }
 
 void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition const& partition) {

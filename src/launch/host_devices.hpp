@@ -14,12 +14,12 @@ struct HostDevices {
     int cores = 0;         ///< that this process may use and is granted
     int threads = 1;       ///< of a rank
 
-    /// One rank on each: GPUs, or cores over threads per rank.
+    /// How many ranks fit: the GPUs, or the cores divided by threads per rank.
     int count() const;
     std::string text() const; ///< "2 GPUs", "8 cores for ranks of 2 threads"
 };
 
-/// Throws  Error 64 or 69 when run.devices names what is not here
+/// Throws  Error 64 or 69 when run.devices names a device that does not exist here
 HostDevices devices_here(config::Run const& run);
 
 } // namespace lockstep::launch

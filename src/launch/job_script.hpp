@@ -12,14 +12,14 @@ namespace lockstep::launch {
 /// Throws  Error 66 where there is none
 std::string script_directory();
 
-/// The job script that `choice.submit` asks for: resources, and the scripts of the program, which
-/// put the job back when it was interrupted.
+/// The job script that `choice.submit` asks for: resources, and the program's scripts, which
+/// requeue the job when it was interrupted.
 std::string job_script(LaunchChoice const& choice);
 
-/// Where it is written: beside the run's directory.
+/// The path that it is written to, next to the run's directory.
 std::string job_script_path(LaunchChoice const& choice);
 
-/// Words as a shell would take them back.
+/// Words quoted so that a shell reads them back.
 std::string shell_line(std::vector<std::string> const& words);
 
 } // namespace lockstep::launch

@@ -46,7 +46,7 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
     bool const shows = consent == Consent::to_show;
     if (asks && !on_terminal()) {
         throw Error(ExitCode::usage, {"lockstep launch asks questions",
-                                      "input or output is not a terminal", "Give --yes"});
+                                      "standard input or output is not a terminal", "Give --yes"});
     }
     auto const scheduler =
         choice.submit == "no" || (!asks && choice.submit.empty()) ? Scheduler() : find_scheduler();

@@ -6,15 +6,15 @@
 
 namespace lockstep::launch {
 
-/// What is asked before something is done.
+/// What the user is asked before something is done.
 enum class Consent {
-    ask,    ///< what is not said, and whether the command is right
+    ask,    ///< about what was not given, and whether the command is right
     given,  ///< nothing
-    to_show ///< nothing, and nothing is done: the command or the job script is printed
+    to_show ///< nothing is asked, and nothing is done: the command or the job script is printed
 };
 
-/// Starts ranks here and looks after them until their end, or submits a job; where it asks, on a
-/// terminal.
+/// Starts ranks here and supervises them until their end, or submits a job; questions are asked on
+/// the terminal.
 ///
 /// Throws   Error 64 where it has questions and there is no terminal
 /// Returns  how the training ended

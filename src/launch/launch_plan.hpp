@@ -9,9 +9,9 @@
 
 namespace lockstep::launch {
 
-/// What is started, where, and how often again.
+/// What is started, where, and how often it is restarted.
 struct LaunchPlan {
-    std::string launcher; ///< mpirun or srun; empty: the program by itself
+    std::string launcher; ///< mpirun or srun; empty: the program is started directly
     std::string program;
     std::vector<std::string> train; ///< "train" or "search" and its arguments
     bool is_search = false;
@@ -23,7 +23,7 @@ struct LaunchPlan {
     std::filesystem::path directory; ///< of the run, or of the search
 };
 
-/// Ranks that these hosts give it: no more than it has replicas.
+/// The ranks that the plan starts on these hosts: no more than it has replicas.
 int ranks_on(LaunchPlan const& plan, std::vector<Host> const& hosts);
 
 /// The words that start the ranks on these hosts.

@@ -80,7 +80,7 @@ void LaunchListener::rank_lost(std::string const& rank, std::string const& named
         verdict_ = {concat("rank ", rank, host.empty() ? "" : concat(" (", host, ")")),
                     host,
                     false,
-                    {why, "it was killed, crashed or gave up",
+                    {why, "it was killed, crashed or ended with an error",
                      "Look at that host and at what the rank has printed"}};
     }
 }
@@ -90,7 +90,7 @@ void LaunchListener::host_lost(std::string const& host, std::string const& why) 
         verdict_ = {concat("all ranks of ", host),
                     host,
                     true,
-                    {why, "the host is off or cut off from the network, or the daemon was killed",
+                    {why, "the host is off or cut off from the network, or its daemon was killed",
                      "Look at that host and at its network"}};
     }
 }

@@ -18,19 +18,20 @@ struct LauncherVerdict {
     ErrorText text;
 };
 
-/// Listens to what ranks and launcher (Open MPI's mpirun, Slurm's srun) say on standard error of
+/// Reads what ranks and launcher (Open MPI's mpirun, Slurm's srun) print on standard error about
 /// how an attempt ends.
 class LaunchListener {
   public:
-    /// `host_of` says where a rank is that the launcher names without its host.
+    /// `host_of` returns the host of a rank that the launcher names without its host.
     explicit LaunchListener(std::function<std::string(int rank)> host_of)
         : host_of_(std::move(host_of)) {}
 
     void hear(std::string_view text);
 
-    /// The line in which a rank has told the root cause; empty: none has.
+    /// The line in which a rank has printed the root cause; empty: none has.
     std::string const& told() const noexcept { return told_; }
-    /// Of several the loss of a host counts, since what follows comes of it; else the first.
+    /// What the launcher reports as lost; of several, the loss of a host, since it causes the
+    /// others; else the first.
     std::optional<LauncherVerdict> const& verdict() const noexcept { return verdict_; }
 
   private:
@@ -39,7 +40,7 @@ class LaunchListener {
     void host_lost(std::string const& host, std::string const& why);
 
     std::function<std::string(int rank)> host_of_;
-    std::string line_; ///< that has not come to its end
+    std::string line_; ///< that is not complete yet
     std::string told_;
     bool daemon_lost_ = false; ///< the next lines name it
     std::string exited_;       ///< the rank whose exit code comes next

@@ -65,7 +65,7 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     child_ = ::fork();
     if (child_ < 0) {
         throw system_error(concat("cannot start ", words[0]), errno,
-                           "End some processes (ulimit -u)");
+                           "End some processes, or raise their limit (ulimit -u)");
     }
     if (child_ == 0) {
         become(arguments, parent, theirs.get());

@@ -11,18 +11,18 @@
 
 namespace lockstep::launch {
 
-/// mpirun, srun or the program itself, as a child in a process group of its own: a keyboard's
-/// interrupt reaches this process alone, which passes it on as it likes. What the child writes to
-/// standard error goes to ours at once, and to who listens. It is asked to end when this process
-/// dies.
+/// mpirun, srun or the program itself, as a child in a process group of its own: a keyboard
+/// interrupt reaches only this process, which decides what to pass on. What the child writes to
+/// standard error goes to ours at once, and to the listener. The child gets a signal to end when
+/// this process dies.
 class LauncherProcess {
   public:
     using Listener = std::function<void(std::string_view)>;
 
-    /// Throws  Error when no process can be made
+    /// Throws  Error when the process cannot be started
     LauncherProcess(std::vector<std::string> const& words, Listener listener);
 
-    /// Passes on what comes within these seconds.
+    /// Passes on what the child prints within these seconds.
     ///
     /// Returns  the exit code once it has ended, 128 and the signal where one ended it; 76 where
     ///          its end cannot be learnt
@@ -37,7 +37,7 @@ class LauncherProcess {
     Listener listener_;
     pid_t child_ = -1;
     std::optional<Descriptor> errors_;
-    bool silent_ = false; ///< nobody can write to us any more
+    bool silent_ = false; ///< all writers have closed the pipe
 };
 
 } // namespace lockstep::launch

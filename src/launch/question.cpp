@@ -52,7 +52,7 @@ class Interrupts {
 [[noreturn]] void leave() {
     std::cout << std::endl;
     throw Error(ExitCode::usage, {"nothing was started", "a question was left unanswered",
-                                  "lockstep launch --yes DECK asks no questions"});
+                                  "To start without questions, use lockstep launch --yes DECK"});
 }
 
 /// A line of the terminal, which gives whole lines.

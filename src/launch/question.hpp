@@ -19,8 +19,8 @@ struct Question {
 /// Throws  Error 64 at the end of input or an interrupt
 std::string ask(Question const& question);
 
-/// Meanings: one of some words, of which the first letters suffice where they say which; a whole
-/// number.
+/// Meanings of an answer: one of some words, which may be abbreviated to unambiguous first letters;
+/// or a whole number.
 std::function<std::string(std::string const&)> one_of(std::vector<std::string> words);
 std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most);
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::launch {
 
-/// What the files of a run say of an attempt of it, from the outside.
+/// What a run's files say about an attempt, read from outside.
 struct AttemptStatus {
     bool started = false;         ///< it wrote a start record
     std::string end;              ///< the reason in its end record; empty: it wrote none
@@ -14,18 +14,18 @@ struct AttemptStatus {
     std::int64_t saved_step = -1; ///< of the newest checkpoint of all attempts, -1: none
 };
 
-/// Follows what is started over several attempts, by the files that it writes.
+/// Follows a run or a search over several attempts, by the files that it writes.
 class Watcher {
   public:
     virtual ~Watcher() = default;
-    /// A new attempt begins now: what is in the files is of earlier ones.
+    /// A new attempt begins now: what is in the files now is of earlier ones.
     virtual void begin_attempt() = 0;
     virtual AttemptStatus attempt() const = 0;
     /// Whether the new attempt has done a step.
     virtual bool stepped() const = 0;
 };
 
-/// By a run's metrics.jsonl and history.jsonl.
+/// Follows a run by its metrics.jsonl and history.jsonl.
 class RunWatcher : public Watcher {
   public:
     explicit RunWatcher(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -42,7 +42,7 @@ class RunWatcher : public Watcher {
     std::string attempt_;
 };
 
-/// By a search's journal, and the checkpoints and records of its trials.
+/// Follows a search by its journal, and by the checkpoints and records of its trials.
 class SearchWatcher : public Watcher {
   public:
     explicit SearchWatcher(std::filesystem::path directory) : directory_(std::move(directory)) {}
@@ -54,7 +54,7 @@ class SearchWatcher : public Watcher {
 
   private:
     std::filesystem::path directory_;
-    std::int64_t lines_ = 0; ///< of the journal, of earlier attempts
+    std::int64_t lines_ = 0; ///< of the journal that earlier attempts wrote
     std::uintmax_t records_ = 0;
 };
 

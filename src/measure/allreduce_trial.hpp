@@ -10,11 +10,11 @@
 namespace lockstep::measure {
 
 /// The ways in which ranks can sum an array: ordered, as in training; mpi; and copy, which sums
-/// nothing and bounds the others.
+/// nothing and is a lower bound for the others.
 std::vector<std::string> allreduce_variants();
 
-/// The sum of an array of floats over all ranks, known to all; checked at the end. A repetition
-/// takes as long as its slowest rank, after a barrier.
+/// Measures the sum of an array of floats over all ranks, with the result on all; it is checked at
+/// the end. A repetition takes as long as its slowest rank, after a barrier.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 70 for a wrong sum, Error 76 for ranks that do not come

@@ -14,18 +14,19 @@
 
 namespace lockstep::measure {
 
-/// A checkpoint of such a state in a directory, and what bounds it. Every member is collective over
-/// `world`, which must outlive the trial, and returns the seconds of the slowest rank.
+/// Measures a checkpoint of a `TrialState` in a directory, and its lower bounds. Every member is
+/// collective over `world`, which must outlive the trial, and returns the seconds of the slowest
+/// rank.
 class CheckpointTrial {
   public:
     CheckpointTrial(comm::Communicator const& world, std::uint64_t bytes,
                     std::filesystem::path directory);
 
-    void settle() const; ///< until the disk has nothing to do
+    void settle() const; ///< waits until the disk is idle
     double raw_write();  ///< as many bytes by pwrite and fsync, each rank its own part of one file
     double write();      ///< until it is durable
     double copy();       ///< as many bytes in memory
-    double stall();      ///< for which an asynchronous one stops training
+    double stall();      ///< for which an asynchronous checkpoint stops training
     double hash();       ///< what the checksum header's checksums cost a write
     double raw_read();   ///< after raw_write
     double load();       ///< after write: verified and read

@@ -9,7 +9,7 @@ namespace lockstep::measure {
 struct EstimateOptions {
     std::int64_t steps = 20;
     std::int64_t max_ranks = 1024;
-    std::int64_t per_host = 0; ///< 0: as many as there are here
+    std::int64_t per_host = 0; ///< 0: as many as on this host
     std::vector<std::int64_t> batches;
     double price = 0; ///< of one rank, an hour
     double watts = 0; ///< of one rank

@@ -13,10 +13,10 @@
 
 namespace lockstep::measure {
 
-/// What of a loader is measured, and how it reads.
+/// What is measured of a loader, and how it reads.
 struct LoaderTrial {
     std::optional<GeneratedSet> generated{}; ///< none: files of the user, or no data at all
-    bool order = false;                      ///< the order alone is measured
+    bool order = false;                      ///< only the order is measured
     data::DatasetOptions files{};
     std::filesystem::path directory{}; ///< where the generated set is written
     std::string shuffle = "full";
@@ -26,10 +26,10 @@ struct LoaderTrial {
     std::int64_t repeats = 5;
 };
 
-/// In which ways it can be measured.
+/// The variants that can be measured.
 std::vector<std::string> variants_of(LoaderTrial const& trial);
 
-/// The generated file, gone with this object.
+/// The generated file, removed with this object.
 class TrialFile {
   public:
     /// Collective  over `world`; `trial.files` becomes what was written

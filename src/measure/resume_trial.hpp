@@ -20,7 +20,7 @@ struct ResumeTrialOptions {
     std::vector<std::string> words; ///< decks and keys, as `lockstep train` takes them
 };
 
-/// The directories of both runs; they go with this object.
+/// The directories of both runs, removed with this object.
 class TrialRuns {
   public:
     explicit TrialRuns(std::filesystem::path const& run);
@@ -38,11 +38,11 @@ class ResumeTrial {
   public:
     explicit ResumeTrial(ResumeTrialOptions options);
 
-    /// Throws  Error with the exit code of a run that failed otherwise than it should; 70 where
-    ///         SIGKILL came to nothing
+    /// Throws  Error with the exit code of a run that failed in another way than intended; 70 where
+    ///         SIGKILL had no effect
     void run() const;
     checkpoint::Comparison compare() const;
-    /// Lines for people: where the hashes of weights in both records part.
+    /// Lines for people: where the hashes of weights in both records begin to differ.
     std::vector<std::string> where_they_part() const;
 
   private:

@@ -8,8 +8,8 @@
 
 namespace lockstep::measure {
 
-/// Makes a directory of a trial's own below `parent`, and removes it at the end, also when `work`
-/// throws what all ranks agreed on.
+/// Makes a directory for a trial below `parent`, and removes it at the end, also when `work` throws
+/// an error that all ranks agreed on.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 73 when it cannot be made, and what `work` throws

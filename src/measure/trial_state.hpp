@@ -10,10 +10,10 @@
 
 namespace lockstep::measure {
 
-/// A state as AdamW has it, of which each rank holds a slice.
+/// A training state like AdamW's, of which each rank holds a slice.
 class TrialState {
   public:
-    /// Of its arrays: parameters and two moments.
+    /// The names of its arrays: parameters and two moments.
     static constexpr std::array<char const*, 3> names{"state/parameters", "state/exp_avg",
                                                       "state/exp_avg_sq"};
 

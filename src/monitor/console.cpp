@@ -256,7 +256,7 @@ void Console::show(train::Remark const& e) {
 
 void Console::show(train::Profiled const& e) {
     line(concat("timeline of steps ", e.first, " to ", e.last, ": ", directory_, "/", e.file, " (",
-                duration_text(e.seconds), " beside the steps)"));
+                duration_text(e.seconds), " in addition to the steps)"));
 }
 
 void Console::show(train::Signalled const& e) {

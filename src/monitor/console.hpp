@@ -15,8 +15,8 @@ namespace lockstep::monitor {
 /// log while it trains, a line for each epoch, measurement, new best and checkpoint, a summary.
 class Console : public train::Observer {
   public:
-    /// `style` is monitor.progress: auto, bar, plain or none. A bar is for those who want to read
-    /// neither less nor more than usual.
+    /// `style` is monitor.progress: auto, bar, plain or none. A bar is shown only at the normal
+    /// verbosity, neither quiet nor verbose.
     Console(Log log, std::string const& style);
 
     void on(train::Event const& event) override;

@@ -4,8 +4,8 @@
 
 namespace lockstep::monitor {
 
-/// Hears of exit() while it exists: a library or a plug-in that calls it takes the process away
-/// from threads that still work, which then fail for reasons of their own.
+/// Notices a call of exit() while this object exists: a library or a plug-in that calls it tears
+/// the process down under threads that still work, which then fail with misleading errors.
 class ExitWatch {
   public:
     /// `called` runs on the thread that calls exit(), before anything is torn down that was there
@@ -16,12 +16,12 @@ class ExitWatch {
     ~ExitWatch();
 
     /// exit() destroys static objects in the reverse order of their making, and calls `called` in
-    /// that order, too: from here on before all that were made so far.
+    /// that order, too: from here on, `called` runs before all objects made so far are destroyed.
     void come_first();
 
   private:
     struct State;
-    State* state_; ///< stays for as long as the process: what exit() calls cannot be taken back
+    State* state_; ///< exists until the process ends: a handler of exit() cannot be removed
 };
 
 } // namespace lockstep::monitor

@@ -2,31 +2,31 @@
 
 namespace lockstep::monitor {
 
-/// Since when nothing was heard of a neighbouring host, and whether it is lost for that.
-/// - Time in which this process was kept from listening, since it got no processor time or was
-///   stopped, is no silence of others.
-/// - A host whose kernel still answers is neither off nor cut off: its ranks get no processor time,
-///   or are stopped. They are given as long as a rank of this host would be.
+/// How long nothing has been heard of a neighbouring host, and whether it is therefore lost. - Time
+/// in which this process was kept from listening, since it got no processor time or was stopped,
+/// does not count as silence of others. - A host whose kernel still answers is neither switched off
+/// nor cut off: its ranks get no processor time, or are stopped. They get as much time as a rank of
+/// this host would.
 ///
 /// Units  seconds, of a clock that never jumps
 class Hearing {
   public:
     static constexpr double longest_silence_s = 30; ///< of a host that cannot be reached
 
-    /// The caller listens, as it does several times per second.
+    /// Notes that the caller is listening; called several times per second.
     void listen(double now) noexcept;
     void heard(double now) noexcept { heard_ = now; }
     /// The host's kernel has answered.
     void reached(double now) noexcept { reached_ = now; }
 
-    /// 0 when nothing ever was heard.
+    /// Seconds since something was heard; 0 when nothing has ever been heard.
     [[nodiscard]] double silence_s(double now) const noexcept {
         return heard_ < 0 ? 0 : now - heard_;
     }
     [[nodiscard]] bool is_reached(double now) const noexcept;
-    /// The silence after which it is lost.
+    /// The silence after which the host is lost.
     [[nodiscard]] double bound_s(double now, double patience_s) const noexcept;
-    /// Whether it is time to see if its kernel answers.
+    /// Whether it is time to test if its kernel answers.
     [[nodiscard]] bool is_in_doubt(double now, double patience_s) const noexcept;
 
   private:

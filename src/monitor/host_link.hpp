@@ -12,11 +12,12 @@
 
 namespace lockstep::monitor {
 
-/// How the watchdogs of different hosts hear each other: the hosts are a ring, and every rank calls
-/// a few ranks of the host before it and of the host behind it by UDP, which answer at once. So it
-/// is seen when a host falls silent, and, since the kernel refuses calls to a process that is gone,
-/// when its last rank dies. Only who has answered before can be missed: where the network lets no
-/// such calls through, hosts do not watch each other. How long a silence may be, Hearing says.
+/// How the watchdogs of different hosts hear each other: the hosts are a ring, and every rank sends
+/// UDP messages to a few ranks of the previous and of the next host, which answer at once. So a
+/// silent host is noticed and, since the kernel refuses messages to a process that is gone, so is
+/// the death of its last rank. Only a rank that has answered before can be missed: where the
+/// network blocks such messages, hosts do not watch each other. `Hearing` decides how long a
+/// silence may be.
 class HostLink {
   public:
     /// Collective  over `world`
@@ -29,23 +30,23 @@ class HostLink {
     bool active() const noexcept { return socket_.is_open(); }
     int descriptor() const noexcept { return socket_.get(); }
 
-    /// Calls the neighbours, and tells them since when no rank of this host or of those that it has
-    /// heard of has got on. Several times per second.
+    /// Sends messages to the neighbours, with how long no rank of this host, or of those that it
+    /// has heard of, has made progress. Called several times per second.
     ///
     /// Units   seconds
     void call(double now, double still_s);
-    /// Looks whether the kernels of silent hosts answer.
+    /// Tests whether the kernels of silent hosts answer.
     void probe(double now, double patience_s);
-    /// Takes what has come, and answers it.
+    /// Reads the messages that have arrived, and answers them.
     void receive(double now);
 
-    /// Since when no rank of another host has got on, as far as is known.
+    /// How long no rank of another host has made progress, in seconds, as far as is known.
     double elsewhere_s(double now) const;
     /// Whether a neighbouring host has been silent for so long that it may be lost.
     bool in_doubt(double now, double patience_s) const;
-    /// Whether another host tells that the job is being ended.
+    /// Whether another host has reported that the job is being ended.
     bool ending_elsewhere() const noexcept { return ending_elsewhere_; }
-    /// Whether other hosts were called for long, and none has ever answered.
+    /// Whether messages have been sent to other hosts for long, and none has ever answered.
     bool deaf(double now) const;
 
     struct Lost {

@@ -6,9 +6,8 @@
 
 namespace lockstep::monitor {
 
-/// Asks a host's kernel, which answers without any process of it, whether it is there: a connection
-/// is asked for by TCP, and accepted or refused. Where a firewall drops such calls there is no
-/// answer.
+/// Tests whether a host's kernel answers, which needs no process there: a TCP connection is
+/// requested, and is accepted or refused. Where a firewall drops such requests there is no answer.
 class HostProbe {
   public:
     /// Whether the host has answered since the last call; asks again once it has, or after a while.

@@ -11,9 +11,9 @@
 
 namespace lockstep::monitor {
 
-/// history.jsonl: one line for each attempt of a run, what it cost and what came of it. The line is
-/// there, without an end, from the attempt's start; an attempt that was killed never wrote its end,
-/// so the next one completes its line from what metrics.jsonl holds of it.
+/// history.jsonl: one line for each attempt of a run, what it cost and what its result was. The
+/// line is written, without an end, at the attempt's start; an attempt that was killed never wrote
+/// its end, so the next one completes its line from what metrics.jsonl holds of it.
 class Ledger : public train::Observer {
   public:
     /// `since_start` counts from the program's start, for the time that starting up took.
@@ -38,8 +38,8 @@ class Ledger : public train::Observer {
     double trained_s_ = 0;
 };
 
-/// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: by the
-/// process that tells why its attempt fails.
+/// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: called
+/// by the process that reports why its attempt fails.
 void complete_history(std::filesystem::path const& directory);
 
 } // namespace lockstep::monitor

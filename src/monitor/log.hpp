@@ -12,7 +12,7 @@ class logger;
 
 namespace lockstep::monitor {
 
-/// How much of a run is told on the screen; log.txt has all of it.
+/// How much of a run is printed on the screen; log.txt has all of it.
 enum class Talk {
     silent,
     quiet,  ///< warnings, and how it ended
@@ -20,8 +20,9 @@ enum class Talk {
     verbose ///< each record, too
 };
 
-/// Rank 0's words: to standard output as they are, in colour where that is welcome; to log.txt with
-/// the time. When one of the two can take nothing more, the other tells, once, and continues.
+/// Rank 0's messages: to standard output as they are, in colour where that is wanted; to log.txt
+/// with the time. When one of the two can no longer be written, the other says so, once, and
+/// continues.
 class Log {
   public:
     /// To standard output and a file, which is appended to. Throws Error 73.
@@ -30,9 +31,9 @@ class Log {
     Talk talk() const noexcept { return talk_; }
 
     void line(std::string const& text, Style style = Style::plain) const;
-    /// What a quiet run tells, too.
+    /// A message that a quiet run prints, too.
     void important(std::string const& text, Style style = Style::plain) const;
-    /// To the file, for what the terminal shows in another form.
+    /// A message only for the file, where the terminal shows it in another form.
     void note(std::string const& text) const;
 
   private:

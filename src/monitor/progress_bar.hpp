@@ -15,10 +15,10 @@ class ProgressBar {
     explicit ProgressBar(bool shown) : shown_(shown) {}
 
     bool shown() const noexcept { return shown_; }
-    /// `done` of `all`, and behind it as many of the words as there is room for, the first of them
-    /// first; drawn at most ten times per second.
+    /// `done` of `all`, followed by as many of `words`, in order, as there is room for; drawn at
+    /// most ten times per second.
     void draw(std::int64_t done, std::int64_t all, std::vector<std::string> const& words);
-    /// Takes the bar away, so that a line can be written.
+    /// Removes the bar, so that a line can be written.
     void clear();
 
   private:

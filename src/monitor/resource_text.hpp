@@ -6,7 +6,8 @@
 
 namespace lockstep::monitor {
 
-/// What records and history.jsonl say of what ranks have used; null where it was not measured.
+/// The resources that ranks have used, as in the records and in history.jsonl; null where it was
+/// not measured.
 nlohmann::ordered_json resources_json(train::Resources const& resources);
 
 /// Adds up two such objects, of attempts or of epochs that follow each other; each may be null.

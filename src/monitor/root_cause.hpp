@@ -13,39 +13,40 @@
 
 namespace lockstep::monitor {
 
-/// The one place that tells why a job failed: as the last line on standard error, and, where the
-/// job has a run directory, in its log and its records. Any thread may use it; what goes wrong with
-/// telling is no cause of anything: nothing here throws.
+/// The only place that reports why a job failed: as the last line on standard error, and, where the
+/// job has a run directory, in its log and its records. Any thread may use it; failures of the
+/// reporting itself are ignored, and nothing here throws.
 class RootCause {
   public:
-    /// What a newer attempt that has taken the directory over means for this one; none while the
-    /// directory is this one's.
+    /// The error that this attempt ends with once a newer one has taken the directory over; none
+    /// until then.
     using Newer = std::function<std::optional<Error>()>;
 
-    /// Whose log.txt and metrics.jsonl get the line, too, once they are there, and while there is
-    /// no newer attempt.
+    /// The run whose log.txt and metrics.jsonl get the line, too, once they exist and while there
+    /// is no newer attempt.
     void set_run(std::filesystem::path directory, Newer newer);
-    /// From here on standard error alone gets it.
+    /// From here on, only standard error gets it.
     void forget_run();
 
     /// From here on the attempt is in metrics.jsonl, and how it fails belongs there, too.
     void set_on_record();
 
-    /// Where decks have their values: a message on a key, or on a file that it names, says so.
+    /// Where decks have their values, so that a message about a key, or about a file that it names,
+    /// can say so.
     void set_places(std::map<std::string, config::Place> places);
 
-    /// What an error comes down to: once a newer attempt has the directory, whatever befalls this
-    /// one, a file that the newer one has put away, say, is that and nothing to be requeued for.
+    /// The error to report: once a newer attempt has the directory, any failure of this one (such
+    /// as a file that the newer one has removed) is reported as that, and is no reason to requeue.
     [[nodiscard]] Error seen(Error const& error) const noexcept;
 
     /// The directory of this attempt, once it is on record and while it is its own; else empty.
     std::filesystem::path attempt_directory() const noexcept;
 
-    /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is a mistake of the one
-    /// process that there is.
+    /// `cause`: "rank 3 (host, device) in PHASE at step N"; empty: it is an error of the only
+    /// process.
     void tell(std::string const& cause, Error const& error) noexcept;
 
-    /// Adds lines to log.txt, where there is one; else to standard error.
+    /// Adds lines to log.txt if it exists; else to standard error.
     void note(std::string const& lines) noexcept;
 
   private:

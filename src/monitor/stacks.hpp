@@ -4,8 +4,9 @@
 
 namespace lockstep::monitor {
 
-/// The stack of every thread of this process but the calling one, a line a frame: where a rank that
-/// hangs hangs. A thread that takes no signal within half a second is left out.
+/// The stack of every thread of this process but the calling one, one line per frame: it shows
+/// where a hanging rank hangs. A thread that does not handle a signal within half a second is left
+/// out.
 std::string stacks_of_other_threads();
 
 } // namespace lockstep::monitor

@@ -12,7 +12,7 @@
 
 namespace lockstep::monitor {
 
-/// What a rank of this host has said on the heartbeat table, and what the kernel says of its
+/// What a rank of this host has written to the heartbeat table, and what the kernel says about its
 /// process.
 struct RankView {
     int rank = 0;
@@ -26,7 +26,7 @@ struct RankView {
     std::uint64_t progress = 0;
     std::uint64_t beats = 0;
     bool left = false; ///< has ended well
-    bool gone = false; ///< there is no such process any more
+    bool gone = false; ///< its process no longer exists
     char state = '?';  ///< as in ProcessState
 };
 
@@ -39,20 +39,18 @@ struct Verdict {
 /// What is known of the other hosts' ranks.
 struct Elsewhere {
     double still_s =
-        std::numeric_limits<double>::infinity(); ///< since when none of them has got on
+        std::numeric_limits<double>::infinity(); ///< seconds since any of them made progress
     bool in_doubt = false; ///< a host is silent, and may have to be named itself
 };
 
-/// Decides from one look after the other whether a rank of this host is dead or stands still:
-/// - a process that is gone is dead;
-/// - a process that has not run for longer than the patience is frozen, by a stop signal, say;
-/// - a rank that waits for others is not to blame. One that does not, and gets on no more for
-///   longer than the patience, is, be the others waiting or not;
-/// - where all wait, and none has got on for that long, the one with the fewest collective calls
-///   behind it is named; of equals, one that waits for a disk.
-/// - while another host is silent, ranks that stand still may be waiting for it, in whatever call:
-///   they are not named until it is heard again.
-/// While nobody looks, because this process was stopped too, no time passes.
+/// Decides from successive observations whether a rank of this host is dead or stuck: - a process
+/// that is gone is dead; - a process that has not run for longer than the patience is frozen, by a
+/// stop signal, say; - a rank that waits for others is not to blame. A rank that does not wait, and
+/// makes no progress for longer than the patience, is, whether or not the others wait; - where all
+/// wait, and none has made progress for that long, the rank that has made the fewest collective
+/// calls is named; of equals, one that waits for a disk. - while another host is silent, ranks that
+/// make no progress may be waiting for it, in whatever call: they are not named until it is heard
+/// again. Time in which this process was stopped, too, does not count.
 class StallJudge {
   public:
     explicit StallJudge(double patience_s) : patience_s_(patience_s) {}
@@ -66,7 +64,7 @@ class StallJudge {
     std::optional<Verdict> judge(std::vector<RankView> const& ranks, double now,
                                  Elsewhere const& elsewhere);
 
-    /// Since when no rank of this host has got on.
+    /// Seconds since any rank of this host made progress.
     double still_s() const noexcept { return youngest_s_; }
 
   private:

@@ -4,8 +4,8 @@
 
 namespace lockstep::monitor {
 
-/// Tells why MPI has not started, while it exists: where Open MPI cannot, it prints pages and ends
-/// the process itself, by _exit(1), which no handler hears of.
+/// Reports why MPI has not started, if the process ends while this object exists: where Open MPI
+/// cannot start, it prints pages and ends the process itself by _exit(1), which runs no handler.
 ///
 /// One at a time.
 class StartFailure {
@@ -17,7 +17,7 @@ class StartFailure {
     ~StartFailure();
 };
 
-/// What keeps MPI from starting here: a limit of this process, or what its own lines above say.
+/// What keeps MPI from starting here: a limit of this process, or what MPI's own lines above say.
 Error why_mpi_did_not_start();
 
 } // namespace lockstep::monitor

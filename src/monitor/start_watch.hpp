@@ -6,9 +6,9 @@
 
 namespace lockstep::monitor {
 
-/// Watches a rank before the watchdog can: while MPI starts, a rank that does not come keeps all
-/// others waiting. It leaves this rank's mark at once; where MPI has not started in time, it tells
-/// who has left none, and ends the process with 76, and so the job.
+/// Watches a rank before the watchdog can: while MPI starts, a rank that does not arrive keeps all
+/// others waiting. It leaves this rank's mark at once; if MPI has not started in time, it reports
+/// which ranks have left none, and ends the process with 76, and thus the job.
 ///
 /// Units  seconds; 300, or LOCKSTEP_START_SECONDS
 class StartWatch {

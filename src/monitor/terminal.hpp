@@ -12,14 +12,14 @@ struct TerminalSize {
     std::size_t rows = 24;
 };
 
-/// Whether standard output is a terminal in the end: mpirun gives its ranks a terminal or a pipe of
-/// their own and passes on what they write.
+/// Whether standard output finally reaches a terminal: mpirun gives its ranks a terminal or a pipe
+/// of their own and forwards what they write.
 bool on_terminal();
 
-/// Of the terminal that standard output ends in; 80 x 24 where that is not known.
+/// The size of the terminal that standard output ends in; 80 x 24 if it is not known.
 TerminalSize terminal_size();
 
-/// Whether colours are welcome: on a terminal that is not dumb, unless NO_COLOR is set.
+/// Whether to use colours: on a terminal that is not dumb, unless NO_COLOR is set.
 bool colours_welcome();
 
 /// Whether the locale can show more than ASCII.
@@ -28,7 +28,7 @@ bool utf8_welcome();
 /// How a text stands out.
 enum class Style { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
-/// Texts in a style, or as they are where colours are not welcome.
+/// Puts texts in a style, or leaves them as they are where colours are off.
 class Paint {
   public:
     explicit Paint(bool on) : on_(on) {}
@@ -40,10 +40,10 @@ class Paint {
     bool on_;
 };
 
-/// Columns that a text takes, escape sequences aside; each letter of UTF-8 counts as one.
+/// Columns that a text takes, without escape sequences; each letter of UTF-8 counts as one.
 std::size_t columns_of(std::string_view text);
 
-/// The text as far as it fits into so many columns; escape sequences stay, so that colours end.
+/// The text cut to `columns` columns; escape sequences are kept, so that colours end.
 std::string cut(std::string_view text, std::size_t columns);
 
 } // namespace lockstep::monitor

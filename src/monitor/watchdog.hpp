@@ -19,12 +19,11 @@
 
 namespace lockstep::monitor {
 
-/// A thread of every rank that looks at the heartbeat table of its host four times per second, and
-/// at once when a process dies. A rank that is dead or stands still is named, by the first that
-/// sees it, and the job ends with 76. With LOCKSTEP_STACKS=1 a rank that stands still writes where
-/// each of its threads is. It also beats for its own rank, and counts what the rank reads and
-/// writes as progress, so that long input or output is no stall. Other hosts are watched by a
-/// HostLink.
+/// A thread of every rank that checks the heartbeat table of its host four times per second, and at
+/// once when a process dies. The first to see that a rank is dead or stuck names it, and the job
+/// ends with 76. With LOCKSTEP_STACKS=1 a stuck rank writes where each of its threads is. It also
+/// beats for its own rank, and counts what the rank reads and writes as progress, so that long
+/// input or output does not count as a stall. Other hosts are watched by a HostLink.
 class Watchdog {
   public:
     static constexpr double default_patience_s = 300; ///< where there is no deck
@@ -40,21 +39,24 @@ class Watchdog {
     /// communication.timeout-seconds.
     void set_patience(double seconds) { patience_s_.store(seconds); }
 
-    /// What the rank's threads did last is written where its attempt fails.
+    /// Sets the recorder: what the rank's threads did last is written if its attempt fails.
     void set_recorder(std::shared_ptr<Recorder const> recorder);
-    /// Writes it, once; what goes wrong with that is no cause of anything. Any thread may.
+    /// Writes what the threads did last, once; failures of that are ignored. Any thread may call
+    /// it.
     void write_flight() noexcept;
     /// The same, and gives the other ranks of the host a moment to do so.
     void write_flights() noexcept;
 
-    /// From here on exit() is heard of before what was made since the start is torn down.
+    /// From here on, exit() is noticed before objects made since the start are destroyed.
     void hear_of_exit_first() { exit_watch_.come_first(); }
 
-    /// Whether this rank is to tell the root cause; then it must, and end as it said.
+    /// Whether this rank is to report the root cause; if so, it must, and must end the job as it
+    /// said.
     [[nodiscard]] bool may_tell(comm::HeartbeatTable::Ending ending) const;
-    /// Leaves a moment to watchdogs that know better what has happened.
+    /// Waits a moment for watchdogs that know better what has happened.
     void wait_for_verdict() const;
-    /// Somebody has told the root cause and ends the job: waits for that, not for ever.
+    /// Another rank has reported the root cause and is ending the job: waits for that, but not for
+    /// ever.
     void wait_for_the_end() const;
 
   private:
@@ -89,7 +91,8 @@ class Watchdog {
     std::shared_ptr<Recorder const> recorder_; ///< null: there is none, or it has been written
     bool told_deaf_ = false;
     bool told_failed_ = false;
-    double ending_since_ = -1; ///< by force, as far as this rank has seen; -1: it is not
+    double ending_since_ =
+        -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not
     std::optional<Stopwatch> since_asked_to_end_;
     std::optional<double> device_failed_at_;
     bool stood_still_ = false; ///< when it was asked
@@ -102,8 +105,8 @@ class Watchdog {
     std::vector<Kills> memory_kills_; ///< where those of each of the host's ranks would be counted
     Stopwatch clock_;
     Stopwatch since_measured_;
-    std::uint64_t progress_ = 0;        ///< when it was looked at last
-    std::optional<Work> work_;          ///< likewise, while the rank says nothing
+    std::uint64_t progress_ = 0;        ///< when it was last checked
+    std::optional<Work> work_;          ///< when it was last checked, while the rank says nothing
     std::vector<Descriptor> processes_; ///< of the host's ranks; none where it cannot be watched
     std::vector<bool> gone_;            ///< which of them have ended
     Descriptor wake_;                   ///< ends a wait

@@ -13,8 +13,8 @@ inline constexpr char const* input_log_scale = "input_log_scale";
 inline constexpr char const* weight_log_scale = "weight_log_scale";
 inline constexpr char const* input_zero = "input_zero";
 
-/// Values rounded to bytes of a scale, and back. Gradients pass through the rounding as if it were
-/// not there, and reach the scale (Esser et al., arXiv 1902.08153), divided by the root of the
+/// Rounds values to bytes of a scale, and converts them back. Gradients pass through the rounding
+/// unchanged, and reach the scale (Esser et al., arXiv 1902.08153), divided by the root of the
 /// number of values times the largest byte.
 ///
 /// Shape  values, any; log_scale [1], or [n, 1, …] with a scale for each of the first extent;
@@ -22,10 +22,10 @@ inline constexpr char const* input_zero = "input_zero";
 torch::Tensor rounded_to_bytes(torch::Tensor const& values, torch::Tensor const& log_scale,
                                torch::Tensor const& zero, double least, double most);
 
-/// A convolution; where `aware` is set, of an input and a weight that are rounded to int8.
+/// A convolution; if `aware` is set, its input and weight are rounded to int8.
 torch::nn::AnyModule convolution(torch::nn::Conv2dOptions const& options, bool aware);
 
-/// The same of a fully connected layer.
+/// The same for a fully connected layer.
 torch::nn::AnyModule fully_connected(std::int64_t inputs, std::int64_t outputs, bool aware);
 
 } // namespace lockstep::nn

@@ -15,12 +15,13 @@ struct ChannelTensor {
     static constexpr int none = -1;
     std::string name;
     bool trains = true;                     ///< a parameter, not a buffer
-    std::vector<std::int64_t> shape;        ///< as the model has it
-    std::vector<std::vector<int>> channels; ///< by extent; none: no channel that may be removed
+    std::vector<std::int64_t> shape;        ///< the shape in the model
+    std::vector<std::vector<int>> channels; ///< by extent; `none`: no channel that may be removed
 };
 
-/// Channels that only go together, since residual additions, concatenations, norms or the layers
-/// that take them tie them: places in tensors, after DepGraph (Fang et al., arXiv 2301.12900).
+/// Channels that can only be removed together, since residual additions, concatenations, norms or
+/// the layers that use them tie them: indices in tensors, after DepGraph (Fang et al., arXiv
+/// 2301.12900).
 struct Channel {
     struct Place {
         std::size_t tensor = 0;
@@ -31,8 +32,8 @@ struct Channel {
     std::size_t layer = 0; ///< channels of one layer lie in the same extents of the same tensors
 };
 
-/// The channels of a model and what depends on them, from what LibTorch was asked to do in one
-/// forward pass. Operators that are not known here keep all channels that reach them.
+/// The channels of a model and what depends on them, from the operators that LibTorch ran in one
+/// forward pass. Channels that reach an unknown operator are not removed.
 class ChannelGraph {
   public:
     /// For models of one input of real values. `model` is read only.
@@ -45,13 +46,13 @@ class ChannelGraph {
     std::size_t layers() const noexcept { return layers_; } ///< of channels
 
     /// Multiply-adds of convolutions and fully connected layers for one sample, with these
-    /// channels. Of groups: as many as the weight has for each place.
+    /// channels. With groups, as many per position as the weight has elements.
     ///
     /// Shape  kept [channels]
     double macs(std::vector<char> const& kept) const;
     double macs() const { return macs(std::vector<char>(channels_.size(), 1)); }
 
-    /// Indices of an extent that stay.
+    /// The indices of an extent that are kept.
     std::vector<std::int64_t> kept_indices(std::size_t tensor, std::size_t extent,
                                            std::vector<char> const& kept) const;
 

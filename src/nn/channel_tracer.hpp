@@ -12,8 +12,8 @@
 
 namespace lockstep::nn {
 
-/// Follows channels through a recording: each layer makes some, and what joins them says which go
-/// together. A channel is a number; ties are kept as a forest.
+/// Follows channels through a recording: each layer makes some, and operators that join channels
+/// tie them together. A channel is a number; ties are kept as a forest.
 class ChannelTracer {
   public:
     ChannelTracer(ChannelGraph& graph, Model const& model);
@@ -22,7 +22,7 @@ class ChannelTracer {
     /// Writes what was found into the graph.
     void finish();
 
-    /// Operators that are followed.
+    /// The operators that it knows.
     static std::set<std::string> known();
 
   private:

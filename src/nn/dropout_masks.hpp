@@ -7,9 +7,9 @@
 
 namespace lockstep::nn {
 
-/// The masks of a forward pass that a device records and replays. The host draws them, so what was
-/// drawn while it recorded would be the mask of every replay: here they are tensors of the device
-/// that stay where they are and are drawn again before each replay, from that pass's key.
+/// The masks of a forward pass that a device records and replays. The host draws masks, so a mask
+/// drawn during recording would be that of every replay. Here they are device tensors at fixed
+/// addresses, drawn again before each replay from that pass's key.
 ///
 /// A pass that is not recorded notes which masks there will be; only these can be recorded, since
 /// their memory must not be used for anything else in between.
@@ -42,10 +42,11 @@ class DropoutMasks {
     ///
     /// Throws  std::logic_error in a recorded pass, where no pass has noted this one
     static torch::Tensor mask(Form const& form, std::uint64_t key);
-    /// Whether what this thread puts on a device is recorded: no values of the host may be in it.
+    /// Whether the work that this thread enqueues on a device is being recorded: it must not
+    /// contain values from the host.
     static bool is_recorded();
 
-    /// Draws all of them, behind what is on the device's current stream.
+    /// Draws all masks, after the work that is on the device's current stream.
     void draw(std::uint64_t key);
 
   private:

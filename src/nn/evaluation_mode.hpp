@@ -4,7 +4,7 @@
 
 namespace lockstep::nn {
 
-/// A module measures while this exists; then it is in the mode in which it was found.
+/// A module is in evaluation mode while this exists; then it returns to its previous mode.
 class EvaluationMode {
   public:
     explicit EvaluationMode(torch::nn::Module& module)

@@ -9,21 +9,22 @@
 
 namespace lockstep::nn {
 
-/// What inputs an exported model takes.
+/// The inputs that an exported model takes.
 struct ExportInputs {
     data::FieldInfo info;     ///< of the only input
-    std::int64_t rows = 0;    ///< of a sample, where samples have a number of rows each
-    std::vector<double> mean; ///< as data::Dataset has them: of u8 in units of 1/255
+    std::int64_t rows = 0;    ///< of a sample, where the data's samples are ragged
+    std::vector<double> mean; ///< as in data::Dataset: for u8 in units of 1/255
     std::vector<double> std;
 
-    /// Of a sample, with its rows.
+    /// The shape of a sample, with its rows.
     std::vector<std::int64_t> sample() const;
-    /// As the graph takes it: u8 and whole numbers as they are stored, all else as float32.
+    /// The element type of the graph's input: u8 and whole numbers as they are stored, all else as
+    /// float32.
     deploy::Element element() const;
 };
 
 /// The graph of a model's forward in evaluation, with the scaling of its inputs inside: it is run
-/// for batches of 2 and of 3 samples, and what LibTorch was asked to do is written down.
+/// for batches of 2 and of 3 samples, and the operators that LibTorch runs are recorded.
 ///
 /// Throws  Error 64 for an operator, or a use of the batch, that exported models do not have, by
 ///         its name and what it followed

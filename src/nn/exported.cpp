@@ -97,9 +97,11 @@ class Exported : public Model {
         std::vector<torch::Tensor> sums;
         for (auto const& value : values) {
             if (!value.isTensor() || value.toTensor().dim() != 0) {
-                throw Error(ExitCode::usage, {concat(file_, " does not return single numbers"),
-                                              concat("for a batch of ", forms_of(arguments)),
-                                              "Let the loss return sums over the batch"});
+                throw Error(ExitCode::usage,
+                            {concat(file_, " does not return single numbers for a batch of ",
+                                    forms_of(arguments)),
+                             "each result of a loss is a sum over the batch",
+                             "Let the loss return sums over the batch"});
             }
             sums.push_back(value.toTensor());
         }
@@ -170,12 +172,12 @@ class Exported : public Model {
     /// Why a compiled step does not do what the deck asks for; empty: it does.
     std::string misfit(program::Archive const& archive, Interface const& interface) const {
         if (!has_loss_) {
-            return "only files with a loss have compiled steps: set task.kind = export";
+            return "compiled steps are only for task.kind = export, with a file that has a loss";
         }
         if (interface.recompute || interface.sync_batch_norm) {
-            return concat("a compiled step cannot do ", interface.recompute
-                                                            ? "precision.gradient-checkpointing"
-                                                            : "communication.sync-batch-norm");
+            return concat("a compiled step does not support ",
+                          interface.recompute ? "precision.gradient-checkpointing"
+                                              : "communication.sync-batch-norm");
         }
         return program::CompiledStep::misfit(archive);
     }
@@ -196,11 +198,11 @@ class Exported : public Model {
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot be trained with model.compiled = require"), why_not,
-                 "Compile it for this machine and deck with lockstep_export.compile(FILE), or set "
-                 "model.compiled = none"});
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot be trained with model.compiled = require"), why_not,
+                         "Compile its step for this machine and deck with "
+                         "lockstep_export.compile(FILE), or set "
+                         "model.compiled = none"});
         } else {
             remark_ = concat("model.compiled = prefer: the graph is run, since ", why_not);
         }
@@ -247,7 +249,7 @@ class Exported : public Model {
         if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
                         {concat(file_, " returns ", count, " results"), "the task takes one tensor",
-                         loss ? "It has a loss of its own: set task.kind = export"
+                         loss ? "Set task.kind = export: the file has its own loss"
                               : "Export a forward that returns one tensor"});
         }
     }
@@ -383,8 +385,8 @@ ModelKind export_kind() {
             "a program of torch.export",
             {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"},
              {"compiled", "none",
-              "whether to use the file's compiled step: none, prefer (if it does not fit, the "
-              "graph is run) or require; it is native code: use only files that you trust"}},
+              "whether to use the file's compiled step: none, prefer (the graph is run if the step "
+              "does not fit) or require; the step is native code: use only files that you trust"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Exported>(values, interface);
             },

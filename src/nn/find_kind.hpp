@@ -8,30 +8,31 @@
 
 namespace lockstep::nn {
 
-/// What a plug-in may hold: where a deck names it, and what it has to show.
+/// One use of plug-ins (models or tasks): where a deck names it, and what the plug-in has to
+/// export.
 struct PluginUse {
     char const* key;    ///< of the deck, "model.name"
-    char const* symbol; ///< that a library, or the program itself, shows
+    char const* symbol; ///< that a library, or the program itself, exports
     char const* macro;  ///< that defines it
-    char const* list;   ///< the command that lists what is ours
+    char const* list;   ///< the command that lists the built-in ones
 };
 
-/// Whether a deck's value means a plug-in's.
+/// Whether a deck's value names one of a plug-in.
 bool names_plugin(std::string const& value);
 
 /// The head of the library that "plugin:LIBRARY:NAME" means, of the program for "self", when it
 /// was built as this program was. The library stays loaded.
 ///
-/// Throws  Error 64 for another form of name; 66 for a file that is not there; 69 for one that
-///         cannot be loaded, is no plug-in, or was compiled against other headers or LibTorch
+/// Throws  Error 64 for another form of name; 66 for a missing file; 69 for one that cannot be
+///         loaded, is no plug-in, or was compiled against other headers or LibTorch
 PluginHead const& open_plugin(PluginUse const& use, std::string const& value);
 
-/// That `wanted` is not among `names`.
+/// Throws the error that `wanted` is not among `names`.
 [[noreturn]] void throw_unknown_kind(PluginUse const& use, std::string const& value,
                                      std::string const& wanted,
                                      std::vector<std::string> const& names);
 
-/// The kind that a deck's `value` names: of `ours`, or of a plug-in.
+/// The kind that a deck's `value` names: one of `ours`, or of a plug-in.
 ///
 /// Throws  as open_plugin; Error 64 when there is none of that name, with the nearest
 template <class Kind>

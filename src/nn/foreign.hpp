@@ -10,10 +10,9 @@
 
 namespace lockstep::nn {
 
-/// What models that come from a file of PyTorch's have in common: a TorchScript file, an exported
-/// program.
+/// What models from a PyTorch file have in common: a TorchScript file, an exported program.
 
-/// One tensor for each input; of samples with a number of rows each, padded, and the numbers.
+/// One tensor for each input; for ragged samples, the padded values and the numbers of rows.
 std::vector<torch::Tensor> arguments_of(Fields const& inputs);
 
 /// Their types and shapes, "float32 [2, 28, 28] and int64 [2]".
@@ -22,8 +21,8 @@ std::string forms_of(std::vector<torch::Tensor> const& arguments);
 /// Empty samples, to try a model on before the first step.
 Fields empty_samples(Interface const& interface, std::int64_t count);
 
-/// What the model of `file` returned for `arguments`: a tensor of `outputs` per sample, or of each
-/// place or time of it, which the task looks at more closely.
+/// What the model of `file` returned for `arguments`: a tensor of `outputs` numbers per sample, or
+/// per position or time step of it, which the task checks more closely.
 ///
 /// Throws  Error 64 where it is anything else
 torch::Tensor require_outputs(std::string const& file, c10::IValue const& result,

@@ -36,7 +36,7 @@ Id GraphParts::matmul(Id a, Id b) {
         deploy::broadcast({left.begin(), left.end() - 2}, {right.begin(), right.end() - 2});
     if (left.back().batch) {
         refuse_export("a matrix product sums over the batch",
-                      "each sample must be computed by itself");
+                      "each sample must be computed independently");
     }
     found.push_back(left[left.size() - 2]);
     found.push_back(right.back());
@@ -188,7 +188,7 @@ Id GraphParts::wholes(std::vector<std::int64_t> const& values) {
 void GraphParts::require_own(Id a, std::int64_t axis) const {
     if (shape(a).at(static_cast<std::size_t>(axis)).batch) {
         refuse_export("it concatenates, splits or sums along the batch dimension",
-                      "each sample must be computed by itself");
+                      "each sample must be computed independently");
     }
 }
 

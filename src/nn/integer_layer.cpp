@@ -20,8 +20,9 @@ torch::Tensor call(char const* name, Stack stack) {
     auto const operation = c10::Dispatcher::singleton().findSchema({name, ""});
     if (!operation) {
         throw Error(ExitCode::unavailable,
-                    {concat("operator ", name), "this LibTorch was built without oneDNN's int8",
-                     "Use a LibTorch for x86-64 or aarch64 as pytorch.org builds it"});
+                    {concat("operator ", name),
+                     "this LibTorch was built without oneDNN's int8 operators",
+                     "Use a LibTorch from pytorch.org for x86-64 or aarch64"});
     }
     operation->callBoxed(stack);
     return stack.front().toTensor();

@@ -7,7 +7,7 @@
 
 namespace lockstep::nn {
 
-/// A layer in whole numbers of 8 bits, as a file holds it.
+/// An int8 layer, as a file holds it.
 struct IntegerWeights {
     QuantisedWeight weight;
     torch::Tensor bias; ///< [outputs] float32

@@ -14,7 +14,7 @@ class IntegerOperator {
 
     IntegerOperator();
 
-    /// What the layer gives, by that operator.
+    /// Computes the layer by that operator.
     static torch::Tensor call(WeightLayer const& layer, IntegerWeights const& weights,
                               torch::Tensor const& inputs);
 

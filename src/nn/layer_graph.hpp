@@ -28,8 +28,9 @@ struct WeightLayer {
     torch::Tensor factor{}; ///< by which batch norm has multiplied the weight, [outputs]
 };
 
-/// The operators of a model's forward in evaluation, among which layers of weights can be computed
-/// otherwise. For models of one input of real values whose forward is the same for every batch.
+/// The operators of a model's forward in evaluation, in which layers with weights can be computed
+/// in another way. For models of one input of real values whose forward is the same for every
+/// batch.
 class LayerGraph {
   public:
     /// `model` is in evaluation mode and must outlive it.
@@ -38,12 +39,12 @@ class LayerGraph {
     LayerGraph(Model& model, std::vector<std::int64_t> const& sample_shape);
 
     std::size_t layers() const noexcept { return layers_.size(); }
-    /// With the values that the model has now.
+    /// A layer, with the values that the model has now.
     WeightLayer layer(std::size_t which) const;
     /// Names of parameters and buffers that no operator but these layers uses.
     std::vector<std::string> const& absorbed() const noexcept { return absorbed_; }
 
-    /// What a layer gives for its inputs, batch norm included; nothing: it is computed as it is.
+    /// Computes a layer's output, batch norm included; nothing: the layer is computed as usual.
     using Compute =
         std::function<std::optional<torch::Tensor>(std::size_t layer, torch::Tensor const& inputs)>;
 

@@ -7,7 +7,7 @@
 
 namespace lockstep::nn {
 
-/// How the memory of an LMU moves in one step: m_t = a m_{t-1} + b u_t.
+/// How the memory of an LMU changes in one step: m_t = a m_{t-1} + b u_t.
 struct MemoryStep {
     torch::Tensor a; ///< [order, order] float64
     torch::Tensor b; ///< [order] float64
@@ -21,7 +21,7 @@ struct MemoryStep {
 /// (Voelker, Kajic, Eliasmith, "Legendre Memory Units", NeurIPS 2019).
 MemoryStep legendre_memory(std::int64_t order, double theta);
 
-/// What the memory holds 0, 1, …, steps - 1 steps after an impulse: b, a b, a a b, …
+/// The memory 0, 1, …, steps - 1 steps after an impulse: b, a b, a a b, …
 ///
 /// Shape  returned [order, steps] float64
 torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps);
@@ -34,7 +34,7 @@ torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& si
 /// The same for all steps at once, as a convolution with the impulse response by Fourier transform
 /// over at least 2 steps - 1 values, so that nothing wraps around (Chilkuri, Eliasmith,
 /// "Parallelizing Legendre Memory Unit Training", ICML 2021). Equal to `remember_in_turn` within
-/// rounding. What comes after a step never changes what is there beyond rounding.
+/// rounding. Values after a step never change its memory, beyond rounding.
 ///
 /// Shape  response [order, steps]; signal and returned as above
 torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor const& signal);
@@ -42,7 +42,7 @@ torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor cons
 /// The memories of all channels as a layer without parameters.
 class LegendreMemoryImpl : public torch::nn::Module {
   public:
-    /// `in_turn`: step by step instead of at once
+    /// `in_turn`: computed step by step instead of all at once
     LegendreMemoryImpl(std::int64_t order, double theta, bool in_turn);
     torch::Tensor forward(torch::Tensor const& signal);
 

@@ -143,8 +143,8 @@ class LmuAsr : public SequenceModel {
     static bool form_is_in_turn(config::OwnValues const& values) {
         auto const form = values.text("form");
         if (form != "parallel" && form != "recurrent") {
-            throw Error(ExitCode::usage, {concat("model.form = ", form), "there is no such form",
-                                          "Set parallel or recurrent"});
+            throw Error(ExitCode::usage, {concat("model.form = ", form),
+                                          "expected parallel or recurrent", "Choose one of them"});
         }
         return form == "recurrent";
     }

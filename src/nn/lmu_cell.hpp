@@ -19,7 +19,7 @@ class LmuCellImpl : public torch::nn::Module {
   public:
     LmuCellImpl(std::int64_t inputs, std::int64_t hidden, std::int64_t order, double theta);
 
-    /// The hidden state after every step, from zeros.
+    /// The hidden state after every step, starting from zeros.
     ///
     /// Shape  inputs [n, steps, inputs]; returned [n, steps, hidden]
     torch::Tensor forward(torch::Tensor const& inputs);

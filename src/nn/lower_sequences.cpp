@@ -88,7 +88,7 @@ Id run_lstm(LoweredCall& call, Id inputs, LstmWeights const& weights, LstmState&
     auto const shape = call.shape(projected);
     auto const steps = shape[1].count;
     if (shape[1].batch || steps > max_steps) {
-        call.refuse("it has more than 1024 steps, or as many as there are samples");
+        call.refuse("it has more than 1024 steps, or their number depends on the batch size");
     }
     std::vector<Id> outputs(static_cast<std::size_t>(steps));
     for (std::int64_t i = 0; i < steps; ++i) {

@@ -133,7 +133,7 @@ void lower_pad(LoweredCall& call) {
             call.require_own(x, static_cast<std::int64_t>(axis));
         }
         if (given[i] < 0) {
-            call.refuse("it cuts off");
+            call.refuse("its padding is negative");
         }
     }
     call.give(call.graph().add("Pad", {call.cast(x, deploy::Element::f32)},

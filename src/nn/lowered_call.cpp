@@ -41,7 +41,7 @@ Element element_of(torch::Tensor const& tensor) {
         return Element::boolean;
     default:
         refuse_export(concat("it computes in ", c10::toString(tensor.scalar_type())),
-                      "exported models compute in float32, int64 and bool");
+                      "exported models can compute only in float32, int64 and bool");
     }
 }
 
@@ -59,7 +59,7 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
             auto const first = tensor.slice(axis, 0, 1);
             if (!torch::equal(first.expand_as(tensor), tensor)) {
                 refuse_export("a constant depends on a sample's position in the batch",
-                              "each sample must be computed by itself");
+                              "each sample must be computed independently");
             }
             tensor = first;
         }
@@ -71,8 +71,8 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
 
 Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     if (two.dim() != three.dim()) {
-        refuse_export("a tensor has different dimensions for different batches",
-                      "it cannot be described");
+        refuse_export("a tensor has different numbers of dimensions for different batches",
+                      "a single graph cannot represent it");
     }
     Shape shape;
     for (std::int64_t i = 0; i < two.dim(); ++i) {
@@ -116,7 +116,7 @@ Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     auto const a = without_batch(two, shape);
     if (!torch::equal(a, without_batch(three, shape))) {
         refuse_export("a constant has different values for different batches",
-                      "each sample must be computed by itself");
+                      "each sample must be computed independently");
     }
     auto const name = table_.names.find(key);
     bool const lasts = name != table_.names.end() && two.requires_grad();

@@ -11,7 +11,7 @@
 
 namespace lockstep::nn {
 
-/// What operators of a graph are made of, with the shapes that follow.
+/// Builds a graph's operators, and derives the shapes of their results.
 class GraphParts {
   public:
     explicit GraphParts(deploy::Graph& graph) : graph_(graph) {}
@@ -49,7 +49,7 @@ struct ValueTable {
     std::vector<deploy::TensorId> values;              ///< by their number
     std::map<void const*, deploy::TensorId> constants; ///< parameters, by their implementation
     std::map<void const*, std::string> names;          ///< the same
-    std::map<deploy::TensorId, deploy::TensorId> transposed; ///< constants, turned over
+    std::map<deploy::TensorId, deploy::TensorId> transposed; ///< transposed constants
 };
 
 /// One operator that was recorded with batches of 2 and 3 samples, as it becomes part of a graph.
@@ -63,11 +63,11 @@ class LoweredCall : public GraphParts {
 
     std::string const& name() const { return two_.name; }
     std::size_t arguments() const { return two_.arguments.size(); }
-    bool has(std::size_t at) const; ///< is there and not None
+    bool has(std::size_t at) const; ///< argument exists and is not None
     bool is_tensor(std::size_t at) const;
     Id tensor(std::size_t at);
     std::vector<Id> tensors(std::size_t at);
-    /// A constant matrix, turned over; of each the same one.
+    /// A constant matrix, transposed; the same tensor each time.
     Id transposed_constant(Id matrix);
     std::int64_t whole(std::size_t at) const;
     std::vector<std::int64_t> wholes_of(std::size_t at) const; ///< a number counts as a list
@@ -85,7 +85,7 @@ class LoweredCall : public GraphParts {
     deploy::Element result_element(std::size_t at = 0) const;
     /// The next result.
     void give(Id id);
-    /// A result that no exported model can use.
+    /// Skips a result that no exported model can use.
     std::size_t gave() const { return given_; }
     void give_nothing() {
         table_.values.push_back(ValueTable::absent);
@@ -110,7 +110,7 @@ deploy::Shape shape_of(torch::Tensor const& two, torch::Tensor const& three);
 using Lowering = std::function<void(LoweredCall&)>;
 using Lowerings = std::map<std::string, Lowering>;
 
-/// By the operators' names, part by part.
+/// Lowerings by the operators' names, in groups.
 Lowerings lower_arithmetic();
 Lowerings lower_layers();
 Lowerings lower_shapes();

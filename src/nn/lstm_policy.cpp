@@ -167,7 +167,8 @@ ModelKind clstm_policy_kind() {
     auto keys = memory_keys("512", "64, 64");
     keys.push_back(
         {"window-units", "128", "width of the LSTM over the time steps of an observation"});
-    keys.push_back({"features", "128", "width of each of the three layers after that LSTM"});
+    keys.push_back(
+        {"features", "128", "width of each of the three layers after the LSTM of window-units"});
     return {"clstm-policy", "cascaded LSTMs over windows of observations, for task ppo", keys,
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<CascadedLstmPolicy>(values, interface);

@@ -7,7 +7,8 @@
 
 namespace lockstep::nn {
 
-/// What GPT-2, Llama and ViT of the `transformers` package call a parameter of our transformers.
+/// The names that GPT-2, Llama and ViT of the `transformers` package have for a parameter of our
+/// transformers.
 std::vector<WeightSource> names_elsewhere(std::string const& parameter);
 
 } // namespace lockstep::nn

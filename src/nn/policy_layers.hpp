@@ -8,8 +8,8 @@
 
 namespace lockstep::nn {
 
-/// A linear layer whose weights begin orthogonal, with this gain, and whose biases at zero, as
-/// PPO's implementations have them (Engstrom et al., "Implementation matters", arXiv 2005.12729).
+/// A linear layer whose weights begin orthogonal, with this gain, and whose biases at zero, as in
+/// implementations of PPO (Engstrom et al., "Implementation matters", arXiv 2005.12729).
 torch::nn::Linear orthogonal_linear(std::int64_t from, std::int64_t to, double gain);
 
 /// Hidden layers with tanh or ReLU, and a last one of `outputs` whose first weights have `gain`.
@@ -27,7 +27,7 @@ class ActionParameters : public torch::nn::Module {
     torch::Tensor of(torch::Tensor const& actor) const;
 
   private:
-    torch::Tensor log_deviation_; ///< undefined where actions are chosen from a few
+    torch::Tensor log_deviation_; ///< undefined for discrete actions
 };
 
 double action_parameters(Interface const& interface);

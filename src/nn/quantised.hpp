@@ -11,10 +11,11 @@
 namespace lockstep::nn {
 
 /// A model for evaluation, on CPUs, whose convolutions and fully connected layers compute in int8;
-/// all between them stays float32.
+/// everything between them stays float32.
 class Quantised : public Model {
   public:
-    /// `weights`: of the layers of `graph`, in order, which is of `model` and in evaluation mode.
+    /// `weights`: those of the layers of `graph`, in order; `graph` is that of `model`, in
+    /// evaluation mode.
     ///
     /// Throws  Error 69 as IntegerLayer does
     Quantised(std::shared_ptr<Model> model, std::unique_ptr<LayerGraph> graph,

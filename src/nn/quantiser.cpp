@@ -103,7 +103,7 @@ ByteScale Observed::scale(Calibration how) const {
         throw Error(ExitCode::data,
                     {"a layer cannot be calibrated",
                      any_ ? "values that reach it are not finite" : "no value has reached it",
-                     "Look at the model and at the samples of data.train"});
+                     "Check the model and the samples of data.train"});
     }
     if (how == Calibration::minmax || !counts_.defined() || !(most_ > least_)) {
         return byte_scale(least_, most_);

@@ -30,18 +30,18 @@ struct Recording {
 };
 
 /// Runs `function` eagerly and notes which operators LibTorch's dispatcher called, whoever calls
-/// them: our modules, a TorchScript, an exported program. Of an operator that is not in `known` and
-/// is made of others, these are noted. What depends on no input is computed only.
+/// them: our modules, a TorchScript, an exported program. Where an operator is not in `known` and
+/// is made of others, those are recorded. What depends on no input is computed but not recorded.
 ///
-/// Throws  Error 64 for what cannot be told by calls: a decision by an input's values, a write into
+/// Throws  Error 64 for what calls cannot represent: a decision by an input's values, a write into
 ///         part of a tensor
 Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
                        torch::Tensor const& input, std::set<std::string> const& known);
 
-/// Whether `record_calls` looks at this thread's calls now.
+/// Whether `record_calls` is recording this thread's calls.
 bool is_recording();
 
-/// What cannot be exported, with the reason.
+/// Throws the error for what cannot be exported, with the reason.
 [[noreturn]] void refuse_export(std::string const& what, std::string const& why);
 
 } // namespace lockstep::nn

@@ -9,15 +9,16 @@
 
 namespace lockstep::nn {
 
-/// How images, clips or boxes lie in a sample: [channels, extents…] or [extents…, channels]; of one
-/// dimension less there is one channel.
+/// How images, clips or boxes lie in a sample: [channels, extents…] or [extents…, channels];
+/// samples with one dimension less have one channel.
 class SampleLayout {
   public:
     static config::OwnKey key();
 
     /// `dimensions` of an image are 2, of a clip or a box 3.
     ///
-    /// Throws  Error 64 for samples of other dimensions, or another text in model.layout
+    /// Throws  Error 64 for samples with another number of dimensions, or another text in
+    ///         model.layout
     SampleLayout(config::OwnValues const& values, Interface const& interface,
                  std::size_t dimensions);
 

@@ -59,13 +59,12 @@ class Mirror : public Base {
     static void require_same_form(std::string const& name, torch::Tensor const& before,
                                   torch::Tensor const& now) {
         if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
-            throw Error(
-                ExitCode::usage,
-                {concat("buffer ", name, " of the script"),
-                 concat("its forward changes it to ", sizes_text(now.sizes()), " ",
-                        c10::toString(now.scalar_type()), "; it was ", sizes_text(before.sizes()),
-                        " ", c10::toString(before.scalar_type())),
-                 "Keep the shape and the type of buffers"});
+            throw Error(ExitCode::usage, {concat("buffer ", name, " of the script"),
+                                          concat("forward changes it to ", sizes_text(now.sizes()),
+                                                 " ", c10::toString(now.scalar_type()), "; it was ",
+                                                 sizes_text(before.sizes()), " ",
+                                                 c10::toString(before.scalar_type())),
+                                          "Let forward change only the values of buffers"});
         }
     }
 
@@ -178,7 +177,7 @@ class Script : public Mirror<Model> {
             throw Error(
                 ExitCode::usage,
                 {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
-                 concat("Its forward must take ", forms_of(arguments), " and return ", expected)});
+                 concat("Let its forward take ", forms_of(arguments), " and return ", expected)});
         }
         return require_outputs(file_, result, arguments, samples, outputs_);
     }

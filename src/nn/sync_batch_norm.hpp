@@ -7,7 +7,7 @@
 
 namespace lockstep::nn {
 
-/// What a batch norm consists of beside its inputs: weight and bias, or neither; running
+/// What a batch norm consists of besides its inputs: weight and bias, or neither; running
 /// statistics, or none.
 struct BatchNorm {
     torch::Tensor weight;
@@ -20,16 +20,16 @@ struct BatchNorm {
 
 /// `SyncBatchNorm` in training, where there are several replicas.
 ///
-/// Returns     whether there was any sample, and what it was normalised to
+/// Returns     whether there was any sample, and the normalised inputs
 /// Collective  over all replicas
 std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs, BatchNorm const& norm,
                                             std::shared_ptr<ReplicaLink> const& link);
 
 /// Batch norm whose statistics are those of all replicas' samples together, in forward and in
 /// backward (Ioffe, Szegedy, arXiv 1502.03167, over one big batch), for inputs [n, channels, …].
-/// Parameters and buffers have the names and meaning of torch's BatchNorm. Sums travel in double:
-/// first counts and sums, then squares about the common mean. In evaluation, and where there is one
-/// replica, it is the usual one.
+/// Parameters and buffers have the names and meaning of torch's BatchNorm. Sums are exchanged in
+/// double: first counts and sums, then squares about the common mean. In evaluation, and with one
+/// replica, it is the usual batch norm.
 class SyncBatchNormImpl : public torch::nn::Module {
   public:
     SyncBatchNormImpl(std::int64_t channels, std::shared_ptr<ReplicaLink> link);

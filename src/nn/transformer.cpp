@@ -191,7 +191,7 @@ class Transformer : public Model, public Decoder {
                               torch::TensorOptions(torch::kInt64).device(given.device()));
             if (first + given.size(1) > plan_.positions) {
                 refuse(concat("a sample of ", given.size(1), " positions"),
-                       concat("the model has ", plan_.positions),
+                       concat("the model has learnt only ", plan_.positions),
                        "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);

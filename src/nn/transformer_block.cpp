@@ -74,7 +74,7 @@ std::vector<config::OwnKey> TransformerForm::keys(std::string const& norm,
         {"norm-epsilon", "1e-5", "added to the variance in norms"},
         {"activation", activation,
          "activation of the feed-forward part: swiglu, gelu or gelu-tanh"},
-        {"bias", bias, "linear layers have a bias"},
+        {"bias", bias, "whether linear layers have a bias"},
         {"dropout", "0", "dropout on the embeddings and on the output of each part of a block"}};
 }
 

@@ -14,7 +14,7 @@
 
 namespace lockstep::nn {
 
-/// What the blocks of a transformer are made of.
+/// The hyper-parameters of a transformer's blocks.
 struct TransformerForm {
     std::int64_t layers = 6;
     std::int64_t width = 384;
@@ -62,12 +62,12 @@ struct KeyValues {
 /// Which positions a position may look at.
 struct Visible {
     bool causal = false;
-    torch::Tensor mask{}; ///< [n, 1, L, L] bool, where causal alone does not say it
+    torch::Tensor mask{}; ///< [n, 1, L, L] bool, where `causal` is not enough
 };
 
-/// Attention and a feed-forward part, each after a norm and added to what it is given (pre-norm:
-/// Xiong et al., ICML 2020). Positions are rotated into queries and keys (Su et al., arXiv
-/// 2104.09864) in halves, as Llama does.
+/// Attention and a feed-forward part, each after a norm and added to its input (pre-norm: Xiong et
+/// al., ICML 2020). Positions are rotated into queries and keys (Su et al., arXiv 2104.09864) in
+/// halves, as Llama does.
 class TransformerBlockImpl : public torch::nn::Module {
   public:
     /// `number` counts blocks from 0; layers that draw are numbered by it.
@@ -97,8 +97,8 @@ class TransformerBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerBlock);
 
-/// All blocks and the norm after them. Weights are drawn as GPT-2 does: normal, 0.02, those before
-/// an addition divided by the root of how many there are.
+/// All blocks and the norm after them. Weights are drawn as GPT-2 does: normal, 0.02, with those
+/// before an addition divided by the square root of their number.
 class TransformerBlocksImpl : public torch::nn::Module {
   public:
     TransformerBlocksImpl(TransformerForm const& form, bool recompute,
@@ -115,7 +115,7 @@ class TransformerBlocksImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerBlocks);
 
-/// Draws a weight as the blocks' are.
+/// Draws a weight as the blocks do.
 void draw_normal(torch::Tensor const& weight, double deviation = 0.02);
 
 } // namespace lockstep::nn

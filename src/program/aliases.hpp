@@ -17,10 +17,10 @@ class Aliases {
   public:
     explicit Aliases(Graph const& graph);
 
-    /// The same slot for all that may share memory.
+    /// A representative slot, the same for all that may share memory.
     std::size_t memory_of(std::size_t slot) const;
 
-    /// Those of its arguments that a node changes in place.
+    /// The arguments that a node changes in place.
     static Slots changed_by(Node const& node);
 
   private:

@@ -18,8 +18,8 @@ class PyTorchStreamReader;
 
 namespace lockstep::program {
 
-/// A file that torch.export.save wrote (.pt2), as it was when it was opened. Nothing in it is run,
-/// and its pickles are not read.
+/// A file that torch.export.save wrote (.pt2), with the contents that it had when it was opened.
+/// Nothing in it is run, and its pickles are not read.
 class Archive {
   public:
     /// Throws  Error 66 where there is no file; 65 where it is of another kind or damaged
@@ -29,7 +29,7 @@ class Archive {
     Archive& operator=(Archive const&) = delete;
 
     std::filesystem::path const& path() const { return path_; }
-    /// Of all bytes.
+    /// A hash of all bytes.
     std::uint64_t hash() const { return hash_; }
     /// The names of the programs that it holds, sorted.
     std::vector<std::string> programs() const;
@@ -38,9 +38,9 @@ class Archive {
     /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
     std::string text(std::string const& record) const;
     /// Throws  Error 65 where there is no such record, or it is damaged or nested too deeply to be
-    ///         read by recursion; exceptions of nlohmann::json for what is no JSON
+    ///         read by recursion; exceptions of nlohmann::json for text that is no JSON
     nlohmann::json json(std::string const& record) const;
-    /// Shape  [bytes] of type uint8, of its own memory
+    /// Shape  [bytes] of type uint8, in memory of its own
     at::Tensor bytes(std::string const& record) const;
 
     /// Throws  Error 65 that the file is damaged, and why.

@@ -74,12 +74,13 @@ void BlockAgain::require_unchanged() const {
     for (std::size_t at = 0; at < values_.size(); ++at) {
         if (version_of(values_[at]) != versions_[at]) {
             auto const& node = graph_->nodes[block_.first];
-            throw Error(ExitCode::usage,
-                        {"precision.gradient-checkpointing: a block cannot be run again",
-                         concat("its input was changed in place after it had run",
-                                node.origin.empty() ? "" : concat("; it begins at ", node.origin)),
-                         "Do not change that tensor in place, or switch "
-                         "precision.gradient-checkpointing off"});
+            throw Error(
+                ExitCode::usage,
+                {"precision.gradient-checkpointing: a block cannot be run again",
+                 concat("its input was changed in place after the block had run",
+                        node.origin.empty() ? "" : concat("; the block begins at ", node.origin)),
+                 "Do not change that tensor in place, or switch "
+                 "precision.gradient-checkpointing off"});
         }
     }
 }

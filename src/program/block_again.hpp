@@ -15,11 +15,11 @@ namespace lockstep::program {
 /// What a block needs to run again: the values that it had, random numbers and autocast.
 class BlockAgain {
   public:
-    /// Before the block runs for the first time.
+    /// Construct it before the block runs for the first time.
     BlockAgain(std::shared_ptr<Graph const> graph, Block const& block, Execution const& execution,
                c10::Device device);
 
-    /// Once.
+    /// Runs the block again; call it only once.
     ///
     /// Throws  Error 64 where what it needs was changed in place meanwhile; else as `execute`
     void operator()();

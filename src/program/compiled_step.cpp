@@ -149,7 +149,7 @@ class StepReader {
         for (auto const& each : json_.at("segments")) {
             auto const code = concat("data/lockstep/step", step.segments.size());
             if (each.at("code").get<std::uint64_t>() != sum_of(archive_, code + ".so")) {
-                archive_.damaged(concat(code, ".so is not what was compiled"));
+                archive_.damaged(concat(code, ".so has changed since it was compiled"));
             }
             Segment segment{each.at("inputs").get<std::vector<std::string>>(),
                             each.at("outputs").get<std::vector<std::string>>(),
@@ -230,25 +230,26 @@ void require_whole(StepDescription const& step, Archive const& archive) {
 
 std::string CompiledStep::misfit(Archive const& archive) {
     if (!archive.has(step_record)) {
-        return "it has no compiled step: lockstep_export.compile(FILE) adds one";
+        return "the file has no compiled step: lockstep_export.compile(FILE) adds one";
     }
     try {
         auto const json = archive.json(step_record);
         if (json.at("format") != step_format) {
-            return concat("its compiled step is of format ", json.at("format").dump());
+            return concat("the file's compiled step has the unknown format ",
+                          json.at("format").dump());
         }
         if (auto const torch = json.at("torch").get<std::string>(); torch != version_of_torch()) {
-            return concat("its step was compiled for LibTorch ", torch, ", but this is ",
+            return concat("the file's step was compiled for LibTorch ", torch, ", but this is ",
                           version_of_torch());
         }
         if (auto const wanted = json.at("processor").get<std::string>(); !processor_runs(wanted)) {
-            return concat("its step was compiled for processors of kind ", wanted);
+            return concat("the file's step was compiled for processors of kind ", wanted);
         }
         if (auto const threads = json.at("threads").get<int>(); threads != at::get_num_threads()) {
-            return concat("its step was compiled for run.threads = ", threads);
+            return concat("the file's step was compiled for run.threads = ", threads);
         }
         if (json.at("graph").get<std::uint64_t>() != sum_of(archive, "models/train.json")) {
-            return "its step was compiled from another graph";
+            return "the file's step was compiled from another graph";
         }
         return {};
     } catch (Json::exception const& error) {

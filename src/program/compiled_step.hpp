@@ -33,18 +33,18 @@ class CompiledStep {
     CompiledStep(CompiledStep const&) = delete;
     CompiledStep& operator=(CompiledStep const&) = delete;
 
-    /// Whether it was compiled for batches of this size: not for a single sample.
+    /// Whether it was compiled for batches of this size, which excludes a single sample.
     static bool takes(std::vector<at::Tensor> const& inputs);
 
     /// What the program returns for a batch that it can take. The first segment runs at once; the
     /// others in the backward pass of the loss, each after the gradients of those before it are
     /// taken.
     ///
-    /// Throws  Error 65 where it returns something else than its file says
+    /// Throws  Error 65 where the step returns something else than its file says
     std::vector<at::Tensor> run(std::vector<at::Tensor> const& inputs);
 
-    /// Gives buffers the values that `run` has returned for them. After backward, which may need
-    /// those that they had.
+    /// Sets buffers to the values that `run` has computed for them. Call it after backward, which
+    /// may need the old values.
     void settle() const;
 
   private:

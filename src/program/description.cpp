@@ -71,7 +71,7 @@ Input input_of(Json const& json, Json const& tensors) {
     }
     if (kind != "user_input" || !value.at("arg").contains("as_tensor")) {
         refuse(concat("the exported program has an input of kind ", kind),
-               "models get only tensors",
+               "models can be given only tensors",
                "Write a forward whose arguments are tensors, and export it again");
     }
     Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};

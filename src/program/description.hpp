@@ -17,7 +17,7 @@
 
 namespace lockstep::program {
 
-/// What a program is given, or keeps.
+/// An input of a program: passed by the caller, or stored with it.
 struct Input {
     enum class Kind { parameter, buffer, constant, nothing, user };
     Kind kind = Kind::user;
@@ -26,19 +26,19 @@ struct Input {
     std::vector<Size> sizes{};
 };
 
-/// Of a symbolic size.
+/// The bounds of a symbolic size.
 struct Bounds {
     std::int64_t minimum = 0;
     std::int64_t maximum = std::numeric_limits<std::int64_t>::max();
 };
 
-/// How a program works in training.
+/// How a program depends on the training mode.
 struct Mode {
     std::string text; ///< an operator that works differently in training, and its line
     bool draws = false;
 };
 
-/// What an archive says of one program, but its tensors.
+/// What an archive says about one program, without its tensors.
 struct Description {
     std::string name; ///< of the file
     std::shared_ptr<Graph const> graph;
@@ -48,7 +48,7 @@ struct Description {
     std::vector<std::string> guards;
     Mode mode;
 
-    /// How many inputs the caller gives.
+    /// How many inputs the caller passes.
     std::size_t given() const;
 };
 

@@ -18,12 +18,12 @@ class Execution {
     Execution(Graph const& graph, c10::Device device)
         : graph_(graph), device_(device), slots_(graph.slots) {}
 
-    /// The graph's inputs, or one slot.
+    /// Sets the graph's inputs, or one slot.
     void give(std::vector<c10::IValue> inputs);
     void give(std::size_t slot, c10::IValue value) { slots_[slot] = std::move(value); }
     c10::IValue const& at(std::size_t slot) const { return slots_[slot]; }
 
-    /// The nodes [first, last).
+    /// Runs the nodes [first, last).
     ///
     /// Throws  as `execute`
     void run(std::size_t first, std::size_t last);

@@ -57,9 +57,8 @@ class Fit {
                         {concat(description_.name, " takes ", c10::toString(input.type),
                                 " as its input ", input.name),
                          concat("it is given ", c10::toString(tensor.scalar_type())),
-                         "Data sets give int64 (Long) where they hold it, else float32 (Float): "
-                         "let forward "
-                         "take these and convert them, as in mask.bool(), and export it again"});
+                         "Let forward take what the data set holds, int64 (Long) or else float32 "
+                         "(Float), and convert it, as in mask.bool(); then export it again"});
         }
     }
 

@@ -8,8 +8,8 @@
 
 namespace lockstep::program {
 
-/// That a program takes these inputs: their number, types and sizes, and what its export assumed of
-/// them.
+/// Checks that a program takes these inputs: their number, types and sizes, and what its export
+/// assumed about them.
 ///
 /// Throws  Error 64 where it does not, and why
 void require_fit(Description const& description, std::vector<at::Tensor> const& inputs);

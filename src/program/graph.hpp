@@ -14,8 +14,8 @@ namespace lockstep::program {
 
 struct Graph;
 
-/// What a node is given: a constant, the value of a slot, the device of the run, a list of them, or
-/// a graph.
+/// An argument of a node: a constant, the value of a slot, the device of the run, a list of them,
+/// or a graph.
 struct Argument {
     enum class Kind { constant, slot, device, list, graph };
     Kind kind = Kind::constant;
@@ -33,8 +33,8 @@ struct Result {
     std::vector<std::optional<std::size_t>> slots{}; ///< nothing: not used
 };
 
-/// What is done in an operator's place: as callBoxed, with the arguments on the stack, which leaves
-/// the results there.
+/// A function that runs instead of an operator. As in callBoxed, the arguments are on the stack,
+/// and the results are left there.
 using Replacement = std::function<void(std::vector<c10::IValue>&)>;
 
 struct Node {

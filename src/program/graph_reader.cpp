@@ -408,12 +408,12 @@ class GraphReader {
                 slots += each.slots.size();
             }
             if (slots > count) {
-                damaged(concat(node.target, " returns less"));
+                damaged(concat(node.target, " returns fewer results than are used"));
             }
             return;
         }
         if (node.results.size() > count) {
-            damaged(concat(node.target, " returns less"));
+            damaged(concat(node.target, " returns fewer results than are used"));
         }
     }
 

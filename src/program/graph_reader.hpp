@@ -8,13 +8,15 @@
 
 namespace lockstep::program {
 
-/// The graph of an exported program, with LibTorch's operators found and their arguments complete.
+/// Reads the graph of an exported program, looks up LibTorch's operators and completes their
+/// arguments.
 ///
 /// Throws  Error 64 for what cannot be run, with the operator and the line of Python that made it;
 ///         nlohmann::json::exception, or Error 65, for JSON of another form
 std::shared_ptr<Graph> read_graph(Json const& json);
 
-/// The last line of user's Python in a stack that torch.export noted, "model.py, line 8: x = ...".
+/// The last line of the user's Python in a stack that torch.export recorded, "model.py, line 8: x =
+/// ...".
 std::string origin_of(std::string const& stack);
 
 } // namespace lockstep::program

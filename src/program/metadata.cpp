@@ -45,7 +45,7 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
         result.weight = place(json.at("weight").get<std::string>());
         for (auto const& [name, ratio] : json.at("metrics").items()) {
             if (name.empty() || name == "loss") {
-                archive.damaged("a metric has no name, or the name loss");
+                archive.damaged("a metric has no name, or is named loss");
             }
             auto const better = ratio.size() > 2 ? ratio.at(2).get<std::string>() : "max";
             if (better != "max" && better != "min") {

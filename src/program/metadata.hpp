@@ -9,8 +9,8 @@
 
 namespace lockstep::program {
 
-/// What lockstep_export.save noted of a loss that was exported with the model: forward takes inputs
-/// and targets, and returns sums over the batch.
+/// What lockstep_export.save recorded about a loss that was exported with the model: forward takes
+/// inputs and targets, and returns sums over the batch.
 struct LossMetadata {
     struct Ratio {
         std::string name;
@@ -25,9 +25,9 @@ struct LossMetadata {
     std::vector<Ratio> metrics{};
 };
 
-/// Nothing where the file was saved without a loss.
+/// The metadata; nothing where the file was saved without a loss.
 ///
-/// Throws  Error 65 for a note of another form
+/// Throws  Error 65 for metadata of another form
 std::optional<LossMetadata> read_loss_metadata(Archive const& archive);
 
 } // namespace lockstep::program

@@ -23,7 +23,8 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record) {
         throw Error(ExitCode::unavailable,
                     {concat("the compiled step of ", archive.path().string(), " cannot be loaded"),
                      split(error.what(), '\n').front(),
-                     "Set TMPDIR to a file system whose files may be run, compile it again with "
+                     "Set TMPDIR to a directory whose files may be executed (no noexec mount), "
+                     "compile it again with "
                      "lockstep_export.compile(FILE), or set model.compiled = none"});
     }
 }

@@ -17,7 +17,8 @@ namespace lockstep::program {
 /// A shared library that AOTInductor made, loaded from an archive.
 class NativeCode {
   public:
-    /// `record`: without its suffix, .so; beside it may be the calls that it makes (.json).
+    /// `record`: without its suffix, .so; the calls that it makes may be in a file next to it
+    /// (.json).
     ///
     /// Throws  Error 65 where the archive does not have it; 69 where it cannot be loaded
     NativeCode(Archive const& archive, std::string const& record);
@@ -25,7 +26,7 @@ class NativeCode {
     NativeCode(NativeCode const&) = delete;
     NativeCode& operator=(NativeCode const&) = delete;
 
-    /// Shape  contiguous tensors as it was compiled for: it does not check them
+    /// Shape  contiguous tensors of the shapes that it was compiled for, which it does not check
     std::vector<at::Tensor> run(std::vector<at::Tensor> inputs);
 
   private:

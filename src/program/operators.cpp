@@ -62,7 +62,7 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
     auto const name = rest.substr(first + 1, last - first - 1);
     auto const overload = rest.substr(last + 1) == "default" ? "" : rest.substr(last + 1);
     if (library != "aten") {
-        return concat("it is of the library ", library,
+        return concat("it belongs to the library ", library,
                       ", but only LibTorch's own operators are run");
     }
     bool const is_inner = name.starts_with('_') && !name.starts_with("__");

@@ -54,8 +54,8 @@ void require_names(Archive const& archive, std::vector<Input> const& inputs) {
         auto const next = std::next(place);
         if (!is_new || (place != paths.begin() && path.starts_with(*std::prev(place))) ||
             (next != paths.end() && next->starts_with(path))) {
-            archive.damaged(
-                concat("its parameter or buffer ", input.name, " lies in, or holds, another one"));
+            archive.damaged(concat("its parameter or buffer ", input.name,
+                                   " is nested in another one, or another one in it"));
         }
     }
 }
@@ -106,7 +106,7 @@ Program::Program(Archive const& archive, std::string const& name, Tensors tensor
         }
         auto const found = own.find(input.name);
         if (found == own.end()) {
-            archive.damaged(concat("it holds no value of ", input.name));
+            archive.damaged(concat("it holds no value for ", input.name));
         }
         auto const given =
             input.kind == Input::Kind::constant ? tensors.end() : tensors.find(input.name);

@@ -18,19 +18,19 @@ namespace lockstep::program {
 
 struct Description;
 
-/// One program of torch.export.export: a graph of LibTorch's operators, and its tensors. As eager
-/// PyTorch it leaves a graph for autograd behind, draws from LibTorch's generator, and changes
-/// buffers in place. A handle: copies share their tensors.
+/// One program of torch.export.export: a graph of LibTorch's operators, and its tensors. Like eager
+/// PyTorch, it builds an autograd graph, draws from LibTorch's generator, and changes buffers in
+/// place. A handle: copies share their tensors.
 class Program {
   public:
-    /// `tensors`: by name, those that it shall use; of the rest it makes its own.
+    /// `tensors`: by name, the ones to use; of the others it makes its own.
     ///
     /// Throws  Error 65 for a damaged archive; 64 for a program that cannot be run, with the
     ///         operator, the line of Python and what to do
     Program(Archive const& archive, std::string const& name, Tensors tensors);
 
-    /// One of each set of tied weights, by their first name; buffers by their names, but for those
-    /// that are neither float32 nor int64 and that it never changes.
+    /// One of each set of tied weights, by its first name. Buffers by their names, except those
+    /// that are neither float32 nor int64 and that the program never changes.
     std::vector<std::pair<std::string, at::Tensor>> parameters() const;
     std::vector<std::pair<std::string, at::Tensor>> buffers() const;
 
@@ -58,9 +58,9 @@ class Program {
     /// Throws  Error 64 for inputs that it was not exported for; else as `execute`
     std::vector<c10::IValue> run(std::vector<at::Tensor> const& inputs);
 
-    /// Whether `run` would take them.
+    /// Checks that `run` would accept these inputs.
     ///
-    /// Throws  Error 64 where it would not, and why
+    /// Throws  Error 64 with the reason, where it would not
     void require_fit(std::vector<at::Tensor> const& inputs) const;
 
   private:

@@ -52,7 +52,7 @@ void compute_again(std::shared_ptr<ForgottenActivations> const& activations) {
     if (activations->saved.size() != activations->count) {
         throw Error(ExitCode::usage,
                     {"precision.gradient-checkpointing: a block cannot be run again",
-                     concat("it saved ", activations->count, " tensors, and then ",
+                     concat("it saved ", activations->count, " tensors in the first run, but ",
                             activations->saved.size()),
                      "Switch precision.gradient-checkpointing off"});
     }

@@ -14,7 +14,7 @@ namespace lockstep::program {
 
 using Json = nlohmann::json;
 
-/// Numbers that stand for types there.
+/// Numbers that stand for types in that JSON.
 ///
 /// Throws  Error 64 for one that this program does not know
 c10::ScalarType scalar_type_of(Json const& json);

@@ -12,7 +12,7 @@ bool is_calculation(std::string const& target);
 
 /// Its result, as Python has it: floordiv and mod round down.
 ///
-/// Throws  Error 64 for an operator that is not supported, or of other numbers than it takes
+/// Throws  Error 64 for an operator that is not supported, or for operands that it does not take
 c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const& values);
 
 } // namespace lockstep::program

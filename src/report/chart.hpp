@@ -8,7 +8,7 @@
 
 namespace lockstep::report {
 
-/// Whether values from `least` to `most` want a logarithmic axis.
+/// Whether values from `least` to `most` need a logarithmic axis.
 constexpr bool is_logarithmic(double least, double most) {
     return least > 0 && most > 20 * least;
 }
@@ -17,10 +17,10 @@ constexpr bool is_logarithmic(double least, double most) {
 struct Curve {
     std::string title; ///< empty: not in the legend
     Points points;
-    std::string style; ///< as gnuplot has it after `with`
+    std::string style; ///< as gnuplot expects it after `with`
 };
 
-/// Within what the curves' x, or y, lie.
+/// The range of the curves' x, or y.
 struct Extent {
     double least = HUGE_VAL;
     double most = -HUGE_VAL;
@@ -32,10 +32,11 @@ struct Bands {
     std::vector<std::string> titles;
     std::vector<double> x;
     std::vector<std::vector<double>> parts; ///< [title][x]
-    std::vector<std::string> names;         ///< of the x, where they are things, not numbers: bars
+    std::vector<std::string>
+        names; ///< of the x, where they are categories and not numbers: drawn as bars
 };
 
-/// A value that was measured several times at one place.
+/// A value that was measured several times at one x.
 struct Spread {
     double x = 0;
     double mean = 0;
@@ -43,7 +44,7 @@ struct Spread {
     double most = 0;
 };
 
-/// A text beside a place.
+/// A text next to a point.
 struct Label {
     double x = 0;
     double y = 0;
@@ -75,7 +76,7 @@ struct Chart {
 /// Whether values are spread over so many orders that a logarithmic axis shows them better.
 bool wants_logarithm(std::vector<Curve> const& curves);
 
-/// A text of at most so many letters: its middle gives way.
+/// A text of at most that many letters, shortened in its middle.
 std::string shortened(std::string const& text, std::size_t most);
 
 } // namespace lockstep::report

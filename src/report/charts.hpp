@@ -7,9 +7,9 @@
 
 namespace lockstep::report {
 
-/// What there is to see of one run.
+/// The charts of one run.
 std::vector<Chart> charts_of(monitor::RunRecords const& run);
-/// What there is to compare between several.
+/// The charts that compare several runs.
 std::vector<Chart> charts_of(std::vector<monitor::RunRecords> const& runs);
 
 } // namespace lockstep::report

@@ -13,13 +13,14 @@ constexpr std::array<char const*, 7> colours{"#0072B2", "#D55E00", "#009E73", "#
 std::string colour(std::size_t n);
 
 /// What a curve looks like: a line, whole or dashed; a line with a point at each value; a pale line
-/// behind another; points alone.
+/// behind another; only points.
 std::string line_style(std::size_t n);
 std::string dashed_style(std::size_t n);
 std::string pointed_style(std::size_t n);
 std::string pale_style(std::size_t n);
 std::string mark_style(std::size_t n);
-/// Of the n-th of `all` curves that may be alike: those behind are broader, and show.
+/// The style of the n-th of `all` curves that may coincide: those behind are broader, so that they
+/// stay visible.
 std::string layered_style(std::size_t n, std::size_t all, bool pointed);
 
 } // namespace lockstep::report

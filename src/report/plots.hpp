@@ -14,15 +14,15 @@ namespace lockstep::report {
 
 struct PlotOptions {
     std::vector<std::string> formats{"png"}; ///< png, pdf and svg
-    double limit_s = 60;                     ///< that gnuplot may take in all
+    double limit_s = 60;                     ///< time limit of gnuplot in all
 };
 
 /// Draws charts into a directory and returns their files' names in the first of the formats; none
-/// where there are no charts. They appear under their names when they are done; plots.gp beside
-/// them is what gnuplot was given.
+/// where there are no charts. They appear under their names when they are complete; plots.gp next
+/// to them is gnuplot's input.
 ///
 /// Throws  Error 69 where there is no gnuplot, 73 or 74 where the directory cannot be written or
-///         gnuplot does not get through in time
+///         gnuplot does not finish in time
 std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
                                      std::filesystem::path const& directory,
                                      PlotOptions const& options = {});

@@ -142,7 +142,7 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
         "\n## Timeline of ", run.name(), ", steps ", profile.first_step, " to ", profile.step,
         "\n\n", cell(profile.file), " opens in ui.perfetto.dev and chrome://tracing.\n\n",
         row({"rank", "steps (ms)", "waits for data", "forward, backward", "waits for slower ranks",
-             "most for rank", "exposed communication", "update"}),
+             "waits longest for rank", "exposed communication", "update"}),
         "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (auto const& rank : profile.ranks) {
         text += row({std::to_string(rank.rank), ms(rank.steps_ms), ms(rank.data_ms),

@@ -15,7 +15,8 @@ struct ReportOptions {
     std::optional<double> carbon{};  ///< grams of CO2 per kWh
 };
 
-/// Writes a report on runs that have been read. `pictures`: those in its directory's plots/.
+/// Writes a report on runs that have been read. `pictures`: those in plots/ of the report's
+/// directory.
 ///
 /// Returns  the text of report.md
 std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOptions const& options,

@@ -8,8 +8,8 @@
 
 namespace lockstep::report {
 
-/// Draws what there is to see of a search: the trials in parallel coordinates, the Pareto front of
-/// its first two goals, the importance of its keys. Returns the files' names.
+/// Draws the pictures of a search: the trials in parallel coordinates, the Pareto front of its
+/// first two goals, the importance of its keys. Returns the files' names.
 ///
 /// Throws  as draw_charts
 std::vector<std::string> draw_search(search::Study const& study,

@@ -18,7 +18,7 @@ constexpr double mebibyte = 1 << 20;
 using StepValue = double monitor::StepRecord::*;
 using MeasuredValue = std::function<double(monitor::MeasuredRecord const&)>;
 
-/// What a step's time goes into.
+/// A part of a step's time.
 struct TimePart {
     StepValue value;
     char const* title;
@@ -42,7 +42,7 @@ double loss_of(monitor::MeasuredRecord const& record);
 MeasuredValue metric_of(std::string const& name);
 /// Whether all values are shares, which go into one picture.
 bool is_share(monitor::RunRecords const& run, std::string const& metric);
-/// Those that the run has told of, single classes' left out.
+/// The metrics that the run has recorded, without those of single classes.
 std::set<std::string> metrics_of(monitor::RunRecords const& run);
 
 } // namespace lockstep::report

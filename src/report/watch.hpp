@@ -17,7 +17,7 @@ struct Looks {
     bool full = false; ///< a chart fills the height that is left
 };
 
-/// What is known of a run just now, in lines that fit.
+/// What is known about a run at this moment, in lines that fit the terminal.
 ///
 /// Units  `silence_s`: seconds since the run has shown a sign of activity
 std::vector<std::string> dashboard(monitor::RunRecords const& run, double silence_s,

@@ -11,7 +11,7 @@ using Money = std::int64_t;
 
 constexpr Money money_per_unit = 10000; ///< of the currency
 
-/// Cash and whole shares, bought and sold for a fee: a part of what is traded, rounded up.
+/// Cash and whole shares, bought and sold for a fee: a share of what is traded, rounded up.
 class Account {
   public:
     /// `fee`: millionths of what is traded.
@@ -19,9 +19,9 @@ class Account {
         shares_.resize(assets, 0);
     }
 
-    /// As many of `wanted` shares as are there. Returns how many.
+    /// Sells as many of `wanted` shares as the account has. Returns how many.
     std::int64_t sell(std::size_t asset, std::int64_t wanted, Money price);
-    /// As many of `wanted` shares as the cash pays for, with the fee. Returns how many.
+    /// Buys as many of `wanted` shares as the cash pays for, with the fee. Returns how many.
     std::int64_t buy(std::size_t asset, std::int64_t wanted, Money price);
 
     Money cash() const { return cash_; }

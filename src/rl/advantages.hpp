@@ -20,22 +20,22 @@ struct Trace {
     std::span<float const> last_values; ///< [environments]: expected after the last step
 };
 
-/// Generalised advantage estimation (Schulman et al., arXiv 1506.02438):
-///   d_t = r_t + gamma V_{t+1} n_{t+1} - V_t,  A_t = d_t + gamma lambda n_{t+1} A_{t+1},
-/// n = 0 where an episode begins. Bit for bit what stable-baselines3's RolloutBuffer gives: the
-/// same float32 operations in the same order.
+/// Generalised advantage estimation (Schulman et al., arXiv 1506.02438): d_t = r_t + gamma V_{t+1}
+/// n_{t+1} - V_t, A_t = d_t + gamma lambda n_{t+1} A_{t+1}, n = 0 where an episode begins. Bit for
+/// bit the result of stable-baselines3's RolloutBuffer: the same float32 operations in the same
+/// order.
 ///
 /// Shape  advantages [steps, environments]
 void estimate_advantages(Trace const& trace, Discount discount, std::span<float> advantages);
 
-/// How advantages become standard: (A - mean) / deviation.
+/// How advantages are standardised: (A - mean) / deviation.
 struct Scale {
     double mean = 0;
     double deviation = 1;
 };
 
-/// From the sum of `count` advantages and that of their squares, however many replicas they came
-/// from: the unbiased deviation and 1e-8, which keeps equal ones finite.
+/// From the sum of `count` advantages and the sum of their squares, from however many replicas: the
+/// unbiased deviation and 1e-8, which keeps equal ones finite.
 Scale scale_of(double sum, double squares, double count);
 
 } // namespace lockstep::rl

@@ -16,7 +16,7 @@ class Draws {
     /// In [0, 1), of 53 bits.
     double uniform() { return static_cast<double>(mixed(key_ ^ mixed(count_++)) >> 11) * 0x1p-53; }
     double uniform(double low, double high) { return low + (high - low) * uniform(); }
-    /// Of mean 0 and deviation 1 (Box, Muller, 1958).
+    /// Normal, with mean 0 and deviation 1 (Box, Muller, 1958).
     double normal() {
         double const radius = std::sqrt(-2 * std::log(1 - uniform()));
         return radius * std::cos(2 * std::numbers::pi * uniform());

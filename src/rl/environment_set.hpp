@@ -4,7 +4,7 @@
 
 namespace lockstep::rl {
 
-/// What episodes that ended gave.
+/// Statistics of episodes that have ended.
 struct Episodes {
     double count = 0;
     double return_sum = 0;
@@ -47,13 +47,13 @@ class EnvironmentSet {
     void observe(std::span<float> into) const;
     /// Whether nothing has been done yet in an environment's episode.
     bool at_start(std::int64_t environment) const;
-    /// A key for what is drawn in an environment's next step.
+    /// A key for random numbers in an environment's next step.
     std::uint64_t step_key(std::int64_t environment) const;
 
-    /// Ended since the last call of `forget_episodes`.
+    /// Episodes that ended since the last call of `forget_episodes`.
     Episodes const& episodes() const { return episodes_; }
     void forget_episodes() { episodes_ = {}; }
-    /// Ended since the beginning.
+    /// Number of episodes that ended since the beginning.
     double episodes_ever() const;
 
     /// Everything that changes, as numbers.

@@ -18,7 +18,8 @@ struct Bars {
 
 /// Exponentially smoothed by 2 / 13 minus by 2 / 27.
 std::vector<double> macd(std::span<double const> close);
-/// Rises over rises and falls, each smoothed by 1 / days, in percent; 50 where nothing moves.
+/// Rises divided by the sum of rises and falls, each smoothed by 1 / days, in percent; 50 where
+/// nothing moves.
 std::vector<double> relative_strength(std::span<double const> close, std::size_t days);
 /// (p - mean) / (0.015 mean |p - mean|) over a window of typical prices (low + high + close) / 3.
 std::vector<double> commodity_channel(Bars const& bars, std::size_t days);
@@ -26,8 +27,8 @@ std::vector<double> commodity_channel(Bars const& bars, std::size_t days);
 /// of directional movements over the true range, which are smoothed alike.
 std::vector<double> directional(Bars const& bars, std::size_t days);
 
-/// How unlike the days before it each day is (Kritzman, Li, 2010): (y - m) S^-1 (y - m)^T of the
-/// day's relative changes y, with mean m and covariance S of those of `history` days before; 0
+/// How much each day differs from those before it (Kritzman, Li, 2010): (y - m) S^-1 (y - m)^T of
+/// the day's relative changes y, with mean m and covariance S of those of `history` days before; 0
 /// while there are fewer.
 ///
 /// Shape   prices [days, assets]
@@ -35,7 +36,7 @@ std::vector<double> directional(Bars const& bars, std::size_t days);
 std::vector<double> turbulence(std::span<double const> prices, std::size_t assets,
                                std::size_t history);
 
-/// The value below which a share of all lies, between two of them by a straight line, as numpy's.
+/// The value below which a share of all lies, linearly interpolated as in numpy.
 double quantile(std::vector<double> values, double share);
 
 } // namespace lockstep::rl

@@ -16,7 +16,7 @@ struct Market {
     std::vector<double> times{};      ///< [days] seconds since 1970
     std::vector<Money> prices{};      ///< [days, assets]
     std::vector<float> features{};    ///< [days, 5, assets]: what an agent sees, about 1 in size
-    std::vector<double> turbulence{}; ///< [days]; empty: not looked at
+    std::vector<double> turbulence{}; ///< [days]; empty: not used
     double threshold = std::numeric_limits<double>::infinity(); ///< of turbulence
     std::size_t first_evaluated = 0; ///< day; those before it are for training
 

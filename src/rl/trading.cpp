@@ -191,8 +191,8 @@ EnvironmentKind trading_kind() {
          {"largest-trade", "100",
           "trading: largest number of shares of an asset that an action trades"},
          {"turbulence-quantile", "0.9",
-          "trading: quantile of the training days' turbulence at which everything is sold; 1: "
-          "never"},
+          "trading: everything is sold when turbulence exceeds this quantile of the training days; "
+          "1: never"},
          {"turbulence-history", "252",
           "trading: number of earlier days that turbulence compares a day with"}},
         open_trading};

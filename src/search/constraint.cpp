@@ -38,7 +38,7 @@ Constraint::Sum Constraint::sum_of(std::string const& text, std::string const& o
     // Keys have - in them: a minus stands between blanks.
     auto const terms = split(text, '+');
     if (terms.empty()) {
-        refuse(text, origin, "a side of it is empty");
+        refuse(text, origin, "one of its sides is empty");
     }
     for (auto const& added : terms) {
         std::size_t from = 0;
@@ -58,7 +58,7 @@ Constraint::Sum Constraint::sum_of(std::string const& text, std::string const& o
                 }
             }
             if (term.factors.empty()) {
-                refuse(text, origin, "a term of it is empty");
+                refuse(text, origin, "one of its terms is empty");
             }
             sum.push_back(std::move(term));
             if (minus == std::string::npos) {

@@ -10,10 +10,10 @@ namespace lockstep::search {
 /// A comparison of sums of products: "data.batch * optimizer.accumulate <= 4096".
 class Constraint {
   public:
-    /// Throws  Error 64 naming `origin` for what is no comparison
+    /// Throws  Error 64 naming `origin` for a text that is no comparison
     Constraint(std::string const& text, std::string const& origin);
 
-    /// Holds, too, where a key of it does not apply.
+    /// Whether the constraint holds; also true where one of its keys does not apply.
     bool holds(std::map<std::string, std::string> const& values) const;
     std::vector<std::string> const& keys() const noexcept { return keys_; }
 

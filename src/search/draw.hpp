@@ -8,7 +8,8 @@
 
 namespace lockstep::search {
 
-/// A number of [0, 1) that the seed and these counters alone decide: never the order of results.
+/// A number of [0, 1) that depends only on the seed and these counters, never on the order of
+/// results.
 inline double draw(std::uint64_t seed, std::initializer_list<std::uint64_t> counters) {
     constexpr std::uint64_t of_searches = 0x736561726368; // no stream of a training has it
     std::uint64_t key = mixed(mixed(seed) ^ of_searches);

@@ -13,21 +13,21 @@
 namespace lockstep::search {
 
 /// A search's record: JSON lines that are only appended to. Each has a sequence number and a
-/// checksum, and is on disk before what it says is acted on.
+/// checksum, and is on disk before the search acts on it.
 class Journal {
   public:
-    /// Reads and checks what is there. A last line without an end is what a kill has left: it is
+    /// Reads and checks the existing records. A last line without an end was left by a kill, and is
     /// cut off. The caller has locked the directory.
     ///
     /// Throws  Error 65 for a line that was changed, or is missing; 73 or 74
     explicit Journal(std::filesystem::path path);
 
-    /// The same, for one that another process may be writing: nothing is changed.
+    /// Reads a journal that another process may be writing: nothing is changed.
     ///
     /// Throws  Error 66 when there is none, 65 when it is damaged
     static std::vector<nlohmann::json> read(std::filesystem::path const& path);
 
-    /// Lines that were there when it was opened.
+    /// The records that existed when it was opened.
     std::vector<nlohmann::json> const& before() const noexcept { return before_; }
 
     /// Adds a record, durably. `allowed` throws where the directory is no longer ours.

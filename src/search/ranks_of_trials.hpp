@@ -2,7 +2,7 @@
 
 namespace lockstep::search {
 
-/// Of the trials that are to be trained, each like the others.
+/// The trials that wait to be trained, all alike.
 struct Waiting {
     int trials = 1;
     int least = 1; ///< ranks of a trial
@@ -10,11 +10,11 @@ struct Waiting {
 };
 
 /// How many ranks a trial gets so that all of them are done soonest, where all ranks are free: few
-/// while there are many trials, since several ranks are a little slower together than each by
-/// itself, and more for the last ones, so that none is without work.
+/// while there are many trials, since several ranks together are a little slower than each on its
+/// own trial, and more for the last trials, so that no rank is idle.
 int ranks_of_next_trial(Waiting const& waiting, int ranks);
 
-/// How much longer ranks are busy with a trial when there are several of them, as a factor.
+/// The factor by which the rank-seconds of a trial grow when it runs on several ranks.
 double effort_of(int ranks);
 
 } // namespace lockstep::search

@@ -23,7 +23,7 @@ struct Settings {
     std::string constraints;
     std::string constraints_origin;
     std::int64_t grid_points = 3;     ///< of a dimension without levels
-    std::int64_t reduction = 3;       ///< halving, hyperband, asha: one in so many continues
+    std::int64_t reduction = 3;       ///< halving, hyperband, asha: one in this many continues
     double minimum_share = 1.0 / 9;   ///< of a run's length: the first rung
     std::int64_t batch = 4;           ///< tpe: trials that are chosen without each other's results
     std::int64_t population = 16;     ///< nsga2, pbt
@@ -35,7 +35,7 @@ struct Settings {
 /// The names of strategies.
 std::vector<std::string> const& strategy_names();
 
-/// Takes "search.KEY" of `source`.
+/// Reads the keys "search.KEY" of `source`.
 ///
 /// Throws  Error 64 naming file, line and key, what was expected and the nearest valid name
 Settings settings_of(config::DeckSource const& source);

@@ -52,7 +52,7 @@ Condition condition_of(std::string const& text, std::string const& key,
                      "Write: if KEY = VALUE, or: if KEY in (VALUE, VALUE)");
     };
     if (equals == std::string::npos && (in == std::string::npos || !text.ends_with(')'))) {
-        refuse("is no condition");
+        refuse("is not a condition");
     }
     auto const name = text.substr(0, std::min(equals, in));
     auto const values = equals != std::string::npos ? text.substr(equals + 1)

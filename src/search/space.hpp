@@ -12,10 +12,10 @@
 
 namespace lockstep::search {
 
-/// Where a trial lies: one number of [0, 1] per dimension, in the space's order. Those of
-/// dimensions that do not apply are there, too.
+/// Where a trial lies: one number of [0, 1] per dimension, in the space's order. Dimensions that do
+/// not apply have a number, too.
 using Point = std::vector<double>;
-/// Deck keys with their values, those of dimensions that apply.
+/// Deck keys with their values, for the dimensions that apply.
 using Values = std::map<std::string, std::string>;
 
 /// A dimension applies where the key has one of these values.
@@ -29,7 +29,7 @@ struct Dimension {
     enum class Kind {
         real,    ///< uniform(a, b), log-uniform(a, b)
         integer, ///< integer(a, b), log-integer(a, b)
-        ordered, ///< list(a, b, c): near ones are alike
+        ordered, ///< list(a, b, c): neighbours are similar
         choice   ///< choice(a, b, c)
     };
     std::string key;
@@ -43,7 +43,7 @@ struct Dimension {
 
     /// How many values there are; 0: a continuum.
     std::int64_t levels() const;
-    /// The value at a place from 0 to 1; real values have six digits.
+    /// The value at a position from 0 to 1; real values have six digits.
     std::string text(double unit) const;
     /// The middle of the part of [0, 1] that gives a level.
     double unit_of_level(std::int64_t level) const;
@@ -52,15 +52,17 @@ struct Dimension {
 /// The trials that a search may make: [space] of a SPACE file, and its constraints.
 class Space {
   public:
-    /// Takes "space.KEY = ..." of `source`; a plain value is a choice of one. `constraints`:
-    /// comparisons with semicolons between them, or empty; `origin` is where they stand.
+    /// Reads the keys "space.KEY = ..." of `source`; a plain value is a choice of one.
+    /// `constraints`: comparisons with semicolons between them, or empty; `origin` is where they
+    /// stand.
     ///
-    /// Throws  Error 64 naming file, line and key for what is none, or a space without keys
+    /// Throws  Error 64 naming file, line and key for what is no dimension, or for a space without
+    ///         keys
     Space(config::DeckSource const& source, std::string const& constraints,
           std::string const& origin);
 
     std::vector<Dimension> const& dimensions() const noexcept { return dimensions_; }
-    /// What a point says, as far as its dimensions apply.
+    /// The values at a point, for the dimensions that apply.
     Values values(Point const& point) const;
     /// Whether the constraints hold.
     bool allows(Values const& values) const;

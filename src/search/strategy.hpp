@@ -10,25 +10,25 @@
 
 namespace lockstep::search {
 
-/// What a search wants done next: a trial that is new, or one that is paused, up to a share of its
-/// length.
+/// What a search does next: train a new trial, or a paused one, up to a share of its length.
 struct Job {
     std::int64_t trial = 0;   ///< from 0
     double share = 1;         ///< of the run's length, above 0
     Point point{};            ///< of a new trial; empty: the trial is known
     std::int64_t parent = -1; ///< whose checkpoint a new trial begins with; -1: none
-    double parent_share = 0;  ///< that the checkpoint was written at
+    double parent_share = 0;  ///< share at which the checkpoint was written
 };
 
-/// What came of a job.
+/// The result of a job.
 struct Result {
     std::int64_t trial = 0;
     double share = 1;
     std::vector<double> losses{}; ///< of each goal, less is better; infinite where it failed
 };
 
-/// Which trials there are and how far each goes: a state machine that depends on its seed and on
-/// what it was told alone. All but asha decide from whole sets of results, whatever their order.
+/// Which trials there are and how far each goes: a state machine that depends only on its seed and
+/// the results that it was told. All but asha decide from complete sets of results, whatever their
+/// order.
 class Strategy {
   public:
     virtual ~Strategy() = default;
@@ -37,7 +37,7 @@ class Strategy {
     /// A job that was asked for is done.
     virtual void tell(Result const& result) = 0;
     virtual bool is_finished() const = 0;
-    /// Whether the order of results counts.
+    /// Whether decisions depend on the order of results.
     virtual bool depends_on_order() const { return false; }
 };
 

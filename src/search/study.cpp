@@ -231,9 +231,10 @@ void Study::accept(Outcome const& outcome) {
 void Study::tell(Outcome outcome) {
     auto const open = open_.find(outcome.trial);
     if (open == open_.end()) {
-        throw Error(ExitCode::usage, {concat("trial ", outcome.trial + 1),
-                                      "it is not open: it has its result, or was never suggested",
-                                      "Name a trial that was suggested"});
+        throw Error(ExitCode::usage,
+                    {concat("trial ", outcome.trial + 1),
+                     "it is not open: it already has its result, or was never suggested",
+                     "Name a trial that was suggested and has no result yet"});
     }
     outcome.share = open->second.share;
     std::erase_if(waiting_, [&](Job const& job) { return job.trial == outcome.trial; });

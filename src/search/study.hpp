@@ -13,7 +13,7 @@
 
 namespace lockstep::search {
 
-/// What came of a job, as it was measured.
+/// The result of a job, as it was measured.
 struct Outcome {
     std::int64_t trial = 0;
     double share = 1;
@@ -21,8 +21,8 @@ struct Outcome {
     std::string message{};
     std::map<std::string, double>
         metrics{};          ///< of the validation, loss, parameters, step_ms, seconds
-    std::int64_t step = 0;  ///< that was reached
-    std::int64_t steps = 0; ///< that were done for it, by all starts
+    std::int64_t step = 0;  ///< last step that was reached
+    std::int64_t steps = 0; ///< steps that were done for it, in all starts
     double seconds = 0;
     int ranks = 1;
 };
@@ -38,7 +38,7 @@ struct Trial {
     Outcome const* newest() const { return outcomes.empty() ? nullptr : &outcomes.back(); }
 };
 
-/// What a journal's first line says a search is.
+/// What identifies a search, from its journal's first line.
 struct Identity {
     std::map<std::string, std::string> space; ///< keys of the SPACE file with their values
     std::string deck;                         ///< as DeckSource packs it
@@ -48,16 +48,17 @@ struct Identity {
 /// A search: its strategy, and the journal from which it continues.
 class Study {
   public:
-    /// Continues what the journal holds, or begins it. `journal` may be none: nothing is kept.
+    /// Continues what the journal holds, or begins it. `journal` may be null: then nothing is
+    /// recorded.
     ///
-    /// Throws  Error 64 when the journal is of another space or deck, 65 when it says what this
-    ///         search would not have decided
+    /// Throws  Error 64 when the journal is of another space or deck, 65 when it has a decision
+    ///         that this search would not have made
     Study(Identity identity, std::unique_ptr<Journal> journal);
     Study(Study const&) = delete;
     Study& operator=(Study const&) = delete;
     ~Study() = default;
 
-    /// The search that a directory's journal holds, to look at.
+    /// The search in a directory's journal, for reading only.
     ///
     /// Throws  Error 66 when there is none, 65
     static std::unique_ptr<Study> look_at(std::filesystem::path const& directory);
@@ -65,24 +66,25 @@ class Study {
     /// The next job: one that was asked for before the search was interrupted, or a new one;
     /// nothing while results are missing, or at the end.
     std::optional<Job> next();
-    /// Takes the result of a job. Throws Error 64 for a trial that is not open.
+    /// Records the result of a job. Throws Error 64 for a trial that is not open.
     void tell(Outcome outcome);
     /// Adds a line that no decision depends on.
     void note(nlohmann::json record);
 
     bool is_finished() const { return strategy_->is_finished(); }
     bool depends_on_order() const { return strategy_->depends_on_order(); }
-    std::int64_t queued() const; ///< jobs that were asked for, and are not given out
+    std::int64_t queued() const; ///< jobs that were asked for and are not handed out yet
     std::vector<Trial> const& trials() const noexcept { return trials_; }
     Settings const& settings() const noexcept { return settings_; }
     Space const& space() const noexcept { return space_; }
     Identity const& identity() const noexcept { return identity_; }
     std::vector<nlohmann::json> const& notes() const noexcept { return notes_; }
 
-    /// Of each goal, less is better; infinite where the trial failed or it is not there.
+    /// The loss for each goal, less is better; infinite where the trial failed or has no such
+    /// metric.
     std::vector<double> losses(Outcome const& outcome) const;
     /// The trials to choose from: for one goal the best, for several those that none dominates;
-    /// among those that have come farthest. Best first.
+    /// among those that were trained longest. Best first.
     std::vector<std::int64_t> best() const;
 
   private:
@@ -99,7 +101,7 @@ class Study {
     std::unique_ptr<Strategy> strategy_;
     std::unique_ptr<Journal> journal_;
     std::vector<Trial> trials_;
-    std::deque<Job> waiting_;          ///< asked for before, and to be given out again
+    std::deque<Job> waiting_;          ///< asked for before, and to be handed out again
     std::map<std::int64_t, Job> open_; ///< by trial: without a result
     std::vector<std::int64_t> asked_;  ///< trials of all jobs, in their order
     std::vector<nlohmann::json> notes_;

@@ -8,13 +8,13 @@
 
 namespace lockstep::serve {
 
-/// What a list of runs tells of one, as an object of JSON.
+/// One run's entry in the list of runs, as a JSON object.
 std::string overview_json(Run const& run, std::size_t place);
 
-/// The rows from `first` on, with all their columns, as an object of JSON.
+/// The rows from `first` on, with all their columns, as a JSON object.
 std::string rows_json(Run const& run, std::size_t place, std::size_t first);
 
-/// The response to a request that may pass: a file of the page, or what it asks of a run:
+/// The response to a permitted request: a file of the page, or data about a run:
 ///
 ///     /api/runs                                     the list
 ///     /api/run?run=N                                events, columns, attempts, the newest step

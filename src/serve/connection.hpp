@@ -21,23 +21,23 @@ class Connection {
     explicit Connection(Descriptor socket) : socket_(std::move(socket)) {}
 
     int descriptor() const noexcept { return socket_.get(); }
-    bool wants_to_read() const noexcept; ///< not what it could not answer now
+    bool wants_to_read() const noexcept; ///< not while it could not answer
     bool wants_to_write() const noexcept { return sent_ < output_.size(); }
     bool is_over() const noexcept { return over_; }
     bool was_let_in() const noexcept { return let_in_; }
     bool follows(std::size_t run) const { return stream_ && told_.contains(run); }
 
-    /// Reads what has come, and answers the requests that are complete.
+    /// Reads what has arrived, and answers the requests that are complete.
     void read(Gate const& gate, RunList const& runs);
-    /// Sends on, and answers the requests that waited for that.
+    /// Continues to send, and answers the requests that waited for that.
     void write(Gate const& gate, RunList const& runs);
-    /// Adds to a stream what is new in the runs that it follows, and in the list.
+    /// Adds news of the runs that a stream follows, and of the list, to the stream.
     void tell_news(RunList const& runs);
-    /// Ends where the other side is too slow: to ask, or to read.
+    /// Ends the connection if the other side is too slow to send a request or to read.
     void check_time();
 
   private:
-    /// How much of a run the stream has told.
+    /// How much of a run the stream has sent.
     struct Told {
         std::uint64_t revision = 0;
         std::size_t rows = 0;
@@ -56,14 +56,14 @@ class Connection {
     std::string output_;
     std::size_t sent_ = 0; ///< bytes of it
     Stopwatch quiet_;      ///< since bytes came or went
-    Stopwatch list_;       ///< since the list of runs was told
+    Stopwatch list_;       ///< since the list of runs was sent
     bool stream_ = false;
     bool ends_after_output_ = false;
     bool over_ = false;
     bool let_in_ = false;
     std::map<std::size_t, Told> told_;
-    std::map<std::size_t, std::string> overviews_; ///< as they were told
-    std::vector<std::uint64_t> searches_;          ///< bytes of their journals, when they were told
+    std::map<std::size_t, std::string> overviews_; ///< as they were last sent
+    std::vector<std::uint64_t> searches_; ///< bytes of their journals, when they were last sent
 };
 
 } // namespace lockstep::serve

@@ -5,7 +5,7 @@
 
 namespace lockstep::serve {
 
-/// A field of a record; its texts lie in the line.
+/// A field of a record; its texts point into the line.
 struct Field {
     enum class Kind { number, text, truth, null };
 
@@ -16,12 +16,12 @@ struct Field {
     std::string_view value{}; ///< as it is written
 };
 
-/// Splits a record without lists, objects and escaped letters, as lines of steps are, into `into`;
+/// Splits a record without lists, objects and escaped letters, such as a step's line, into `into`;
 /// false where the line is anything else.
 bool flat_fields(std::string_view line, std::vector<Field>& into);
 
-/// Takes a number as JSON writes it off the front of `text`; false, and `text` as it was, where
-/// there is none. Whole numbers below 2^53 are exact; others lie within 1e-15 of what is written.
+/// Removes a JSON number from the front of `text`; where there is none, returns false and leaves
+/// `text` as it is. Whole numbers below 2^53 are exact; others lie within 1e-15 of what is written.
 bool take_number(std::string_view& text, double& number);
 
 /// Seconds since 1970 of "2026-01-31T12:00:00.123Z"; NaN for any other text.

@@ -50,7 +50,7 @@ std::string random_token(std::size_t bytes) {
     if (::getrandom(drawn.data(), drawn.size(), 0) != static_cast<ssize_t>(bytes)) {
         throw Error(ExitCode::unavailable,
                     {"no token can be drawn", concat("getrandom: ", system_text(errno)),
-                     "Use --socket, which needs none"});
+                     "Use --socket, which needs no token"});
     }
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;

@@ -8,23 +8,23 @@
 
 namespace lockstep::serve {
 
-/// Random bytes of the system in hexadecimal digits.
+/// Random bytes from the system, in hexadecimal digits.
 ///
 /// Throws  Error 69 where the system gives none
 std::string random_token(std::size_t bytes);
 
-/// Whether two texts are the same, in a time that depends on their lengths alone.
+/// Whether two texts are the same, in a time that depends only on their lengths.
 bool is_same_secret(std::string_view a, std::string_view b) noexcept;
 
-/// Decides whether a request may be answered. A page of another site, also one whose name was
-/// pointed at this machine (DNS rebinding), gets nothing; nor does who does not know the token.
+/// Decides whether a request may be answered. A page of another site, even one whose name was
+/// pointed at this machine (DNS rebinding), gets nothing; nor does a client without the token.
 class Gate {
   public:
-    /// `token`: empty where the socket lets in this user alone.
+    /// `token`: empty where only this user can open the socket.
     explicit Gate(std::string token);
 
-    /// The response to a request that may not pass, or that is let in now: its token came in the
-    /// address, and is kept in a cookie from here on. Nothing: it passes.
+    /// The response to a refused request, or to one that is let in now because its token was in the
+    /// address; the token is kept in a cookie from then on. Nothing: the request passes.
     std::optional<Response> stopped(Request const& request) const;
 
   private:

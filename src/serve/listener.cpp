@@ -52,8 +52,8 @@ void remove_left_over(std::filesystem::path const& path, sockaddr_un const& addr
     Descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(probe.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0 ||
         errno != ECONNREFUSED) {
-        throw no_listener(path.string(), "another process listens there, or may",
-                          "End it, or name another --socket");
+        throw no_listener(path.string(), "another process listens there, or may be listening",
+                          "End that process, or name another --socket");
     }
     ::unlink(path.c_str());
 }
@@ -81,7 +81,7 @@ Listener Listener::on_port(int port) {
     if (!socket.is_open() || !bind_to(socket, address) ||
         ::listen(socket.get(), waiting_connections) != 0 ||
         ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) {
-        throw no_listener(where, system_text(errno), "Name another --port, or none");
+        throw no_listener(where, system_text(errno), "Name another --port, or leave --port out");
     }
     return {std::move(socket), ntohs(address.sin_port), {}};
 }

@@ -7,8 +7,8 @@
 
 namespace lockstep::serve {
 
-/// A socket that accepts connections of this machine: a port of 127.0.0.1, or a Unix socket of this
-/// user alone, which is removed at the end.
+/// A socket that accepts connections of this machine: a port of 127.0.0.1, or a Unix socket that
+/// only this user can open, which is removed at the end.
 class Listener {
   public:
     /// `port` 0: a free one.
@@ -25,8 +25,8 @@ class Listener {
     int descriptor() const noexcept { return socket_.get(); }
     int port() const noexcept { return port_; } ///< 0: a Unix socket
 
-    /// The next connection of this very user, non-blocking; none where nobody waits, or another
-    /// user does.
+    /// The next connection of this user, non-blocking; none where nobody is waiting, or another
+    /// user is.
     Descriptor accepted() const;
 
   private:

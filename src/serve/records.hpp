@@ -7,11 +7,11 @@
 
 namespace lockstep::serve {
 
-/// The record that a line is; discarded for one that is no object of JSON, or is nested so deeply
-/// that writing it again would exhaust the stack.
+/// The record in a line; discarded for a line that is no JSON object, or is nested so deeply that
+/// writing it again would exhaust the stack.
 nlohmann::json parsed_record(std::string_view line);
 
-/// On one line; what is no UTF-8 is replaced.
+/// The record on one line; bytes that are not UTF-8 are replaced.
 std::string one_line(nlohmann::json const& record);
 
 } // namespace lockstep::serve

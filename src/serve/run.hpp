@@ -19,7 +19,7 @@ struct Event {
     std::string json; ///< the whole record, as one line
 };
 
-/// What a list of runs tells of one.
+/// One run in the list of runs.
 struct Overview {
     std::string state; ///< waiting, running, silent, finished, stopped or failed
     std::string reason;
@@ -30,23 +30,23 @@ struct Overview {
     double newest = 0; ///< seconds since 1970, of the newest record
 };
 
-/// A run, followed through its metrics.jsonl, which may grow just now and on another host. It is
-/// read in parts, so that whoever reads can do other things between them. Like
-/// `monitor::RunRecords`, but of steps it keeps columns alone.
+/// A run, followed through its metrics.jsonl, which may be growing, on another host. It is read in
+/// parts, so that the reader can do other things between them. Like `monitor::RunRecords`, but of
+/// steps it keeps only columns.
 class Run {
   public:
     explicit Run(std::filesystem::path directory);
 
-    /// Reads on, `max_bytes` at most; whether there is more to be read. A file that was replaced or
-    /// became shorter is read again from its start. What cannot be read just now counts as nothing
-    /// new.
+    /// Reads on, at most `max_bytes`; returns whether there is more to be read. A file that was
+    /// replaced or became shorter is read again from its start. A file that cannot be read at the
+    /// moment counts as having nothing new.
     bool read(std::size_t max_bytes);
 
     std::filesystem::path const& directory() const noexcept { return directory_; }
     std::string const& name() const noexcept { return name_; }
     Series const& series() const noexcept { return series_; }
     std::deque<Event> const& events() const noexcept { return events_; }
-    /// Grows whenever something that was told is taken back, or forgotten.
+    /// Grows whenever earlier data is withdrawn, or forgotten.
     std::uint64_t revision() const noexcept { return series_.revision() + revision_; }
     /// The newest record of a step, as one line of JSON; empty: none.
     std::string const& newest_step() const noexcept { return newest_step_; }
@@ -66,10 +66,10 @@ class Run {
     std::filesystem::path directory_;
     std::filesystem::path file_;
     std::string name_;
-    std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
+    std::uint64_t offset_ = 0; ///< of the first byte that was not read yet
     std::uint64_t size_ = 0;
     std::string beginning_;   ///< the first bytes of the file that is read
-    bool skips_line_ = false; ///< of one that is too long, the rest
+    bool skips_line_ = false; ///< it skips the rest of a line that is too long
     Series series_;
     std::deque<Event> events_;
     std::string newest_step_;

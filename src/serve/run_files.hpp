@@ -10,8 +10,8 @@
 
 namespace lockstep::serve {
 
-/// What lies in the directory of a run or of a search. Files that are missing, or are none that can
-/// be shown, count as empty; so do links, which may lead out of it.
+/// Files in the directory of a run or of a search. Files that are missing, or cannot be shown,
+/// count as empty; so do links, which may lead out of it.
 
 /// A regular file below a directory, opened for reading; `name`: "log.txt", "plots/loss.png".
 Descriptor open_below(std::filesystem::path const& directory, std::filesystem::path const& name);
@@ -19,7 +19,7 @@ Descriptor open_below(std::filesystem::path const& directory, std::filesystem::p
 /// Bytes of log.txt.
 std::uint64_t log_bytes(std::filesystem::path const& run);
 
-/// Up to 128 KiB of whole lines of log.txt that end at `end`, or at its own end: an object of JSON
+/// Up to 128 KiB of whole lines of log.txt that end at `end`, or at the file's end: a JSON object
 /// with `first` and `end`, the bytes between which `text` lies.
 std::string log_json(std::filesystem::path const& run, std::uint64_t end);
 
@@ -37,7 +37,7 @@ std::string deck_text(std::filesystem::path const& run);
 /// Names of the PNG files in plots/, sorted.
 std::vector<std::string> picture_names(std::filesystem::path const& run);
 
-/// The file at this place of the list; empty where there is none.
+/// The file at this index of the list; empty where there is none.
 std::string picture_bytes(std::filesystem::path const& run, std::size_t place);
 
 } // namespace lockstep::serve

@@ -9,16 +9,16 @@
 
 namespace lockstep::serve {
 
-/// The runs that are shown, and the searches. Requests name them by their place in this list, never
-/// by a path; each keeps its place.
+/// The runs that are shown, and the searches. Requests name them by their index in this list, never
+/// by a path; the index of each stays the same.
 class RunList {
   public:
     /// `roots`: directories of runs, or directories that hold some, up to three levels deep.
     ///
-    /// Throws  Error 66 for one that is no directory
+    /// Throws  Error 66 for a root that is no directory
     explicit RunList(std::vector<std::filesystem::path> roots);
 
-    /// Adds the runs and searches that have come since.
+    /// Adds the runs and searches that are new since then.
     void look_again();
     std::size_t size() const noexcept { return runs_.size(); }
     Run& operator[](std::size_t place) { return *runs_[place]; }

@@ -13,10 +13,10 @@
 
 namespace lockstep::serve {
 
-/// What is not told of a step.
+/// The value of a column that a step does not have.
 constexpr auto not_told = std::numeric_limits<float>::quiet_NaN();
 
-/// Least, largest and sum of values; those that are not finite do not count.
+/// Least, largest and sum of values; values that are not finite are ignored.
 struct Summary {
     float least = std::numeric_limits<float>::infinity();
     float largest = -std::numeric_limits<float>::infinity();
@@ -27,9 +27,9 @@ struct Summary {
     void add(Summary const& other);
 };
 
-/// The steps of a run by columns: every number that a record of a step has, in single precision,
-/// which is more than a screen shows. A step that is told again takes back what was told of it and
-/// of later ones.
+/// The steps of a run by columns: every number in a step's record, in single precision, which is
+/// more than a screen shows. A step that is recorded again replaces its earlier record, and those
+/// of later steps.
 ///
 /// Units  times: seconds since 1970, never decreasing
 class Series {
@@ -42,14 +42,14 @@ class Series {
         std::vector<Summary> summaries{}; ///< of the first blocks of rows
     };
 
-    /// The place of this column, which is added where it is new; nothing where there are too many,
-    /// or the name is too long.
+    /// The index of this column, which is added if it is new; nothing where there are too many
+    /// columns, or the name is too long.
     std::optional<std::size_t> place_of(std::string_view name);
     /// Appends a row: a value for each column.
     void append(std::int64_t step, double time, std::span<float const> row);
     /// Appends all rows of another series.
     void append(Series const& more);
-    /// Takes back all steps after `step`.
+    /// Removes all steps after `step`.
     void drop_after(std::int64_t step);
 
     std::size_t rows() const noexcept { return steps_.size(); }
@@ -57,9 +57,9 @@ class Series {
     std::span<double const> times() const noexcept { return times_; }
     std::span<Column const> columns() const noexcept { return columns_; }
     Column const* column(std::string_view name) const;
-    /// Of the rows from `first` to before `last`.
+    /// The summary of the rows [first, last).
     static Summary summary(Column const& column, std::size_t first, std::size_t last);
-    /// Grows whenever rows are taken back.
+    /// Grows whenever rows are removed.
     std::uint64_t revision() const noexcept { return revision_; }
 
   private:

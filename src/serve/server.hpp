@@ -13,11 +13,11 @@ struct ServeOptions {
     std::filesystem::path socket;             ///< instead of a port; empty: none
 };
 
-/// Shows runs to this user's browser until SIGTERM, SIGINT or SIGHUP. One thread does it all: it
-/// reads what the runs have written, in parts, and answers between them. Nothing is ever written
-/// into a run's directory.
+/// Shows runs to this user's browser until SIGTERM, SIGINT or SIGHUP. One thread does everything:
+/// it reads what the runs have written, in parts, and answers requests between them. Nothing is
+/// ever written into a run's directory.
 ///
-/// `announce` is told the address once it can be opened.
+/// `announce` is called with the address once it can be opened.
 ///
 /// Throws  Error 66, 64, 73 as `RunList` and `Listener`
 void serve(ServeOptions const& options, std::function<void(std::string const&)> const& announce);

@@ -9,7 +9,7 @@
 
 namespace lockstep::serve {
 
-/// Rows of steps, and the line behind them, which is none of a step that `StepLines` can read.
+/// Rows of steps, and the line after them, which is not a step's line that `StepLines` can read.
 struct Stretch {
     Series rows;
     std::string_view last_step; ///< the line of the last row
@@ -19,21 +19,21 @@ struct Stretch {
 /// Splits whole lines into stretches; large texts on several threads.
 std::vector<Stretch> stretches_of(std::string_view lines);
 
-/// Reads the lines of steps. A run writes mostly the same keys in the same order, so what lies
-/// between the values is compared with the line before, and only a line that differs is split into
-/// fields: a run of a million steps has half a gigabyte of them.
+/// Reads the lines of steps. A run writes mostly the same keys in the same order, so the text
+/// between the values is compared with the previous line, and only a line that differs is split
+/// into fields: a run of a million steps has half a gigabyte of them.
 class StepLines {
   public:
     explicit StepLines(Series& series) : series_(series) {}
 
-    /// Whether `line` was the record of a step without lists, objects and escaped letters. It is in
-    /// the series now.
+    /// Adds `line` to the series if it is a step's record without lists, objects and escaped
+    /// letters; returns whether it is.
     bool take(std::string_view line);
 
   private:
     enum class Use { column, step, time, nothing };
     struct Value {
-        std::string before; ///< what the line has between the value before and this one
+        std::string before; ///< the text between the previous value and this one
         Use use = Use::nothing;
         std::size_t column = 0;
     };
@@ -48,7 +48,7 @@ class StepLines {
 
     Series& series_;
     std::vector<Value> values_;
-    std::string after_; ///< what the line has behind its last value
+    std::string after_; ///< the text after the last value
     std::vector<Field> fields_;
     std::vector<float> columns_; ///< of the row
 };

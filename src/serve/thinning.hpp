@@ -10,7 +10,7 @@ namespace lockstep::serve {
 
 enum class Axis { step, time };
 
-/// What of a run's steps is asked for.
+/// The part of a run's steps that is requested.
 ///
 /// Units  of the axis: steps, or seconds since 1970
 struct Extract {
@@ -21,15 +21,15 @@ struct Extract {
     std::vector<std::string> columns{};
 };
 
-/// A column over the buckets; what has no value is not a number.
+/// A column over the buckets; missing values are NaN.
 struct Curve {
     std::string name;
     std::vector<float> mean;
-    std::vector<float> least{};   ///< empty where rows are told one by one
+    std::vector<float> least{};   ///< empty where rows are listed one by one
     std::vector<float> largest{}; ///< the same
 };
 
-/// Rows in the range and the nearest ones outside it: each by itself where there are few, else by
+/// Rows in the range and the nearest ones outside it: one by one where there are few, else in
 /// buckets of equal width on the axis with mean, least and largest value, so that no peak is lost.
 struct Thinned {
     std::vector<double> x; ///< of a bucket: the mean of its rows
@@ -39,10 +39,10 @@ struct Thinned {
 
 Thinned thinned(Series const& series, Extract const& extract);
 
-/// As an object of JSON. Values that are not finite are null.
+/// The same as a JSON object. Values that are not finite are null.
 std::string json_text(Thinned const& thinned);
 
-/// A list of JSON.
+/// Values as a JSON list.
 std::string json_list(std::vector<double> const& values);
 std::string json_list(std::vector<float> const& values);
 

@@ -9,13 +9,13 @@
 
 namespace lockstep::task {
 
-/// How likely actions are, and how undecided a policy is where it took them.
+/// The log-probabilities of actions, and the entropy of the policy where it took them.
 struct ActionProbabilities {
     torch::Tensor log_probabilities; ///< [sequences, steps]
     torch::Tensor entropy;           ///< [sequences, steps]
 };
 
-/// Of actions that are one of a few, or of independent normal numbers.
+/// For discrete actions, or actions of independent normal numbers.
 ///
 /// Shape  parameters [sequences, steps, parameters] as nn::PolicyOutput::actions, float32; actions
 ///        [sequences, steps, action_size]
@@ -23,7 +23,7 @@ ActionProbabilities action_probabilities(torch::Tensor const& parameters,
                                          torch::Tensor const& actions, bool continuous);
 
 /// Draws an action, or takes the likeliest where `draws` is null. In double, on the CPU, so that
-/// what is drawn depends on nothing but its arguments.
+/// the action depends only on the arguments.
 ///
 /// Shape  parameters [parameters]; action [action_size]
 void choose_action(std::span<float const> parameters, bool continuous, rl::Draws* draws,

@@ -13,8 +13,9 @@ namespace lockstep::task {
 namespace {
 
 [[noreturn]] void refuse(std::string const& wanted, std::string const& why) {
-    throw Error(ExitCode::usage, {concat("task.class-weights = ", wanted), why,
-                                  "Set none, balanced, median, or one number for each class"});
+    throw Error(ExitCode::usage,
+                {concat("task.class-weights = ", wanted), why,
+                 "Set it to none, balanced, median, or one number for each class"});
 }
 
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {

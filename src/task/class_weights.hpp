@@ -13,7 +13,7 @@ namespace lockstep::task {
 ///   median    median(p) / p_c (Eigen and Fergus 2015, median frequency balancing)
 /// or a list, one for each class. A class that does not occur gets 0.
 ///
-/// `counts` is empty where nothing is known of them.
+/// `counts` is empty where they are not known.
 ///
 /// Throws  Error 64 for another text, or a list of another length
 std::vector<double> class_weights(std::string const& wanted,

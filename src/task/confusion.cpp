@@ -20,7 +20,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     if (guesses.numel() != truths.numel()) {
         throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(), " predictions"),
                                       concat("there are ", truths.numel(), " targets"),
-                                      "Choose a model that gives a score of each class"});
+                                      "Choose a model that returns a score for each class"});
     }
     for (std::int64_t i = 0; i < truths.numel(); ++i) {
         if (right[i] < 0 || right[i] >= classes) {
@@ -31,7 +31,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
         if (guess[i] < 0 || guess[i] >= classes) {
             throw Error(ExitCode::usage, {concat("a prediction of class ", guess[i]),
                                           concat("there are ", classes, " classes"),
-                                          "Choose a model that gives a score of each class"});
+                                          "Choose a model that returns a score for each class"});
         }
         count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));
     }

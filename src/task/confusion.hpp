@@ -10,18 +10,18 @@
 
 namespace lockstep::task {
 
-/// What became of each class: whole numbers, which ranks add exactly.
+/// The confusion matrix: whole numbers, whose sum over ranks is exact.
 ///
 /// Shape  [true class, predicted class], row by row
 using Confusion = std::vector<std::int64_t>;
 
-/// Of predictions and truths alike in shape, int64.
+/// The matrix of predictions and truths of the same shape, int64.
 ///
 /// Throws  Error 65 for a truth that is no class
 Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
                        std::int64_t classes);
 
-/// Of one class.
+/// The counts of one class.
 struct ClassScore {
     std::int64_t hit = 0;
     std::int64_t truly = 0;
@@ -34,11 +34,11 @@ struct ClassScore {
 
 std::vector<ClassScore> scores_of(Confusion const& confusion);
 
-/// How many classes a training batch is counted by: all, or 1 that stands for more of them than
-/// every step should tell all ranks of.
+/// How many classes are counted separately in training: all, or 1 for all together where there are
+/// too many to sum over ranks in every step.
 std::size_t counted_classes(std::int64_t classes);
 
-/// The same without the matrix.
+/// The same counts without the matrix.
 ///
 /// Shape   hit, truly, predicted of each counted class
 /// Throws  Error 65 for a truth that is no class
@@ -46,7 +46,7 @@ torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor cons
                               std::int64_t classes);
 std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts);
 
-/// Share of all that was predicted rightly.
+/// The share of correct predictions.
 double accuracy_of(std::vector<ClassScore> const& scores);
 
 /// The mean over the classes that are present.

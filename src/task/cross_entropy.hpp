@@ -25,7 +25,7 @@ class CrossEntropy {
 
     /// Shape  logits [n, classes, place…] float32, labels [n, place…] int64
     Loss training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const;
-    /// Without weights and smoothing. Counts are the confusion matrix.
+    /// Evaluates without weights and smoothing. Counts are the confusion matrix.
     Tally evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const;
 
   private:
@@ -39,7 +39,7 @@ class CrossEntropy {
     std::int64_t classes_;
     double label_smoothing_;
     std::vector<double> weights_; ///< empty: all 1
-    mutable std::mutex mutex_;    ///< replicas come on threads
+    mutable std::mutex mutex_;    ///< replicas call from several threads
     mutable std::unordered_map<torch::Device, Weights> on_device_;
 };
 

@@ -162,7 +162,7 @@ class Ctc : public Task, public Remarks {
                  concat("the model gives ", nn::sizes_text(outputs.sizes()),
                         ", but scores of each symbol and of the blank are needed: [samples, ",
                         this->outputs(), ", frames]"),
-                 "Choose a model that gives them, such as lmu-asr"});
+                 "Choose a model that returns such scores, such as lmu-asr"});
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);

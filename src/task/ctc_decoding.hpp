@@ -6,8 +6,8 @@
 
 namespace lockstep::task {
 
-/// What a network says of a recording: the logarithms of probabilities of the symbols and, last, of
-/// the blank, for each frame.
+/// A network's output for a recording: for each frame, the log-probabilities of the symbols and,
+/// last, of the blank.
 struct FrameScores {
     std::span<float const> log_probabilities; ///< [frames, symbols + 1]
     std::int64_t symbols = 0;
@@ -25,10 +25,10 @@ struct FrameScores {
 /// "Connectionist Temporal Classification", ICML 2006).
 std::vector<std::int64_t> decode_greedily(FrameScores const& scores);
 
-/// The transcript whose alignments have together the highest probability, as far as a search finds
-/// it that keeps the `beam` most probable beginnings after each frame (prefix beam search: Hannun
-/// et al., arXiv 1408.2873, without a language model). Where probabilities are equal, the beginning
-/// that was found first wins.
+/// The transcript whose alignments together have the highest probability, as found by a search that
+/// keeps the `beam` most probable prefixes after each frame (prefix beam search: Hannun et al.,
+/// arXiv 1408.2873, without a language model). Where probabilities are equal, the prefix that was
+/// found first wins.
 std::vector<std::int64_t> decode_by_prefixes(FrameScores const& scores, std::size_t beam);
 
 } // namespace lockstep::task

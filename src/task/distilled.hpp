@@ -10,10 +10,11 @@
 
 namespace lockstep::task {
 
-/// What is learnt from a model that was trained before.
+/// How a task is learnt from a model that was trained before.
 struct Lesson {
     config::Distill options;
-    /// Instances of the teacher in evaluation mode, alike: as many batches at once as there are.
+    /// Equal instances of the teacher in evaluation mode: as many batches can run at once as there
+    /// are instances.
     std::vector<std::shared_ptr<nn::Model>> teachers;
     bool of_classes = true; ///< outputs are scores [n, classes, place…]; else real values
 };
@@ -21,19 +22,19 @@ struct Lesson {
 /// Whether models that learn `kind` can learn it from another model's outputs.
 ///
 /// Returns  true where outputs are scores of classes, false for real values
-/// Throws   Error 64 for a kind that is learnt otherwise
+/// Throws   Error 64 for a kind that cannot be learnt from another model's outputs
 bool learns_classes(std::string const& kind);
 
 /// How far outputs are from a teacher's: for scores the Kullback-Leibler divergence of softened
 /// probabilities, times the square of the temperature so that gradients keep their size (Hinton,
-/// Vinyals, Dean, arXiv 1503.02531); for real values the squared error. A mean over all places of
-/// all samples.
+/// Vinyals, Dean, arXiv 1503.02531); for real values the squared error. A mean over all positions
+/// of all samples.
 ///
 /// Shape   both alike, [n, classes, place…] or [n, value…]; returns a scalar, 0 for no samples
 torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& student,
                           Lesson const& lesson);
 
-/// `task`, learnt from a teacher, too: the training loss becomes (1 - weight) times the task's and
+/// `task`, also learnt from a teacher: the training loss becomes (1 - weight) times the task's and
 /// weight times `distance_to`. Evaluation is the task's.
 std::unique_ptr<Task> distilled(std::unique_ptr<Task> task, Lesson lesson);
 

@@ -6,12 +6,11 @@
 
 namespace lockstep::task {
 
-/// The fewest insertions, deletions and substitutions that make one sequence of the other
+/// The fewest insertions, deletions and substitutions that turn one sequence into the other
 /// (Levenshtein, 1966; the table of Wagner, Fischer, J. ACM 21, 1974, by rows).
 std::int64_t edit_distance(std::span<std::int64_t const> a, std::span<std::int64_t const> b);
 
-/// A sequence of symbols as one of words: runs of symbols that `blank` parts. Each word has a
-/// number, the same for the same word in both.
+/// Compares two sequences of symbols word by word: words are runs of symbols separated by `blank`.
 ///
 /// Returns  the edits between the words of both, and how many `reference` has
 struct WordEdits {

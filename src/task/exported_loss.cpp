@@ -14,8 +14,9 @@ namespace {
 program::LossMetadata loss_of(std::string const& file) {
     if (file.empty()) {
         throw Error(ExitCode::usage,
-                    {"task.kind = export", "model.file is not set: it holds the loss",
-                     "Save one with lockstep_export.save(model, inputs, FILE, loss=...)"});
+                    {"task.kind = export", "model.file is not set, so there is no loss",
+                     "Set model.file to a file that lockstep_export.save(model, inputs, FILE, "
+                     "loss=...) has written"});
     }
     auto loss = program::read_loss_metadata(program::Archive(file));
     if (!loss) {
@@ -63,9 +64,10 @@ class ExportedLoss : public Task {
         auto const weight = sums.at(loss_.weight).item<double>();
         if (!(weight >= 0) || std::isinf(weight)) {
             throw Error(ExitCode::usage,
-                        {concat("the exported loss gives the weight ", weight, " for a batch"),
-                         "the sum of losses is divided by the weights' sum",
-                         "Let it return a number of samples or symbols"});
+                        {concat("the exported loss returns the weight ", weight, " for a batch"),
+                         "the sum of losses is divided by the sum of weights, which must be finite "
+                         "and at least 0",
+                         "Let the loss return the number of samples or symbols as its weight"});
         }
         return weight;
     }

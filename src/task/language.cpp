@@ -121,12 +121,12 @@ class Language : public Task {
         auto const& tokens = batch.inputs.only();
         if (logits.dim() != 3 || logits.size(0) != tokens.size(0) ||
             logits.size(1) != vocabulary_ || logits.size(2) != tokens.size(1)) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = language",
-                         concat("the model gives ", nn::sizes_text(logits.sizes()), " for ",
-                                nn::sizes_text(tokens.sizes()), " tokens of ", vocabulary_),
-                         "Choose one that gives [samples, vocabulary, tokens], such as "
-                         "transformer"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = language",
+                 concat("the model gives ", nn::sizes_text(logits.sizes()), " for ",
+                        nn::sizes_text(tokens.sizes()), " tokens of a vocabulary of ", vocabulary_),
+                 "Choose a model that returns [samples, vocabulary, tokens], such as transformer"});
         }
         return logits.permute({0, 2, 1}).reshape({-1, vocabulary_}).to(torch::kFloat32);
     }

@@ -73,8 +73,9 @@ class Ppo : public Task {
     static nn::Policy& policy_of(nn::Model& model) {
         auto* const policy = dynamic_cast<nn::Policy*>(&model);
         if (policy == nullptr) {
-            throw Error(ExitCode::usage, {"model.name", "task.kind = ppo learns a policy",
-                                          "Choose mlp-policy, lstm-policy or clstm-policy"});
+            throw Error(ExitCode::usage,
+                        {"the model is not a policy", "task.kind = ppo learns a policy",
+                         "Choose mlp-policy, lstm-policy or clstm-policy"});
         }
         return *policy;
     }
@@ -113,7 +114,7 @@ std::vector<config::OwnKey> ppo_keys() {
         {"clip-values", "true", "whether values are clipped too"},
         {"value-weight", "0.5", "weight of the value loss"},
         {"entropy-weight", "0.01", "weight of the entropy bonus"},
-        {"normalise-advantages", "true", "normalize advantages over the global batch of each step"},
+        {"normalise-advantages", "true", "normalise advantages over the global batch of each step"},
         {"episodes", "0", "episodes over all replicas after which the run ends; 0: no limit"},
         {"evaluation-episodes", "20", "episodes per validation; 0: none"},
         {"test-episodes", "100", "test episodes after training; 0: none"},

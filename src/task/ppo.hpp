@@ -7,7 +7,7 @@
 
 namespace lockstep::task {
 
-/// What a deck's [task] says of proximal policy optimisation.
+/// The keys of a deck's [task] for proximal policy optimisation.
 struct PpoOptions {
     std::int64_t environments = 4;    ///< of each replica
     std::int64_t rollout_steps = 128; ///< of each environment in an iteration
@@ -15,7 +15,7 @@ struct PpoOptions {
     std::int64_t sequence =
         0; ///< steps that a policy with a memory learns from as one sequence; 0: all
     rl::Discount discount;
-    double reward_scale = 1; ///< of what is learnt; returns are told as they are
+    double reward_scale = 1; ///< of what is learnt; reported returns are not scaled
     double clip = 0.2;
     bool clip_values = true;
     double value_weight = 0.5;
@@ -30,12 +30,12 @@ struct PpoOptions {
     PpoOptions() = default;
 };
 
-/// Those of a deck.
+/// The options of a deck.
 ///
 /// Throws  Error 64 for a key that the task does not have, or a value that it cannot have
 PpoOptions ppo_options(config::Task const& chosen);
 
-/// Places of a batch's fields.
+/// Indices of a batch's fields.
 struct PpoFields {
     enum Inputs : std::size_t { observations, starts, state };
     enum Targets : std::size_t { actions, log_probabilities, advantages, returns, values };

@@ -106,7 +106,8 @@ MetricKind metric_of(config::Deck const& deck, std::string const& key, std::stri
         }
     }
     throw Error(ExitCode::usage,
-                {concat(key, " = ", wanted), concat(kind.name, " has ", joined(names, ", ")),
+                {concat(key, " = ", wanted),
+                 concat("the metrics of ", kind.name, " are ", joined(names, ", ")),
                  "Choose one of them"});
 }
 

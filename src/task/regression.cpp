@@ -86,7 +86,7 @@ class Regression : public Task {
             throw Error(ExitCode::usage, {"task.kind = regression",
                                           concat("the model gives ", nn::sizes_text(given.sizes()),
                                                  ", but a sample has ", values_, " real values"),
-                                          "Choose a model that gives [samples, real values]"});
+                                          "Choose a model that returns [samples, real values]"});
         }
         return given.reshape(truth.sizes());
     }

@@ -32,7 +32,7 @@ class Segmentation : public Task {
             throw Error(ExitCode::data,
                         {"data.targets does not fit the task",
                          "task.kind = segmentation learns a class for each position in a sample",
-                         "Name one dataset [samples, places...] in data.targets"});
+                         "Name one dataset [samples, positions...] in data.targets"});
         }
     }
 
@@ -92,11 +92,12 @@ class Segmentation : public Task {
         auto expected = truth.sizes().vec();
         expected.insert(expected.begin() + 1, classes_);
         if (logits.sizes() != torch::IntArrayRef(expected)) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = segmentation",
-                         concat("the model gives ", nn::sizes_text(logits.sizes()),
-                                ", but the targets are ", nn::sizes_text(truth.sizes())),
-                         "Choose one that gives [samples, classes, places...], such as unet"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = segmentation",
+                 concat("the model gives ", nn::sizes_text(logits.sizes()),
+                        ", but the targets are ", nn::sizes_text(truth.sizes())),
+                 "Choose a model that returns [samples, classes, positions...], such as unet"});
         }
         return logits;
     }

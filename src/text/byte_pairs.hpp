@@ -30,7 +30,7 @@ class BytePairs {
     /// `of_byte`: the token of each single byte, or no_token.
     BytePairs(std::array<Token, 256> const& of_byte, std::span<Merge const> merges);
 
-    /// Adds the tokens of a word to `into`; of a byte that has none, nothing.
+    /// Adds the tokens of a word to `into`; a byte without a token is skipped.
     void encode(std::string_view word, std::vector<Token>& into) const;
 
   private:
@@ -43,10 +43,10 @@ class BytePairs {
 };
 
 /// Learns merges from words and how often each occurs: the most frequent pair becomes a token, of
-/// equally frequent ones that of the smaller numbers, until there are `tokens` tokens or no pair.
-/// Bytes are the tokens `of_byte`; new ones are numbered from `next` on.
+/// equally frequent ones the one with the smaller numbers, until there are `tokens` tokens or no
+/// pair. Bytes are the tokens `of_byte`; new ones are numbered from `next` on.
 ///
-/// Source  the `tokenizers` package, which this agrees with
+/// Source  the `tokenizers` package, whose results this reproduces
 std::vector<Merge> learn_merges(std::map<std::string, std::int64_t> const& words,
                                 std::array<Token, 256> const& of_byte, Token next,
                                 std::int64_t tokens);

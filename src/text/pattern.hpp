@@ -19,7 +19,7 @@ class Pattern {
 
     /// Calls `visit` with the parts that a text is cut into: what matches, and what lies between.
     ///
-    /// Throws  Error 65 where the expression would need more steps or memory than it may
+    /// Throws  Error 65 where matching exceeds its limit of steps or memory
     void cut(std::string_view text, std::function<void(std::string_view)> const& visit) const;
 
   private:

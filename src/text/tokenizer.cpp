@@ -23,10 +23,9 @@ constexpr char const* gpt2_words =
 constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a float32 can hold
 
 [[noreturn]] void refuse(std::string const& from, std::string const& what) {
-    throw Error(
-        ExitCode::usage,
-        {concat("the tokenizer ", from), what,
-         "Use one with byte-level BPE, as GPT-2 and Llama 3 have, or train one: --vocabulary N"});
+    throw Error(ExitCode::usage, {concat("the tokenizer ", from), what,
+                                  "Use a tokenizer with byte-level BPE, like those of GPT-2 and "
+                                  "Llama 3, or train one: --vocabulary N"});
 }
 
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
@@ -71,7 +70,7 @@ void read_cutting(Json const& json, std::string const& from, Cutting& cutting) {
             refuse(from, "its pre_tokenizer Split does not isolate the matches of a Regex");
         }
         if (cutting.byte_level) {
-            refuse(from, "its pre_tokenizer cuts after it has replaced bytes");
+            refuse(from, "its pre_tokenizer splits again after ByteLevel");
         }
         cutting.patterns.push_back(pattern.at("Regex").get<std::string>());
     } else {

@@ -17,41 +17,42 @@
 namespace lockstep::text {
 
 /// A byte-level byte pair encoding, as Hugging Face's tokenizer.json describes it: a text is cut
-/// into words by a pattern, and each word into tokens. Any text can be encoded; what is decoded is
-/// the text again.
+/// into words by a pattern, and each word into tokens. Any text can be encoded; decoding returns
+/// the same text.
 class Tokenizer {
   public:
     /// Reads a tokenizer.json; `from` is named in messages.
     ///
-    /// Throws  Error 65 for one that is damaged; 64 for one that does what this one does not,
-    ///         by name; 69 in a program that was built without PCRE2
+    /// Throws  Error 65 for a damaged file; 64 naming a feature that is not supported here; 69 in a
+    ///         program that was built without PCRE2
     static Tokenizer of_json(std::string const& json, std::string const& from);
 
     /// Learns an encoding of `tokens` tokens from texts, which `visit` hands out one after the
-    /// other; the last token is "<|endoftext|>". Cut as GPT-2 cuts.
+    /// other; the last token is "<|endoftext|>". Texts are cut into words as in GPT-2.
     ///
     /// Throws  Error 64 for fewer than 257 tokens; as `encode`
     static Tokenizer
     learnt(std::int64_t tokens,
            std::function<void(std::function<void(std::string_view)> const&)> const& visit);
 
-    /// The same as a tokenizer.json.
+    /// The text of a tokenizer.json for it.
     std::string const& json() const noexcept { return json_; }
 
     std::int64_t tokens() const noexcept { return static_cast<std::int64_t>(bytes_.size()); }
-    /// What ends a document: "<|endoftext|>", "<|end_of_text|>" or "</s>"; none of these: none.
+    /// The token that ends a document: "<|endoftext|>", "<|end_of_text|>" or "</s>"; nothing where
+    /// there is none of these.
     std::optional<Token> end_of_text() const;
-    /// How many bytes of text each token stands for; special tokens for none.
+    /// How many bytes of text each token stands for; 0 for special tokens.
     ///
     /// Shape  [tokens]
     std::vector<std::uint8_t> lengths() const;
 
     /// Several threads may encode at once.
     ///
-    /// Throws  Error 65 for a text that is not UTF-8, as `from`
+    /// Throws  Error 65 for a text that is not UTF-8, naming `from`
     std::vector<Token> encode(std::string_view text, std::string const& from) const;
-    /// Bytes that need not be UTF-8, where a character's tokens are cut apart; numbers of no token
-    /// are skipped, special tokens are left out.
+    /// The text of tokens. It need not be valid UTF-8, since a character may be split over tokens;
+    /// unknown numbers and special tokens are left out.
     std::string decode(std::span<Token const> tokens) const;
 
   private:

@@ -8,27 +8,27 @@
 
 namespace lockstep::trace {
 
-/// A message to another clock's owner, and its answer; nanoseconds.
+/// A message to the owner of another clock, and its answer; in nanoseconds.
 struct PingPong {
     std::int64_t sent = 0;     ///< by the own clock
     std::int64_t answered = 0; ///< by the other clock
     std::int64_t received = 0; ///< by the own clock
 };
 
-/// By how much another clock is ahead of the own one.
+/// By how much another clock is ahead of this one.
 struct ClockOffset {
     std::int64_t at_ns = 0; ///< by the other clock
     std::int64_t offset_ns = 0;
     std::int64_t error_ns = 0; ///< at most: half of the round trip
 };
 
-/// The offset in the exchange of the shortest round trip, the middle of which is when the other
-/// clock was read (Cristian 1989): what delayed longer ones has delayed one way more than the
+/// The offset from the exchange with the shortest round trip, assuming that the other clock was
+/// read in its middle (Cristian 1989): longer ones were delayed more in one direction than in the
 /// other.
 ClockOffset estimated_offset(std::span<PingPong const> exchanges);
 
-/// Times of a clock as another one has them, which was compared with it twice: clocks of two hosts
-/// part by up to 50 microseconds per second.
+/// Converts times of one clock to another, from two comparisons of them: clocks of two hosts drift
+/// apart by up to 50 microseconds per second.
 class ClockCorrection {
   public:
     ClockCorrection() = default;

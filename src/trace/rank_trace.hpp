@@ -16,7 +16,7 @@ namespace lockstep::trace {
 /// Something that LibTorch did.
 struct Operator {
     std::string name;
-    std::string category; ///< "cpu_op", "kernel", ... as PyTorch's traces have them
+    std::string category; ///< "cpu_op", "kernel", ... as in PyTorch's traces
     std::int64_t row = 0; ///< of its thread, or of its device's stream
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
@@ -26,7 +26,7 @@ struct Operator {
     std::uint64_t correlation = 0; ///< of a kernel with the call that started it; 0: none
 };
 
-/// Bytes that were allocated, or given back (negative), by a part of a step.
+/// Bytes that were allocated, or freed (negative), by a part of a step.
 struct MemoryChange {
     std::int64_t time_ns = 0;
     std::int64_t bytes = 0;
@@ -41,10 +41,10 @@ struct RankActivity {
     std::vector<MemoryChange> memory;
 };
 
-/// All times as the clock has them that `clock` corrects to.
+/// Converts all times to the clock that `clock` corrects to.
 void correct(RankActivity& activity, ClockCorrection const& clock);
 
-/// Which rank came last to the exchange of a step, and when it had computed.
+/// Which rank arrived last at the exchange of a step, and when it had finished computing.
 struct LastToArrive {
     int rank = -1;
     std::int64_t computed_ns = 0;
@@ -52,7 +52,7 @@ struct LastToArrive {
 
 /// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
 /// most `max_operators` (the longest), memory by the part of the step that allocated it, and
-/// arrows: from each bucket to its exchange, and from the rank that came last to this one, where it
+/// arrows: from each bucket to its exchange, and from the rank that arrived last to where this one
 /// continues.
 ///
 /// `last`: by step, like `steps`.
@@ -66,7 +66,7 @@ struct PartMemory {
     std::int64_t at_peak = 0; ///< when all parts together had most
 };
 
-/// By part, those that allocated nothing left out.
+/// The memory of each part, without parts that allocated nothing.
 std::vector<PartMemory> memory_by_part(RankActivity const& activity);
 
 /// Operators by name.
@@ -78,7 +78,7 @@ struct OperatorTotal {
     std::int64_t self_ns = 0; ///< without operators within it
 };
 
-/// The `most` that took longest by themselves, the longest first.
+/// The `most` operators with the longest self time, the longest first.
 std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most);
 
 } // namespace lockstep::trace

@@ -9,14 +9,14 @@ namespace lockstep::trace {
 /// rank 0 looks for and removes. Only who may write there can ask.
 std::filesystem::path request_file(std::filesystem::path const& run);
 
-/// Asks for a timeline of so many steps.
+/// Asks for a timeline of `steps` steps.
 ///
 /// Throws  Error 73 or 74
 void ask_for_steps(std::filesystem::path const& run, std::int64_t steps);
 
-/// The steps that a timeline was asked for, once; 0: none, or more than `most`, or by a file that
-/// is no request or somebody else's, which is removed, too. Does not throw: a request is no reason
-/// to end a run.
+/// The number of steps that a timeline was requested for, returned once. 0: none was requested, or
+/// more than `most`, or the file is no request or somebody else's; such a file is removed, too.
+/// Does not throw: a request is no reason to end a run.
 std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) noexcept;
 
 } // namespace lockstep::trace

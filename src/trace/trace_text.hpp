@@ -46,24 +46,25 @@ class TraceText {
 
     explicit TraceText(Of of);
 
-    /// Where a scope of a thread is shown: slices of a row lie within each other.
+    /// The row in which a scope of a thread is shown: slices of one row must be nested.
     static std::int64_t row_of(RecordedThread const& thread, RecordedScope const& scope);
 
-    /// All scopes of a thread, as they are: see Slice.
+    /// Adds all scopes of a thread, unchanged: see Slice.
     void add(RecordedThread const& thread);
     void add(Slice const& slice);
     void name_row(std::int64_t row, std::string const& name);
-    /// Between slices of which each encloses its point. `id`: of this arrow alone, in all ranks.
+    /// Adds an arrow between two slices, each of which encloses its point. `id`: unique to this
+    /// arrow over all ranks.
     void add_arrow(std::string const& name, std::int64_t id, Point const& from, Point const& to);
-    /// A value over time.
+    /// Adds a value over time.
     void add_counter(std::string const& name, std::int64_t time_ns,
                      std::vector<std::pair<std::string, double>> const& values);
 
     /// The events, with commas between them.
     std::string const& events() const noexcept { return text_; }
-    /// A file of its own; `facts` are kept in it.
+    /// The text of a complete file, which contains `facts`.
     std::string whole(std::vector<std::pair<std::string, std::string>> const& facts) const;
-    /// The same for tools that read the files of all ranks of a job, of so many.
+    /// The same for tools that read the files of all ranks of a job with `ranks` ranks.
     std::string whole_of_rank(std::vector<std::pair<std::string, std::string>> const& facts,
                               int ranks) const;
 

@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-/// An exchange's array as a tensor, without taking it over.
+/// An exchange's array as a tensor that does not own it.
 torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device);
 
 /// The parameters of one or several modules as views of one flat float32 array, which an exchange
@@ -22,7 +22,7 @@ class Arena {
     /// Makes the parameters of `model` views of the array; they then have its values. The model is
     /// on the array's device.
     void adopt(nn::Model& model);
-    /// Brings parameters of shorter types up to the array.
+    /// Updates parameters of shorter types from the array.
     void refresh() const;
 
   private:

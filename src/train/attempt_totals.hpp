@@ -11,7 +11,7 @@ struct AttemptTotals {
     double training_s = 0;
     double communication_s = 0; ///< exposed
     double imbalance_s = 0;
-    std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by this one
+    std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by this rank
 };
 
 } // namespace lockstep::train

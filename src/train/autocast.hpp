@@ -8,9 +8,9 @@ namespace lockstep::train {
 
 /// While it exists, torch's operators on this thread compute in the type that precision.compute
 /// names, as torch's autocast chooses it for each of them; weights stay float32. It keeps no copies
-/// of weights: torch has one store of them for all threads, and empties it when any leaves
-/// autocast, so that the gradient of a weight used twice would be rounded once or twice, as time
-/// has it.
+/// of weights: torch has one store of them for all threads, and empties it when any thread leaves
+/// autocast, so that the gradient of a weight that is used twice would be rounded once or twice,
+/// depending on timing.
 class Autocast {
   public:
     Autocast(config::Precision const& precision, torch::Device device);

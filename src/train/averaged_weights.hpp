@@ -12,8 +12,8 @@ namespace lockstep::train {
 class AveragedWeights {
   public:
     AveragedWeights() = default;
-    /// Keeps a copy of `parameters`, which the caller then overwrites; calls `restored` when they
-    /// are back.
+    /// Keeps a copy of `parameters`, which the caller then overwrites; calls `restored` when the
+    /// old values are back.
     AveragedWeights(torch::Tensor parameters, std::function<void()> restored)
         : parameters_(std::move(parameters)), kept_(parameters_.clone()),
           restored_(std::move(restored)) {}

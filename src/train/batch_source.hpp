@@ -8,8 +8,8 @@ namespace lockstep::train {
 class BatchSource {
   public:
     virtual ~BatchSource() = default;
-    /// For each replica of the rank in order, its micro-batches in order; on the device that
-    /// computes. May be empty.
+    /// The next batch, on the device that computes: for each replica of the rank in order, its
+    /// micro-batches in order. It may be empty.
     virtual task::Tensors next() = 0;
 };
 

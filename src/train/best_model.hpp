@@ -26,11 +26,11 @@ class BestModel {
     /// Writes the model as it is where `measured` is better than all before.
     ///
     /// Collective  over the world
-    /// Throws      AgreedError for what is not the disk's
+    /// Throws      AgreedError for a failure that is not the disk's
     /// Returns     whether it is the best now
     bool offer(Measured const& measured);
 
-    /// Puts the best model into the run's; what is missing is told.
+    /// Loads the best model into the run's model; prints what is missing.
     ///
     /// Collective  over the world
     /// Returns     whether there is one; else the model stays as it is

@@ -5,7 +5,7 @@
 
 namespace lockstep::train {
 
-/// Elements of so many megabytes of float32.
+/// The number of float32 elements in `megabytes` megabytes.
 inline std::int64_t bucket_elements(double megabytes) {
     return std::llround(megabytes * 1e6 / sizeof(float));
 }

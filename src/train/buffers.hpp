@@ -13,7 +13,7 @@ namespace lockstep::train {
 /// Replica 0's buffers (running statistics), as flat arrays, float32 and int64 apart.
 class Buffers {
   public:
-    /// Takes the model's. Throws Error 64 for buffers of other types.
+    /// Copies the model's buffers. Throws Error 64 for buffers of other types.
     explicit Buffers(nn::Model const& model);
 
     torch::Tensor floats;   ///< [n] float32 on the host
@@ -22,7 +22,7 @@ class Buffers {
     void collect_from(nn::Model const& model);
     void restore_into(nn::Model& model) const;
 
-    /// All of them, as bytes.
+    /// All buffers as bytes.
     std::span<std::byte> bytes() const;
 
     /// Each buffer as a dataset PREFIX/NAME onto one of two flat arrays.
@@ -34,7 +34,7 @@ class Buffers {
     torch::Tensor integers_of(torch::Tensor const& bytes) const;
     torch::Tensor floats_of(torch::Tensor const& bytes) const;
 
-    torch::Tensor bytes_; ///< behind both arrays
+    torch::Tensor bytes_; ///< memory of both arrays
     std::int64_t integer_bytes_ = 0;
 };
 

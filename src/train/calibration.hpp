@@ -22,13 +22,13 @@ std::vector<nn::ByteScale> calibrated(nn::LayerGraph const& graph,
                                       std::vector<torch::Tensor> const& samples,
                                       std::string const& method);
 
-/// Scales of a layer that were learnt.
+/// The learnt scales of a layer.
 struct LearntScales {
     torch::Tensor weight; ///< [outputs] float32, before batch norm is folded in
     nn::ByteScale inputs;
 };
 
-/// Those in a file, of all layers; nothing where it has none.
+/// The learnt scales of all layers in a file; nothing where it has none.
 ///
 /// Throws  Error 65 where some are missing, or are not valid scales
 std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& graph,
@@ -41,7 +41,7 @@ std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload con
 
 /// Makes the workload's model, which is trained for int8, begin with the weights of `plain`, the
 /// same model without its rounding, and with scales calibrated by samples of data.train. A function
-/// of these alone.
+/// of only these.
 ///
 /// Throws  Error 64 for a model whose layers are not all trained for int8
 void begin_scales(nn::Model& plain, config::Deck const& deck, Workload const& work);

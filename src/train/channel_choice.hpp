@@ -9,13 +9,14 @@
 
 namespace lockstep::train {
 
-/// Which channels stay so that the model has at most `macs` multiply-adds for a sample: those of
-/// the lowest scores go, of equal scores the first ones, and of no layer all. A channel's score is
-/// the sum over all weights that go with it; for prune.scope = global in units of its layer's mean,
-/// for layer by its rank among them. A function of its arguments alone.
+/// Which channels to keep so that the model has at most `macs` multiply-adds for a sample. Channels
+/// with the lowest scores are removed (of equal scores the first ones), but never all of a layer. A
+/// channel's score is the sum over all weights that are removed with it; for prune.scope = global,
+/// in units of its layer's mean; for layer, its rank within the layer. A function of only its
+/// arguments.
 ///
 /// Shape   scores [layout.size], not negative; returns [channels], 1: stays
-/// Throws  Error 64 when the target cannot be met, or for a prune.except that fits no parameter
+/// Throws  Error 64 when the target cannot be met, or for a prune.except that matches no parameter
 std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph const& graph,
                                 Layout const& layout, std::span<float const> scores, double macs);
 

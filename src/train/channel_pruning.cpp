@@ -45,7 +45,7 @@ std::string ChannelRemoval::text(double whole) const {
     auto const gone = std::ranges::count(kept_, 0);
     auto const share = std::llround(1000 * graph_.macs(kept_) / whole);
     return concat(gone, " of ", kept_.size(), " groups of channels removed: ", share / 10, ".",
-                  share % 10, " % of the multiply-adds stay");
+                  share % 10, " % of the multiply-adds remain");
 }
 
 ChannelPruning::ChannelPruning(config::Prune const& prune, nn::Model& whole,

@@ -13,18 +13,18 @@
 
 namespace lockstep::train {
 
-/// Channels that are chosen to go, and what becomes of a model's tensors without them.
+/// Channels that were chosen for removal, and a model's tensors without them.
 class ChannelRemoval {
   public:
     ChannelRemoval(nn::ChannelGraph graph, std::vector<char> kept)
         : graph_(std::move(graph)), kept_(std::move(kept)) {}
 
     bool is_any() const;
-    /// What stays of a tensor of the model; of one that it has not, all.
+    /// The remaining part of a tensor of the model; other tensors are returned whole.
     ///
     /// Shape  values: as the model's tensor of that name
     torch::Tensor rest_of(std::string const& name, torch::Tensor const& values) const;
-    /// What goes, for people; `whole`: multiply-adds of the model before any went.
+    /// What is removed, for people; `whole`: multiply-adds of the model before any removal.
     std::string text(double whole) const;
 
   private:
@@ -43,9 +43,11 @@ class ChannelPruning {
                    std::vector<std::int64_t> sample_shape);
 
     PruneSchedule const& schedule() const noexcept { return schedule_; }
-    double whole() const noexcept { return whole_; } ///< multiply-adds before any channel went
+    double whole() const noexcept {
+        return whole_;
+    } ///< multiply-adds before any channel was removed
 
-    /// What goes after so many steps.
+    /// The channels to remove after `steps` steps.
     ///
     /// Shape   scores [layout.size] as Pruning::scores
     /// Throws  Error 64 when the target cannot be met

@@ -11,8 +11,8 @@
 
 namespace lockstep::train {
 
-/// What the user should know of checkpoints before they fail: whether there is room for them, how
-/// long they take, and which interval between them loses least time.
+/// Warns the user about checkpoints before they fail: whether there is room for them, how long they
+/// take, and which interval between them costs least time.
 class CheckpointAdvice {
   public:
     struct Parts {
@@ -28,11 +28,12 @@ class CheckpointAdvice {
 
     explicit CheckpointAdvice(Parts const& parts) : parts_(parts) {}
 
-    /// Rank 0 looks before it is too late to clear up; a look that fails is no failure of the run.
+    /// Rank 0 checks the space while there is still time to free some; if that check fails, the run
+    /// continues.
     void warn_of_space() const;
-    /// Of the seconds that a checkpoint takes.
+    /// Warns if a checkpoint takes this many seconds.
     void warn_of_time(double seconds) const;
-    /// Once, of the seconds for which a checkpoint stops training.
+    /// Advises once on the interval, given the seconds for which a checkpoint stops training.
     void advise_interval(double cost_s);
 
   private:

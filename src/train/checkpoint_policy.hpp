@@ -38,36 +38,38 @@ class CheckpointPolicy {
     CheckpointPolicy(Parts const& parts, CheckpointAdvice advice, Stopwatch since)
         : parts_(parts), advice_(std::move(advice)), watch_(since) {}
 
-    /// The run has resumed from the checkpoint of this step.
+    /// Notes that the run has resumed from the checkpoint of this step.
     void resumed() { saved_step_ = parts_.progress.step; }
-    /// The checkpoint of this step does not tell all any more.
+    /// Notes that the checkpoint of this step is out of date.
     void outdate() { saved_step_ = -1; }
 
-    /// Writes the first one of a run that begins, and gets what writing in the background takes.
+    /// Writes the first checkpoint of a new run, and prepares writing in the background.
     void begin();
 
     /// Whether checkpoint.every-minutes have passed since the last one, by this rank's clock.
     bool minutes_passed() const;
-    /// Whether this step has one between the first and the last; `minutes_passed`: rank 0's.
+    /// Whether a checkpoint between the first and the last is due at this step; `minutes_passed`:
+    /// rank 0's.
     bool is_due(bool minutes_passed) const;
 
-    /// One between the first and the last, which the run can do without.
+    /// Writes a checkpoint between the first and the last, without which the run can continue.
     ///
-    /// Throws  AgreedError for what is not the disk's
+    /// Throws  AgreedError for a failure that is not the disk's
     void save_in_background();
-    /// One of this step, unless there is one.
+    /// Writes a checkpoint of this step, unless there is one.
     ///
     /// Throws  AgreedError
     void save_newest();
-    /// Waits for the write in flight, after which all ranks know the same of it.
+    /// Waits for the write in flight, after which all ranks have the same knowledge of it.
     ///
-    /// Throws  AgreedError for one that has failed, and not by the disk
+    /// Throws  AgreedError for a write that has failed for another reason than the disk
     void settle();
-    /// Tells of the write in flight where it has ended; does not wait. Not collective.
+    /// Reports the write in flight if it has ended; does not wait. Not collective.
     void poll();
 
-    /// Does what may fail on all ranks alike. The failure is told after the checkpoint that is
-    /// being written, if there is one: so nothing of this run is under way when it leaves.
+    /// Runs `work`, which may fail on all ranks alike. A failure is thrown only after the
+    /// checkpoint in flight, if any, is written, so that nothing of this run is under way when it
+    /// ends.
     template <class Work>
     auto settling(Work const& work) {
         try {
@@ -87,9 +89,9 @@ class CheckpointPolicy {
 
     Parts parts_;
     CheckpointAdvice advice_;
-    Stopwatch watch_;                                          ///< since the last one was begun
+    Stopwatch watch_; ///< since the last checkpoint was begun
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous
-    std::optional<AgreedError> failure_; ///< of one in the background, that ends the run
+    std::optional<AgreedError> failure_; ///< of a write in the background, which ends the run
     std::int64_t saved_step_ = -1;       ///< of the newest checkpoint that is durable
 };
 

@@ -37,9 +37,10 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
                     "=ON, or set communication.backend = mpi")});
     }
     if (!all_on_devices) {
-        throw Error(ExitCode::unavailable,
-                    {what, "not every rank computes on a GPU",
-                     "Set communication.backend = auto, or run.device to the GPUs' kind"});
+        throw Error(
+            ExitCode::unavailable,
+            {what, "not every rank computes on a GPU",
+             "Set communication.backend = auto, or let every rank compute on a GPU (run.device)"});
     }
     if (wanted != library) {
         throw Error(ExitCode::unavailable, {what, "it does not support the devices of run.device",

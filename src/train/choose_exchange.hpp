@@ -23,7 +23,7 @@ struct Matrix {
     std::int64_t count() const noexcept { return rows * columns; }
 };
 
-/// What an engine needs of an exchange.
+/// What an engine needs from an exchange.
 struct ExchangeNeeds {
     std::vector<comm::TreeNode> nodes; ///< the subtree of each rank
     std::int64_t size = 0;             ///< elements of the arena
@@ -43,8 +43,8 @@ comm::Rounding rounding_of(config::Communication const& options);
 /// NCCL, else host memory and MPI; ranks that share a GPU are staged through host memory.
 ///
 /// Collective  over `world`, which must outlive it
-/// Throws      AgreedError 69 when the deck asks for NCCL and it is not to be had; 64 when
-///             communication.compression does not go with the rest of the deck
+/// Throws      AgreedError 69 when the deck asks for NCCL and it is not available; 64 when
+///             communication.compression contradicts the rest of the deck
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs);

@@ -10,12 +10,12 @@ namespace lockstep::train {
 /// Steps of the whole run: the least of train.epochs, train.steps and `max_steps`, where these
 /// are above 0.
 ///
-/// Throws  Error 64 when there is none of them
+/// Throws  Error 64 when none of them is
 std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
                          std::int64_t max_steps = 0);
 
-/// How long a run is, and where in it a step lies. Steps are counted from the run's beginning:
-/// those that are done.
+/// How long a run is, and where a step is within it. A step's number is the steps done since the
+/// run's beginning.
 class Course {
   public:
     /// `data_module` must outlive it.

@@ -8,8 +8,8 @@
 
 namespace lockstep::train {
 
-/// Copies what the sets are read from to a disk of each host, or reads it into memory that the
-/// ranks of a host share, where data.cache asks for it; a null set is none.
+/// Copies the files of the sets to a disk of each host, or reads them into memory that the ranks of
+/// a host share, where data.cache asks for it; null sets are skipped.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError as `data::Dataset::keep_on_disk` and `keep_in_memory`

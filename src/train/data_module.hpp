@@ -26,17 +26,17 @@ class DataModule {
     virtual std::int64_t samples_per_epoch() const = 0; ///< learnt in an epoch, by all replicas
     virtual std::int64_t samples_in_step(std::int64_t in_epoch) const = 0; ///< by all replicas
     virtual int micro_batches(std::int64_t in_epoch) const = 0;
-    /// Steps that the run takes at the most, whatever the deck says; 0: no limit.
+    /// The most steps that the run can take, whatever the deck says; 0: no limit.
     virtual std::int64_t max_steps() const { return 0; }
     /// Whether there is nothing more to learn from after `step` steps, the same on all ranks.
     virtual bool is_exhausted(std::int64_t) const { return false; }
-    /// Of what is learnt from: a run continues with the same.
+    /// A hash of the data; a run must resume with the same.
     virtual std::uint64_t fingerprint() const = 0;
 
     /// The batches of all steps from `first_step` up to `total_steps`.
     virtual std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                                  std::int64_t total_steps) = 0;
-    /// Before each step.
+    /// Called before each step.
     ///
     /// Collective  over the world
     virtual void prepare(std::int64_t) {}
@@ -44,12 +44,13 @@ class DataModule {
     ///
     /// Throws  Error 65 that names the first of them that is not finite itself
     virtual void require_finite(std::int64_t /*step*/) const {}
-    /// More of an epoch that has ended, beside its losses; the same on all ranks.
+    /// More figures of an epoch that has ended, besides its losses; the same on all ranks.
     virtual std::map<std::string, double> epoch_figures() const { return {}; }
 
     enum class Set { training, validation, test };
     virtual bool has(Set set) const = 0;
-    /// Where they are played: of `training`, transitions of an iteration; of the others, episodes.
+    /// The number of samples of a set. Where they are played: for `training`, transitions of an
+    /// iteration; for the others, episodes.
     virtual std::int64_t samples(Set set) const = 0;
     /// Measures the model as it is.
     ///
@@ -57,9 +58,9 @@ class DataModule {
     /// Returns     nothing when `stop`, which is collective, ended it early
     virtual std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) = 0;
 
-    /// Each replica's own state; empty where the step alone says it all.
+    /// Each replica's own state; empty where the step's number determines it.
     virtual std::vector<ReplicaArray> state() { return {}; }
-    /// After `state` has been filled from a checkpoint of `step`.
+    /// Called after `state` has been filled from the checkpoint of a step.
     ///
     /// Collective  over the world
     virtual void restored(std::int64_t) {}

@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// Hands out what lies in data sets: every sample once per epoch.
+/// Hands out the samples of data sets: every sample once per epoch.
 class DatasetModule : public DataModule {
   public:
     /// Throws  Error 64 when there are too few samples
@@ -43,7 +43,7 @@ class DatasetModule : public DataModule {
 
     DataModuleParts parts_;
     data::TrainPlan plan_;
-    std::int64_t max_steps_; ///< that privacy.epsilon allows; 0: any number
+    std::int64_t max_steps_; ///< steps that privacy.epsilon allows; 0: any number
     data::Augmentation augmentation_;
 };
 

@@ -64,7 +64,7 @@ void require_possible(config::Deck const& deck, int ranks) {
     auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
         throw Error(ExitCode::usage, {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
-                                      concat(run.mode, " runs on one rank"),
+                                      concat(run.mode, " runs on one rank only"),
                                       "Set run.mode = auto, or start one rank"});
     }
 }
@@ -109,9 +109,10 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
             throw Error(
                 ExitCode::usage,
-                {concat("the deck of run ", deck.run.directory, " was changed, with privacy.noise"),
+                {concat("the deck of run ", deck.run.directory,
+                        " was changed, but privacy.noise is set"),
                  concat(joined(decided.forced, "; "),
-                        "; epsilon is that of one deck from the first step on"),
+                        "; epsilon holds only if the deck stays the same from the first step on"),
                  "Change it back, or start over with --checkpoint.resume none"});
         }
         decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);

@@ -27,26 +27,26 @@ class Departure {
         Observers const& observers;
     };
 
-    /// `also`: what else asks this rank to leave, with a signal's number; or none.
+    /// `also`: another source of requests to leave, which returns a signal's number; may be empty.
     explicit Departure(Parts const& parts, std::function<int()> also = {})
         : parts_(parts), also_(std::move(also)) {}
 
-    /// What asks this rank to leave: a signal, or a reason of the walltime; 0: nothing.
+    /// The request to leave that this rank has: a signal, or a reason of the walltime; 0: none.
     int asked() const;
 
-    /// What a step's sums tell, where there is no step to carry it.
+    /// Exchanges what a step's sums would carry, where there is no step.
     ///
     /// Collective  over the world
     /// Returns     whether a rank was asked to leave
     /// Throws      AgreedError as `leave`
     bool agree();
 
-    /// Leaves since `rank` was asked to, which all ranks know.
+    /// Decides to leave because `rank` was asked to, as all ranks know.
     ///
     /// Throws  AgreedError 64 for a job that is over before its first step
     void leave(int signal, int rank);
 
-    /// Ends for another reason.
+    /// Decides to end for another reason.
     void end(std::string reason) { reason_ = std::move(reason); }
 
     bool is_decided() const noexcept { return !reason_.empty(); }

@@ -56,7 +56,7 @@ std::optional<int> number_in(std::string const& device) {
         throw Error(ExitCode::usage,
                     {concat("run.device = ", device),
                      concat("expected auto, cpu, or ", vendors_text(&Vendor::kind),
-                            ", with a number such as ", vendors().front().kind, ":1 or without"),
+                            ", optionally with a number such as ", vendors().front().kind, ":1"),
                      "Correct the value"});
     }
     return digits.empty() ? std::nullopt : std::optional(std::stoi(digits));

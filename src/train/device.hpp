@@ -9,14 +9,16 @@
 
 namespace lockstep::train {
 
-/// The device of this rank: what the deck names; with `auto`, that of its local rank among the GPUs
-/// that run.devices leaves, or the CPU where there is none.
+/// The device of this rank: what the deck names; with `auto`, the one for its local rank among the
+/// GPUs that run.devices allows, or the CPU where there is none.
 ///
-/// Throws  Error 69 when the deck names a device that is not here, 64 when it is no device's name
+/// Throws  Error 69 when the deck names a device that does not exist here, 64 when it is no
+///         device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
 
-/// Where the replicas of a process that is alone compute concurrently: the GPUs that run.devices
-/// leaves, with run.mode = dp or auto; else none, and they are on the rank's own device.
+/// The devices on which the replicas of a single process compute concurrently: the GPUs that
+/// run.devices allows, with run.mode = dp or auto; else none, and replicas are on the rank's own
+/// device.
 ///
 /// Throws  as choose_device
 std::vector<torch::Device> concurrent_devices(config::Run const& run, int ranks);

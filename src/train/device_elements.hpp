@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// What messages between GPUs carry: float16, bfloat16, else float32.
+/// The element type of messages between GPUs: float16, bfloat16, else float32.
 inline comm::DeviceType device_type_of(torch::Tensor const& tensor) {
     return tensor.scalar_type() == torch::kHalf       ? comm::DeviceType::float16
            : tensor.scalar_type() == torch::kBFloat16 ? comm::DeviceType::bfloat16

@@ -65,7 +65,7 @@ class DeviceExchange : public comm::Exchange {
 
     std::string name() const override {
         return concat(library_.name(), " ", library_.version(),
-                      options_.native ? " (its own order)" : "");
+                      options_.native ? " (in its own summation order)" : "");
     }
     int rank() const noexcept override { return world_.rank(); }
     bool sums_everywhere() const noexcept override { return options_.needs.sums_everywhere; }

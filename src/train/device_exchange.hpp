@@ -19,9 +19,9 @@ struct DeviceExchangeOptions {
     std::optional<comm::Route> route{}; ///< of ordered sums; none: the faster one, by a model
 };
 
-/// Over `library`, with arenas on `device`, which no other rank of the host uses. Ordered sums go
-/// along the replica tree, or to the owners of the shards at once; a gather follows either kind of
-/// sum.
+/// An exchange over `library`, with arenas on `device`, which no other rank of the host uses.
+/// Ordered sums go along the replica tree, or directly to the owners of the shards; a gather
+/// follows either kind of sum.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 69 when NCCL cannot start; Error 69 when built without NCCL

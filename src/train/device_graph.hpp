@@ -6,7 +6,7 @@
 
 namespace lockstep::train {
 
-/// Work of a device that was recorded once: CUDA calls it a graph.
+/// Work of a device that was recorded once (a CUDA graph).
 class DeviceGraph {
   public:
     virtual ~DeviceGraph() = default;
@@ -14,9 +14,9 @@ class DeviceGraph {
     virtual void replay() = 0;
 };
 
-/// Records what one thread puts on the current stream instead of starting it. Memory that is
-/// allocated meanwhile belongs to the graphs of this recorder, which are to be replayed one behind
-/// the other: a graph uses again what an earlier one has freed.
+/// Records what one thread enqueues on the current stream instead of starting it. Memory that is
+/// allocated meanwhile belongs to the graphs of this recorder, which must be replayed one after the
+/// other: a graph reuses memory that an earlier one has freed.
 class GraphRecorder {
   public:
     virtual ~GraphRecorder() = default;
@@ -29,7 +29,7 @@ class GraphRecorder {
     virtual void abandon() noexcept = 0;
 };
 
-/// Null: not for this kind of device, as far as LibTorch and this program know.
+/// Makes a recorder; null where LibTorch or this program supports none for this kind of device.
 std::unique_ptr<GraphRecorder> make_graph_recorder(torch::Device device);
 
 } // namespace lockstep::train

@@ -14,12 +14,12 @@ struct DeviceMemory {
 };
 DeviceMemory device_memory(torch::Device device);
 
-/// Bytes that this rank may still take to train in: what is free of its device, or its share of
-/// the memory that the host leaves to so many ranks.
+/// Bytes that this rank may still use for training: the free memory of its device, or its share of
+/// the memory that the host has for `ranks_on_host` ranks.
 std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host);
 
-/// Gives what the allocator keeps for later back to the device: between phases whose blocks are of
-/// other sizes, and after a failed allocation.
+/// Returns memory that the allocator caches to the device: used between phases with other block
+/// sizes, and after a failed allocation.
 void release_device_cache(torch::Device device);
 
 } // namespace lockstep::train

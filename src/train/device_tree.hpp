@@ -13,7 +13,7 @@
 
 namespace lockstep::train {
 
-/// Sums over GPUs in the replica tree's order, by comm::HostSchedule with each rank for a host: a
+/// Sums over GPUs in the replica tree's order, by comm::HostSchedule with each rank as a host: a
 /// rank has messages with as many others as the tree has levels, so that few connections are open.
 /// Buckets follow one another: while one is in its second round, the next one is in its first, in
 /// the same group of messages. All work is on one stream; the host waits for nothing.
@@ -30,18 +30,18 @@ class DeviceTree {
     DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const& partition,
                c10::Stream stream, Options const& options);
 
-    /// Begins the sum of a bucket of `values` [partition's size]: afterwards, and after `finish`,
-    /// the rank's own shard is the sum, and what the other shards hold is undefined. Buckets in the
-    /// same order on all ranks.
+    /// Begins the sum of a bucket of `values` [partition's size]: after `finish`, the rank's own
+    /// shard is the sum, and the other shards are undefined. Pass buckets in the same order on all
+    /// ranks.
     ///
     /// Collective  over the ranks of `devices`
     /// Throws      as DeviceCommunicator::exchange
     /// Returns     bytes sent
     std::int64_t sum(int bucket, torch::Tensor const& values);
-    /// The rounds that are left of all sums. Returns bytes sent. Collective, throws: as sum
+    /// Does the remaining rounds of all sums. Returns bytes sent. Collective, throws: as sum
     std::int64_t finish(torch::Tensor const& values);
 
-    /// Gives each rank the other ranks' shards of all buckets: the sum's messages in reverse.
+    /// Sends each rank the other ranks' shards of all buckets: the sum's messages in reverse.
     ///
     /// Collective  over the ranks of `devices`
     /// Throws      as DeviceCommunicator::exchange

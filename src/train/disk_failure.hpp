@@ -4,7 +4,7 @@
 
 namespace lockstep::train {
 
-/// What a run survives: the disk was full, or did not do what it was told.
+/// Whether a failure is one that a run survives: the disk was full, or an operation on it failed.
 inline bool of_the_disk(Error const& failure) {
     return failure.code() == ExitCode::io || failure.code() == ExitCode::cannot_create;
 }

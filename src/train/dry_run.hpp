@@ -25,9 +25,9 @@ struct DryRunStep {
 struct DryRunSize {
     double parameters = 0;   ///< that are trained
     double arena_bytes = 0;  ///< of all parameters, or of all gradients
-    double state_arrays = 0; ///< of that size each, that the optimizer keeps
+    double state_arrays = 0; ///< arrays of that size that the optimizer keeps
     int buckets = 0;
-    std::string exchange; ///< what carries gradients
+    std::string exchange; ///< name of the exchange of gradients
     std::int64_t replicas = 0;
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
@@ -50,13 +50,13 @@ class DryRun {
     DryRunSize const& size() const noexcept;
 
     /// Collective  over the world
-    /// Throws      as Engine::step; Error 71 on this rank alone where memory does not suffice
+    /// Throws      as Engine::step; Error 71 on this rank only, where memory does not suffice
     DryRunStep step();
 
     /// The most bytes that this rank's process had in use since this was made: of its device, or of
     /// the host for a CPU.
     std::uint64_t peak_bytes() const;
-    /// What is left beside that now: of its device, or of the host for all ranks on it.
+    /// The bytes that are free now: on its device, or on the host for all its ranks.
     std::uint64_t free_bytes() const;
 
   private:

@@ -7,14 +7,13 @@
 
 namespace lockstep::train {
 
-/// Whether an attempt before this one came to the end, test included: by the record of it in the
-/// run's directory, since the last checkpoint is older than the test. `all_learnt`: no step is
-/// left.
+/// Whether an earlier attempt finished, including the test, according to the records in the run's
+/// directory, since the last checkpoint is older than the test. `all_learnt`: no step is left.
 bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
                  std::filesystem::path const& directory);
 
-/// What is to be said at a beginning where the records of a run's directory tell of checkpoints,
-/// and none is there: cleaned up by a site's rules, say. Empty where they tell of none.
+/// The warning for a new run where the records of the directory mention checkpoints but none exists
+/// (removed by a site's clean-up, for instance). Empty where they mention none.
 std::string lost_checkpoints(std::filesystem::path const& directory);
 
 } // namespace lockstep::train

@@ -27,26 +27,26 @@ namespace lockstep::train {
 
 class StepSums;
 
-/// What all ranks know after a step; the same bits on each of them, times excepted.
+/// What all ranks know after a step; the same bits on each of them, except for times.
 struct StepOutcome {
     double loss_sum = 0;
     double weight = 0;
     std::vector<double> figures;      ///< sums over all replicas, as Loss::figures
     std::vector<std::int64_t> counts; ///< the same, as Loss::counts
     double grad_norm = 0;             ///< before clipping
-    int signal = 0;                   ///< that some rank was asked to end by, 0: none
+    int signal = 0;                   ///< by which some rank was asked to end; 0: none
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
-    std::int64_t profile = 0;    ///< steps that rank 0 was asked for a timeline of
+    std::int64_t profile = 0;    ///< steps of a timeline that rank 0 was asked for
     LocalTimes local;
     comm::ExchangeCost exchange;
     double update_s = 0;
-    /// What this rank spent in the sum of gradients: the least on the rank that comes last.
+    /// Seconds that this rank spent in the sum of gradients; least on the rank that arrives last.
     double waited_s = 0;
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
-    std::string pruned;               ///< what was removed before the step, for people
+    std::string pruned;               ///< the weights removed before the step, for people
     GraphUse graphs;                  ///< of this rank, where run.graphs asks for them
 };
 
@@ -60,7 +60,7 @@ class Diverged : public AgreedError {
 /// gradients are summed, divided and applied here, in an order that is the same on any number of
 /// ranks. Phases of a step: forward and backward of this rank's replicas, from which gradients
 /// leave bucket by bucket; the sum over all replicas, with the step's sums (losses, weights,
-/// signals) and replica 0's buffers; update of the own shards; shards published.
+/// signals) and replica 0's buffers; update of the rank's own shards; publication of the shards.
 class Engine {
   public:
     struct Parts {
@@ -95,7 +95,7 @@ class Engine {
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
-        std::int64_t profile = 0;    ///< steps to record a timeline of; the same
+        std::int64_t profile = 0;    ///< steps to record a timeline of; counts on rank 0 only
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
     };
 
@@ -103,8 +103,8 @@ class Engine {
     ///
     /// Collective  over the world
     /// Throws      Diverged (64); AgreedError 64 when a parameter has no gradient and
-    ///             communication.unused-parameters is false; any error on one rank alone while
-    ///             that rank computes; Error 76 when a rank does not come
+    ///             communication.unused-parameters is false; any error on one rank alone while that
+    ///             rank computes; Error 76 when a rank does not arrive
     StepOutcome step(StepInput const& input);
 
     /// Puts the averaged weights into the model until the returned object dies; does nothing
@@ -136,28 +136,29 @@ class Engine {
     std::string memory_text() const;
 
     /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
-    /// the same for all of them: it shows on other hosts only.
+    /// the same for all of them: it is detected only on other hosts.
     ///
     /// Collective  over the world
     /// Throws      AgreedError 76 naming the rank that differs
     void check_replicas(std::int64_t step) const;
 
-    /// How much each weight counts where weights or channels are removed: as Pruning::scores.
+    /// The score of each weight for the removal of weights or channels: as Pruning::scores.
     ///
     /// Collective  over the world
     torch::Tensor prune_scores() const;
-    /// All of what the optimizer keeps of each weight, in the order of its names. On the CPU.
+    /// The optimizer's whole state arrays, in the order of their names. On the CPU.
     ///
     /// Shape       [layout.size] each
     /// Collective  over the world
     std::vector<torch::Tensor> whole_state() const;
-    /// The optimizer continues from these, of which it takes what this rank owns.
+    /// Makes the optimizer continue from these arrays, of which it takes the part that this rank
+    /// owns.
     void take_state(std::vector<torch::Tensor> const& arrays);
 
     ReplicaState& state() noexcept { return state_; }
     LossScale& loss_scale() noexcept { return loss_scale_; }
     LossScale const& loss_scale() const noexcept { return loss_scale_; }
-    /// Steps whose update was another optimizer's, which do not count for the bias correction.
+    /// Steps that another optimizer did, which do not count for the bias correction.
     std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
     void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
     Pruning const* pruning() const noexcept { return pruning_.get(); } ///< null: none
@@ -202,9 +203,10 @@ class Engine {
     std::vector<std::unique_ptr<Arena>> copies_; ///< of the parameters, on the other devices
     std::vector<std::shared_ptr<nn::Model>> other_instances_;
     std::vector<nn::Model*> instances_;
-    std::optional<comm::Communicator> layers_world_; ///< for layers that speak with other ranks
-    std::unique_ptr<ThreadReplicaSums> sums_;        ///< null: no layer does
-    ChosenGraphs graphs_;                            ///< handed on; the remark stays
+    std::optional<comm::Communicator>
+        layers_world_;                        ///< for layers that communicate with other ranks
+    std::unique_ptr<ThreadReplicaSums> sums_; ///< null: no layer does
+    ChosenGraphs graphs_;                     ///< handed on; the remark stays
     SliceOptimizer optimizer_;
     std::unique_ptr<Pruning> pruning_; ///< null: no weights are removed
     std::shared_ptr<Privacy const> privacy_;

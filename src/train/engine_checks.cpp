@@ -86,9 +86,9 @@ void Engine::throw_not_finite(std::int64_t step) const {
 void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const {
     if (hash64(buffers_.bytes()) != before) {
         throw AgreedError(ExitCode::usage,
-                          {"the model's buffers have changed with privacy.noise",
-                           "they hold something of the training samples, without noise",
-                           "Use a model that leaves its buffers as they are while it trains"},
+                          {"the model has changed its buffers, which privacy.noise does not allow",
+                           "they would reveal training samples: no noise is added to buffers",
+                           "Use a model that does not change its buffers in training"},
                           0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
     }
 }

@@ -6,20 +6,20 @@
 
 namespace lockstep::train {
 
-/// The sum of squares, in double, of each arena unit of `values`, added by halves: a device's own
-/// reductions may add in another order for another number of units.
+/// The sum of squares, in double, of each arena unit of `values`, added by pairwise halves: a
+/// device's own reductions may use another order for another number of units.
 ///
 /// Shape  values [n * arena_unit] float32; returns [n] float64, on the same device
 torch::Tensor squares_by_halves(torch::Tensor const& values);
 
-/// Writes the same, on a CPU by a loop that is faster, in another order.
+/// Writes the same sums; on a CPU by a faster loop, in another order.
 ///
 /// Shape  values [n * arena_unit] float32; into [n] float64, on the same device
 void write_unit_squares(torch::Tensor const& values, torch::Tensor const& into);
 
-/// Where the sums of squares of an arena lie: one for each segment, the part of an entry in a
-/// reduction block. Whoever owns whole reduction blocks has whole segments, so the norm of an
-/// entry, a sum of its segments in a fixed tree, does not depend on the owners.
+/// The layout of an arena's sums of squares: one for each segment, which is the part of an entry in
+/// a reduction block. A rank that owns whole reduction blocks owns whole segments, so the norm of
+/// an entry, a sum of its segments in a fixed tree, does not depend on the owners.
 class Segments {
   public:
     explicit Segments(Layout const& layout);

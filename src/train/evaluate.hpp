@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-/// What a whole data set gave.
+/// The result for a whole data set.
 struct Evaluation {
     double loss = 0; ///< mean over samples
     std::int64_t samples = 0;
@@ -19,8 +19,8 @@ struct Evaluation {
     double seconds = 0;
 };
 
-/// Asked by all ranks together, every few batches or episodes: whether to give up, of so many that
-/// this rank has done so many. Collective.
+/// Called by all ranks together, every few batches or episodes, with how many of all this rank has
+/// done: whether to stop early. Collective.
 using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
 
 struct EvaluateOptions {
@@ -31,8 +31,8 @@ struct EvaluateOptions {
     StopEvaluation stop{};
 };
 
-/// Options from a deck. The batch does not depend on the deck's, so that a checkpoint is measured
-/// alike whoever measures it.
+/// Options from a deck. The batch does not depend on the deck's, so that a checkpoint's measurement
+/// does not depend on it.
 EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device);
 
 /// Runs every sample of `dataset` through the model once, over all ranks, each batch on one of

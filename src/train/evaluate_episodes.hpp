@@ -20,8 +20,8 @@ struct EpisodeOptions {
     StopEvaluation stop{};
 };
 
-/// Plays episodes, ten at a time on one of the ranks: which ones play together, and so every bit of
-/// what they give, does not depend on the number of ranks. Metrics are the mean, deviation, least
+/// Plays episodes, ten at a time on one of the ranks: which ones play together, and hence every bit
+/// of the result, does not depend on the number of ranks. Metrics are the mean, deviation, least
 /// and largest return, and the mean length; the loss is the mean return with its sign turned.
 ///
 /// Collective  over `world`; same policy on all ranks

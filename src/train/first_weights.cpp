@@ -43,10 +43,10 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
                          "Put the same file on all hosts, or on a file system that they share"});
         }
     });
-    auto const remark = concat("the initial weights are those of ", path.string());
-    return without_place.empty()
-               ? remark
-               : concat(remark, "; the model has no place for ", joined(without_place, ", "));
+    auto const remark = concat("the initial weights come from ", path.string());
+    return without_place.empty() ? remark
+                                 : concat(remark, "; ignored, since the model does not have them: ",
+                                          joined(without_place, ", "));
 }
 
 } // namespace lockstep::train

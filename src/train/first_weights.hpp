@@ -12,13 +12,13 @@ namespace lockstep::train {
 /// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors.
 ///
 /// Collective  over `world`
-/// Throws      AgreedError 66 when a rank has no such file, or another one than rank 0; 65 when it
-///             is damaged or holds another model
+/// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
+///             it is damaged or holds another model
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& path);
 
-/// XXH3 of a model's parameters and buffers, which lie on the CPU.
+/// XXH3 of a model's parameters and buffers, which are on the CPU.
 std::uint64_t hash_of_tensors(nn::Model const& model);
 
 } // namespace lockstep::train

@@ -9,11 +9,11 @@
 
 namespace lockstep::train {
 
-/// Continues a text with the model of a file, token by token, until it has so many more, or the
-/// model ends it. The tokenizer is that of the deck's training set. Each token is drawn by a number
-/// that depends on the seed and the token's place alone. Not collective.
+/// Continues a text with the model of a file, token by token, until it has the requested number of
+/// tokens more, or the model ends it. The tokenizer is that of the deck's training set. Each token
+/// is drawn by a number that depends only on the seed and the token's position. Not collective.
 ///
-/// `say`    is given the text, in parts of whole characters; special tokens are left out
+/// `say` is called with the text, in parts of whole characters; special tokens are left out
 /// Throws   Error 64 where the deck's model does not continue texts, 65 where its training set
 ///          holds no tokenizer; as `load_weights` and `open_workload`
 void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,

@@ -23,36 +23,38 @@ class GradientSink {
     /// Buckets [first, last), at least one.
     using BucketsReady = std::function<void(int first, int last)>;
 
-    /// Gradients go to `target` [layout.size] from now on and replace what is there.
+    /// Directs gradients to `target` [layout.size] from now on, where they replace what it holds.
     void begin(torch::Tensor target);
-    /// In the backward that comes, which is the last into this target: calls `ready` for buckets
-    /// as soon as all their gradients are there, in order.
+    /// In the next backward, which is the last into this target, calls `ready` for buckets in
+    /// order, as soon as all their gradients are complete.
     ///
-    /// Throws  Error 64 out of that backward, for a gradient that comes a second time, or that was
-    ///         not expected
+    /// Throws  Error 64 out of that backward, for a gradient that arrives a second time, or that
+    ///         was not expected
     void announce(BucketsReady ready);
-    /// Zeroes what no gradient came for, and announces the buckets that are left.
+    /// Zeroes the entries that got no gradient, and announces the remaining buckets.
     void end();
 
     /// Whether entry `index` got a gradient since `begin`.
     bool used(std::size_t index) const { return pass_.written[index] != 0; }
-    /// The same of all entries: which gradients the next backward adds, and which it copies.
+    /// The same for all entries: it decides which gradients the next backward adds, and which it
+    /// copies.
     std::vector<char> const& written() const noexcept { return pass_.written; }
     int buckets() const noexcept { return static_cast<int>(missing_in_.size()); }
     void const* target() const { return target_.const_data_ptr(); }
 
-    /// Runs a backward that a device records instead of doing it: `complete` is told of buckets as
-    /// `announce` would tell, and afterwards everything is as it was before.
+    /// Runs a backward that a device records instead of executing it: `complete` is called for
+    /// buckets as `announce` would call it, and afterwards all state is as it was before.
     ///
-    /// Returns what will have been written after the recorded work
-    /// Throws  as that backward, and then everything is as before, too
+    /// Returns  what will have been written after the recorded work
+    /// Throws   as that backward; then, too, all state is as before
     std::vector<char> record(BucketsReady complete, std::function<void()> const& backward);
-    /// Of the recorded work, what gives the buckets up to `last` has been started.
+    /// Notes that the part of the recorded work that completes the buckets up to `last` has been
+    /// started.
     void replayed(int last);
-    /// All of the recorded work has been started, which gave what `record` returned.
+    /// Notes that all of the recorded work has been started; `written` is what `record` returned.
     void replayed(std::vector<char> const& written) { pass_.written = written; }
 
-    /// Entries that get no gradient any more: buckets do not wait for them.
+    /// Sets the entries that get no gradient any more: buckets do not wait for them.
     void expect_unused(std::vector<char> const& unused);
 
   private:
@@ -65,7 +67,7 @@ class GradientSink {
         int last_bucket = 0;
     };
 
-    /// What has come since `begin`.
+    /// What has arrived since `begin`.
     struct Pass {
         std::vector<char> written; ///< by entry
         std::vector<char> settled; ///< by entry, in the backward that is announced
@@ -80,7 +82,7 @@ class GradientSink {
 
     Layout const& layout_;
     std::vector<EntryState> states_;
-    std::vector<int> missing_in_; ///< of each bucket, when all is to come
+    std::vector<int> missing_in_; ///< of each bucket, before any gradient has arrived
     torch::Tensor target_;
     Pass pass_;
 };

@@ -17,12 +17,12 @@ std::vector<Histogram> histograms(torch::nn::Module const& model);
 /// The sum of gradients after an exchange.
 struct GradientSums {
     Layout const& layout;
-    torch::Tensor const& values;     ///< [layout.size], right in the owned ranges
+    torch::Tensor const& values;     ///< [layout.size], correct in the owned ranges
     std::vector<Range> const& owned; ///< of this rank; each element has one owner
     double divisor = 1;
 };
 
-/// How the gradient of each trained parameter is spread. It is only read.
+/// How the gradient of each trained parameter is spread. Gradients are only read.
 ///
 /// Collective  over the world
 std::vector<Histogram> gradient_histograms(comm::Communicator const& world,

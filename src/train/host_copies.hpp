@@ -6,8 +6,8 @@
 
 namespace lockstep::train {
 
-/// Tensors of one device on the host, by one copy and one wait of the host; on the CPU the tensors
-/// themselves.
+/// Copies tensors of one device to the host, with one copy and one wait; tensors on the CPU are
+/// returned themselves.
 ///
 /// Shape  as `tensors`, contiguous
 std::vector<torch::Tensor> host_copies(std::vector<torch::Tensor> const& tensors);

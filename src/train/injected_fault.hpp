@@ -12,14 +12,14 @@ namespace lockstep::train {
 /// What LOCKSTEP_INJECT asks this rank to do wrong in one step.
 class InjectedFault {
   public:
-    /// Does what is asked for at the beginning of the step (see inject_fault). `model`: the one
+    /// Does what is requested at the beginning of the step (see inject_fault). `model`: the one
     /// that this rank steps with.
     ///
     /// Throws  Error as inject_fault does
     InjectedFault(int rank, std::int64_t step, nn::Model const& model);
 
-    /// Turns a bit of the arena's first parameter over, as faulty memory does, where that is asked
-    /// for. Where ranks of a host share the arena, it is turned for all of them.
+    /// Flips a bit of the arena's first parameter, as faulty memory does, where that is requested.
+    /// Where ranks of a host share the arena, it flips for all of them.
     void end_step(Arena const& arena) const;
 
   private:

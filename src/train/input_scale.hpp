@@ -9,14 +9,15 @@
 
 namespace lockstep::train {
 
-/// Mean and standard deviation that the first inputs are scaled by: one value each, one for each
+/// Mean and standard deviation that the first input is normalised by: one value each, one for each
 /// channel, or none.
 using InputScale = std::pair<std::vector<double>, std::vector<double>>;
 
-/// Notes the scale of what is learnt from, so that weights can be measured where that is not.
+/// Records the scale of the training set, so that weights can be measured where that set is not
+/// available.
 void note_scale(checkpoint::Record& record, data::Dataset const& training);
 
-/// What was noted; nothing in files that were written before there was such a note.
+/// The recorded scale; nothing for files that were written before it was recorded.
 std::optional<InputScale> scale_of(checkpoint::Record const& record);
 
 } // namespace lockstep::train

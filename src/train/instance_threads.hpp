@@ -10,8 +10,8 @@
 
 namespace lockstep::train {
 
-/// Threads that each play one replica, kept from step to step, since torch and the allocator keep
-/// state by thread.
+/// Threads that each compute one replica, kept from step to step, since torch and the allocator
+/// keep state by thread.
 class InstanceThreads {
   public:
     explicit InstanceThreads(int instances);

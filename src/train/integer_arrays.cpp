@@ -1,6 +1,7 @@
 #include "integer_arrays.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/layout.hpp"
 
@@ -84,10 +85,12 @@ torch::Tensor read_array(checkpoint::ModelFile const& file, std::string const& p
     bool const fits = entry.type == type_of_array(like) &&
                       (entry.shape == shape || (shape.empty() && entry.shape == h5::Shape{1}));
     if (!fits) {
-        throw Error(ExitCode::data, {concat(path, " does not fit the deck's model"),
-                                     concat("it is of shape ", h5::shape_text(entry.shape),
-                                            ", the model's of ", h5::shape_text(shape)),
-                                     "Name the deck that this file's model was trained with"});
+        throw Error(ExitCode::data,
+                    {concat(path, " does not fit the deck's model"),
+                     concat("it is ", h5::name_of(entry.type), " of shape ",
+                            h5::shape_text(entry.shape), ", but the deck's model needs ",
+                            h5::name_of(type_of_array(like)), " of shape ", h5::shape_text(shape)),
+                     "Name the deck that this file's model was trained with"});
     }
     auto const values = torch::empty(like.sizes(), like.options());
     file.read(path, {static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()});
@@ -98,9 +101,10 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
                                               nn::LayerGraph const& graph) {
     auto const found = file.record().notes.find(layers_note);
     if (found == file.record().notes.end() || found->second != layers_text(graph)) {
-        throw Error(ExitCode::data, {"the layers of the quantised model are not the deck's",
-                                     "their names or shapes are different",
-                                     "Name the deck that this file's model was trained with"});
+        throw Error(ExitCode::data,
+                    {"the layers of the quantised model are not those of the deck's model",
+                     "their names or shapes differ",
+                     "Name the deck that this file's model was trained with"});
     }
     std::vector<nn::WeightLayer> layers;
     std::int64_t weights = 0;

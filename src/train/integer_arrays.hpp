@@ -15,11 +15,11 @@ inline constexpr char const* layers_note = "layers";
 /// Its text, a line each: "features.conv1.weight 16 1 3 3".
 std::string layers_text(nn::LayerGraph const& graph);
 
-/// What a quantised file holds: the layers one after the other in a few arrays, which take less
-/// room than one of each layer would.
+/// The contents of a quantised file: all layers one after the other in a few arrays, which take
+/// less space than separate arrays.
 class IntegerArrays {
   public:
-    /// `beside`: tensors of the model that are in no layer.
+    /// `beside`: tensors of the model that belong to no int8 layer.
     IntegerArrays(nn::LayerGraph const& graph, std::vector<nn::IntegerWeights> const& layers,
                   std::vector<std::pair<std::string, torch::Tensor>> const& beside);
 
@@ -36,13 +36,13 @@ class IntegerArrays {
 
 /// The layers of such a file, for the graph of the model that it was made from.
 ///
-/// Throws  Error 65 for a file of another model, or one whose scales are none
+/// Throws  Error 65 for a file of another model, or one with invalid scales
 std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
                                               nn::LayerGraph const& graph);
 
 /// One array of a model file.
 ///
-/// Throws  Error 65 where it is not of the form of `like`
+/// Throws  Error 65 where it does not have the type and shape of `like`
 torch::Tensor read_array(checkpoint::ModelFile const& file, std::string const& path,
                          torch::Tensor const& like);
 

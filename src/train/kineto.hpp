@@ -14,7 +14,7 @@ namespace lockstep::train {
 /// once per process.
 class Kineto {
   public:
-    /// Prepares it, which takes a moment. `recorder`: whose clock times are told by.
+    /// Prepares the profiler, which takes a moment. `recorder`: times are given in its clock.
     Kineto(Recorder const& recorder, torch::Device device, bool memory);
     Kineto(Kineto const&) = delete;
     Kineto& operator=(Kineto const&) = delete;
@@ -22,7 +22,7 @@ class Kineto {
 
     /// Throws  c10::Error where somebody else profiles this process
     void start();
-    /// Adds what it has recorded since.
+    /// Stops, and adds what was recorded since `start`.
     ///
     /// Throws  c10::Error
     void stop(trace::RankActivity& into);
@@ -32,7 +32,7 @@ class Kineto {
     torch::Device device_;
     bool memory_;
     bool runs_ = false;
-    std::int64_t ahead_ns_ = 0; ///< LibTorch's clock of the recorder's
+    std::int64_t ahead_ns_ = 0; ///< by how much LibTorch's clock is ahead of the recorder's
 };
 
 } // namespace lockstep::train

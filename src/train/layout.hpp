@@ -27,9 +27,9 @@ struct Entry {
     std::string type = "Float"; ///< of the module's parameter, as torch names it
 };
 
-/// Where each parameter lies: registration reversed, near the order in which gradients become
-/// ready. A parameter that several modules share lies there once, under its first name. A pure
-/// function of the model.
+/// Where each parameter lies: in reverse order of registration, close to the order in which
+/// gradients become ready. A parameter that several modules share occurs once, under its first
+/// name. A pure function of the model.
 struct Layout {
     std::vector<Entry> entries;
     std::int64_t size = 0;       ///< elements, padding included; whole reduction blocks
@@ -40,7 +40,7 @@ struct Layout {
     /// One line for each entry, from which differences between models can be told.
     std::string text() const;
 
-    /// Throws  Error 64 when a parameter is of a type that float32 cannot stand for
+    /// Throws  Error 64 when a parameter is of a type that float32 cannot represent
     static void check_types(nn::Model const& model);
     /// Each entry as a dataset PREFIX/NAME onto the flat array `source`.
     std::vector<h5::View> views(std::string const& prefix, std::string const& source) const;

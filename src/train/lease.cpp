@@ -154,10 +154,9 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
     if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("run directory ", directory.string()),
-                     concat("its ", file_name, " is not a file: something else has that name"),
-                     "Remove it: each start creates it again"});
+        throw Error(ExitCode::cannot_create, {concat("run directory ", directory.string()),
+                                              concat("its ", file_name, " is not a regular file"),
+                                              "Remove it: each start creates it again"});
     }
     auto const before = read_claim(file_);
     auto const job = job_id();
@@ -169,7 +168,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
                      concat("another live job is using it: ", described(before)),
-                     "Wait for that job, end it, or set run.directory to another place"});
+                     "Wait for that job, end it, or set run.directory to another directory"});
     }
     number_ = before.number + 1;
     requeued_ = same_job && before.attempt < attempt_of_job();
@@ -202,8 +201,7 @@ void Lease::require() const {
             ExitCode::io,
             {concat("run directory ", file_.parent_path().string()),
              there ? concat("its file ", file_name,
-                            " is damaged: something has written to it, cut it short or taken its "
-                            "name")
+                            " is damaged: something has written to it, truncated it or replaced it")
                    : concat("its file ", file_name,
                             " is gone: it was moved or removed during the run"),
              concat(there ? "Remove it" : "Restore it",

@@ -14,18 +14,18 @@ namespace lockstep::train {
 
 /// One process's claim on a run's directory: the file `lease` in it, which holds a number that
 /// grows with every start, the scheduler's job, the host and the process. A thread renews the
-/// file's time while the claim is alive. It works where file locks do not: across hosts, and
-/// against an older attempt of the same job that a scheduler believes dead.
+/// file's time while the claim is held. It works where file locks do not: across hosts, and against
+/// an older attempt of the same job that a scheduler believes dead.
 ///
 /// What is not promised: a process that is stopped between `require` and the rename that follows
 /// goes through with it when it is woken. Both attempts write the same state then.
 class Lease {
   public:
-    /// Takes the directory over from what held it before: the same job (requeued, or restarted in
-    /// its allocation), a process that ended, or one whose file is no longer renewed, for which it
-    /// watches the file up to 3 periods.
+    /// Takes the directory over from its previous holder: the same job (requeued, or restarted in
+    /// its allocation), a process that ended, or one whose file is no longer renewed; to find that
+    /// out, it watches the file for up to 3 periods.
     ///
-    /// `held` says that another process of this host has the directory's lock, hence is alive.
+    /// `held` says that another process of this host has the directory's lock, and hence is alive.
     ///
     /// `waiting` is called now and then while it watches.
     ///

@@ -90,9 +90,10 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     torch::NoGradGuard const no_grad;
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
-        throw Error(ExitCode::usage, {concat(file.path().string(), " is a quantised model"),
-                                      "its layers are int8, which only lockstep evaluate can use",
-                                      "Name the file that it was made from"});
+        throw Error(ExitCode::usage,
+                    {concat(file.path().string(), " is a quantised model"),
+                     "its layers are int8, which can only be evaluated and exported",
+                     "Name the file that it was made from"});
     }
     narrow_as_noted(model, weights->record());
     std::set<std::string> known;

@@ -19,7 +19,7 @@ namespace lockstep::train {
 
 class InstanceThreads;
 
-/// What one replica's forward and backward of a step gave.
+/// The result of one replica's forward and backward in a step.
 struct ReplicaResult {
     double loss_sum = 0;
     double weight = 0;
@@ -27,7 +27,7 @@ struct ReplicaResult {
     std::vector<std::int64_t> counts; ///< as Loss::counts; the same
 };
 
-/// Seconds of one step, by what they went to.
+/// Seconds of one step, by part.
 struct LocalTimes {
     double data = 0;
     double forward = 0;
@@ -41,38 +41,39 @@ struct LocalTimes {
 class LocalStep {
   public:
     struct Parts {
-        /// One, or one for each replica, each on its own device or on one together; all hold the
-        /// same parameters.
+        /// One, or one for each replica, each on its own device or all on one; all hold the same
+        /// parameters.
         std::vector<nn::Model*> instances;
         task::Task const& task;
         Layout const& layout;
         Buffers& buffers; ///< replica 0's, of the step before; replica 0's host updates them
-        /// By replica of this rank: each starts from its own. Empty: all start from replica 0's.
+        /// By replica of this rank: each starts from its own buffers. Empty: all start from replica
+        /// 0's.
         std::vector<Buffers>& kept;
         comm::TreeNode node; ///< the replicas that this rank hosts
         torch::Device device;
         comm::Exchange& exchange;
-        comm::Communicator const& world; ///< which is told what the rank is at
+        comm::Communicator const& world; ///< for reports of what the rank is doing
         config::Precision precision{};
-        /// For layers that speak with other replicas; then there is an instance for each replica.
-        /// Null: none do.
+        /// For layers that communicate with other replicas; then there is an instance for each
+        /// replica. Null: there are no such layers.
         ThreadReplicaSums* sums = nullptr;
-        /// Of each replica's gradients, and of every sum of them.
+        /// The rounding of each replica's gradients, and of every sum of them.
         comm::Rounding rounding = comm::Rounding::none;
         /// Null, or what records graphs of forward and backward; for one instance only.
         std::unique_ptr<StepGraphs> graphs{};
         /// L2 norm to which the gradient of each sample is clipped before it is added; 0: off. A
-        /// sample then counts by its mean loss, whatever its weight.
+        /// sample then counts with its mean loss, whatever its weight.
         double clip = 0;
     };
 
     explicit LocalStep(Parts parts);
     ~LocalStep();
 
-    /// Runs all micro-batches of one step on the rank's replicas, and gives every bucket to the
+    /// Runs all micro-batches of one step on the rank's replicas, and hands every bucket to the
     /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. An empty
-    /// batch is a replica without samples.
-    /// `loss_scale` multiplies the loss before backward, not in the results.
+    /// batch is a replica without samples. `loss_scale` multiplies the loss before backward, not in
+    /// the results.
     void run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
              double loss_scale = 1);
 
@@ -80,7 +81,7 @@ class LocalStep {
     torch::Tensor const& gradients() const noexcept { return gradients_; }
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
     LocalTimes const& times() const noexcept { return times_; }
-    /// Of the last step; nothing where there are no graphs.
+    /// The use of graphs in the last step; empty where there are no graphs.
     GraphUse take_graph_use() { return parts_.graphs ? parts_.graphs->take_use() : GraphUse(); }
     /// Whether entry `index` got a gradient on a replica of this rank.
     std::vector<char> const& used() const noexcept { return used_; }

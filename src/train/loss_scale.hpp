@@ -7,19 +7,19 @@
 namespace lockstep::train {
 
 /// What the loss is multiplied by, so that float16 gradients do not vanish. Dynamic: halved after a
-/// step whose gradient is not finite, which is skipped, and doubled after 2,000 steps in a row that
-/// were (Micikevicius et al., arXiv 1710.03740), by torch's own kernel. The same on all ranks,
-/// since all know the norm.
+/// step whose gradient is not finite, which is skipped, and doubled after 2,000 finite steps in a
+/// row (Micikevicius et al., arXiv 1710.03740), by torch's own kernel. The same on all ranks, since
+/// all ranks know the norm.
 class LossScale {
   public:
     /// 1, and never anything else, unless precision.compute is fp16.
     explicit LossScale(config::Precision const& precision);
 
     double value() const noexcept { return value_; }
-    /// Whether a step may be skipped: not where ten in a row were already at the least scale, or
-    /// at one that is fixed; something else is wrong then.
+    /// Whether a step may be skipped: not after ten in a row at the smallest scale, or at a fixed
+    /// one, since something else is wrong then.
     bool skips() const noexcept { return skips_ && in_vain_ < 10; }
-    /// After a step, which was finite or has been skipped.
+    /// Updates the scale after a step, which was finite or has been skipped.
     void update(bool finite);
 
     std::int64_t growth() const noexcept { return growth_; }   ///< finite steps in a row

@@ -17,19 +17,19 @@ struct DataModuleParts {
     Workload const& work;
     comm::TreeNode own; ///< replicas of this rank
     torch::Device device;
-    /// What draws samples where the deck says so; null where none will be drawn.
+    /// Draws the samples where the deck asks for that; null where none are drawn.
     std::shared_ptr<Privacy const> privacy{};
 };
 
-/// The data module of a deck: of data sets, or of episodes.
+/// Makes the data module of a deck: for data sets, or for episodes.
 ///
-/// Throws  Error 64 when the data, or what is collected, cannot be dealt to steps
+/// Throws  Error 64 when the data, or what is collected, cannot be divided into steps
 std::unique_ptr<DataModule> make_data_module(DataModuleParts const& parts);
 
-/// That of episodes.
+/// Makes the data module for episodes.
 ///
-/// Throws  Error 64 when the model is no policy, or when what is collected cannot be dealt to whole
-///         steps; 69 where the program was built without reinforcement learning
+/// Throws  Error 64 when the model is no policy, or when what is collected cannot be divided into
+///         whole steps; 69 where the program was built without reinforcement learning
 std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts);
 
 } // namespace lockstep::train

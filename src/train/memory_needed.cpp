@@ -25,7 +25,7 @@ void require_memory(double needed, std::uint64_t available) {
             ExitCode::memory,
             {concat("training this model needs at least ",
                     bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " per rank"),
-             concat(bytes_text(available), " per rank are available"),
+             concat(bytes_text(available), " per rank is available"),
              "Choose a smaller model, start fewer ranks per host, or ask for more memory"});
     }
 }

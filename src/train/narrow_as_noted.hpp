@@ -5,8 +5,8 @@
 
 namespace lockstep::train {
 
-/// Gives a model the shapes that a file's record notes, where that one has lost channels. Its values
-/// stay whatever they were.
+/// Gives a model the shapes that a file's record notes, where the recorded model has lost channels.
+/// The model's values are not meaningful afterwards.
 ///
 /// Throws  Error 65 when these are not the shapes of such a model
 void narrow_as_noted(nn::Model& model, checkpoint::Record const& record);

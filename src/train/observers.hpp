@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// Those that a run tells what happens; rank 0 alone has any.
+/// The observers that receive a run's events; only rank 0 has any.
 class Observers {
   public:
     void set(std::vector<std::unique_ptr<Observer>> all) { all_ = std::move(all); }

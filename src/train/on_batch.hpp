@@ -5,14 +5,14 @@
 
 namespace lockstep::train {
 
-/// The exception in flight, thrown by work on a batch: errors of ours, of memory and of devices as
-/// they are; anything else that LibTorch says as Error 64 with the batch's shapes, since a model, a
-/// task and a data set met that do not fit.
+/// Rethrows the exception in flight, thrown by work on a batch: our own errors, and those of memory
+/// and devices, as they are; any other exception of LibTorch as Error 64 with the batch's shapes,
+/// since model, task and data set do not match.
 [[noreturn]] void rethrow_of_batch(task::Tensors const& batch);
 
 /// Runs work on a batch.
 ///
-/// Throws  what it throws, told as above
+/// Throws  what it throws, converted as above
 template <class Work>
 auto on_batch(task::Tensors const& batch, Work const& work) {
     try {

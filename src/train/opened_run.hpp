@@ -21,12 +21,12 @@
 
 namespace lockstep::train {
 
-/// What a run works with, from the device to the engine: opened once, in the order in which it
-/// stands here, and not restored yet.
+/// What a run works with, from the device to the engine: opened once, in the order of these
+/// members, and not restored yet.
 class OpenedRun {
   public:
     /// Collective  over `over`
-    /// Throws      AgreedError for a device, data or a model that cannot be had
+    /// Throws      AgreedError for a device, data or a model that is not available
     OpenedRun(comm::Communicator const& over, comm::Topology places, RunSetup settled);
     OpenedRun(OpenedRun const&) = delete;
     OpenedRun& operator=(OpenedRun const&) = delete;
@@ -34,24 +34,25 @@ class OpenedRun {
 
     config::Deck const& deck() const noexcept { return setup.deck; }
     comm::TreeNode own_node() const; ///< replicas of this rank
-    /// Removes channels after so many steps: from then on model and engine are smaller ones.
+    /// Removes channels after `steps` steps: from then on, the model and the engine are smaller.
     ///
     /// Collective  over the world
     /// Throws      AgreedError 64 when prune.target cannot be met
     /// Returns     what was removed, for people; empty: nothing
     std::string remove_channels(std::int64_t steps);
-    /// To be said at the start; nothing for an empty text.
+    /// Adds a remark to be printed at the start; an empty text is ignored.
     void remark(std::string text);
 
   private:
-    /// Of all work on the device where it records graphs, which its default stream cannot.
+    /// The stream of all work on the device where it records graphs, which its default stream
+    /// cannot do.
     std::optional<c10::StreamGuard> stream_;
 
   public:
     comm::Communicator const& world;
     comm::Topology topology;
     RunSetup setup;
-    std::vector<std::string> remarks; ///< on what the deck asks for and does not get
+    std::vector<std::string> remarks; ///< about what the deck asks for and does not get
     torch::Device device = torch::kCPU;
     Workload work;
     std::int64_t validation_hash = 0; ///< of what is measured; 0: no samples
@@ -65,7 +66,7 @@ class OpenedRun {
     std::optional<ChannelPruning> channels; ///< none are removed
     /// Shapes of the model's tensors where it has fewer channels than the deck's; else empty.
     std::string shapes;
-    std::string attempt; ///< tells this attempt of the run from all others
+    std::string attempt; ///< identifies this attempt among all of the run
 
   private:
     void choose_device();

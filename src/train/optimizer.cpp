@@ -74,7 +74,7 @@ std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const&
             throw Error(ExitCode::usage,
                         {concat("optimizer.no-decay = ", pattern, " matches no parameter"),
                          concat("parameters have names such as ", layout.entries.back().name),
-                         "Write biases, norms, none, or patterns such as *.weight"});
+                         "Set it to biases, norms, none, or patterns such as *.weight"});
         }
     }
     return exempt;

@@ -16,16 +16,16 @@ class UpdateRule;
 /// where the weights are pulled to the first ones, and "ema" where they are averaged.
 std::vector<std::string> state_names(config::Optimizer const& options);
 
-/// Whether what one optimizer keeps beside the averaged weights means the same to another.
+/// Whether what one optimizer keeps besides the averaged weights means the same to another.
 bool share_state(std::string const& name, std::string const& other);
 
 /// Which of the layout's entries optimizer.no-decay exempts.
 ///
-/// Throws  Error 64 for a pattern that no parameter's name fits
+/// Throws  Error 64 for a pattern that matches no parameter's name
 std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout);
 
-/// The update of the ranges of the arena that one rank owns: it holds their state and nobody else
-/// does, so time and memory of the update fall with the ranks. The bits do not depend on how the
+/// The update of the ranges of the arena that one rank owns: no other rank holds their state, so
+/// time and memory of the update fall with the number of ranks. The bits do not depend on how the
 /// arena is cut: ranges end on reduction blocks, and norms are summed over reduction blocks in a
 /// fixed tree.
 class SliceOptimizer {
@@ -33,7 +33,7 @@ class SliceOptimizer {
     /// `owned`: in ascending order. Averages begin at `parameters`, the whole arena, on whose
     /// device the state lies.
     ///
-    /// Throws  Error 64 for an optimizer.no-decay that fits no parameter
+    /// Throws  Error 64 for an optimizer.no-decay that matches no parameter
     SliceOptimizer(config::Optimizer const& options, Layout const& layout,
                    torch::Tensor const& parameters, std::vector<Range> owned);
     ~SliceOptimizer();
@@ -44,11 +44,11 @@ class SliceOptimizer {
     torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
     std::vector<Range> const& owned() const noexcept { return owned_; }
 
-    /// Adds the pull to the first weights and the correction to the gradients, where there are
-    /// such; then one step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma,
+    /// Adds the pull to the first weights and the correction to the gradients, where there are any;
+    /// then does one step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma,
     /// Ba, arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
-    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then of
-    /// the averaged weights. Leaves the gradients of the owned ranges undefined.
+    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then
+    /// updates the averaged weights. Leaves the gradients of the owned ranges undefined.
     ///
     /// Shape       parameters, gradients [layout.size], of which the owned ranges are used
     /// Collective  for lars and lamb, which call step.gather
@@ -63,7 +63,7 @@ class SliceOptimizer {
     bool averages() const noexcept { return options_.ema > 0; }
     /// Whether a state array begins as a copy of the weights.
     bool copies_weights(std::size_t which) const;
-    /// Such an array begins at these.
+    /// Sets such an array to these parameters.
     ///
     /// Shape  parameters [layout.size], of which the owned ranges are used
     void begin_copy(std::size_t which, torch::Tensor const& parameters) const;

@@ -8,8 +8,8 @@
 namespace lockstep::train {
 
 /// Calls work(part, parts) for each part of 0 … parts - 1, each on a thread of its own on a CPU.
-/// Kernels called there stay on their thread: by themselves they would cut arrays into parts that
-/// end anywhere, and round differently in the ragged ends.
+/// Kernels called there stay on their thread: on their own they would cut arrays at arbitrary
+/// positions, and round differently at ragged ends.
 void parallel_parts(torch::Device device,
                     std::function<void(std::int64_t, std::int64_t)> const& work);
 

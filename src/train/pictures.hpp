@@ -9,7 +9,8 @@
 namespace lockstep::train {
 
 /// The first `most` samples as pictures, each from its least value (black) to its largest. Of clips
-/// and boxes the middle slice; of other channels than one or three the middle one.
+/// and boxes, the middle slice is shown; with other numbers of channels than one or three, the
+/// middle channel.
 ///
 /// Shape    samples [n, height, width], [n, channels, …, height, width], or with channels last
 /// Returns  nothing where samples are no images
@@ -24,7 +25,7 @@ class PicturedBatches : public BatchSource {
         : batches_(batches), limit_(most), channels_last_(channels_last) {}
 
     task::Tensors next() override;
-    /// What was kept, once.
+    /// The pictures that were kept; a second call returns none.
     std::vector<Picture> take() { return std::exchange(pictures_, {}); }
 
   private:

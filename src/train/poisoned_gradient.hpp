@@ -8,7 +8,8 @@
 
 namespace lockstep::train {
 
-/// Makes the next gradient that backward makes of a model's parameters NaN, until it is destroyed.
+/// While it exists, turns the next gradient of a model's parameters that backward computes into
+/// NaN.
 class PoisonedGradient {
   public:
     explicit PoisonedGradient(nn::Model const& model);

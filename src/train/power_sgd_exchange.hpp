@@ -18,10 +18,10 @@ struct PowerSgdOptions {
 
 using MakeExchange = std::function<std::unique_ptr<comm::Exchange>(std::int64_t, bool)>;
 
-/// Matrices travel as products of two thin ones, everything else as it is: sums are everywhere,
-/// close to the true ones, and what a rank's part lost is added to its next gradient
-/// (Vogels, Karimireddy, Jaggi, "PowerSGD", arXiv 1905.13727, algorithms 1 and 2).
-/// `make(elements, is_first)` makes an exchange that leaves its sums everywhere; the first also
+/// Matrices are exchanged as products of two thin ones, everything else as it is. The sums are on
+/// every rank and close to the true ones; a rank's approximation error is added to its next
+/// gradient (Vogels, Karimireddy, Jaggi, "PowerSGD", arXiv 1905.13727, algorithms 1 and 2).
+/// `make(elements, is_first)` makes an exchange that leaves its sums on every rank; the first also
 /// carries step sums and broadcast payload. One replica on each rank.
 ///
 /// Collective  over all ranks

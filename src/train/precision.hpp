@@ -6,8 +6,8 @@
 
 namespace lockstep::train {
 
-/// Sets TF32 and cuDNN's benchmark mode as the deck says. What it does not do although the deck
-/// asks for it, it says: a line for the log, or nothing.
+/// Sets TF32 and cuDNN's benchmark mode as the deck says. Returns a line for the log on what the
+/// deck asks for and does not get; empty: nothing.
 std::string configure_precision(config::Precision const& precision, bool deterministic);
 
 } // namespace lockstep::train

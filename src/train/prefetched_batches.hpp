@@ -9,8 +9,8 @@
 
 namespace lockstep::train {
 
-/// A loader's batches, made ahead on a thread of their own: while a step computes, the next batch
-/// is copied to the GPU on another stream.
+/// A loader's batches, copied in advance on a thread of their own: while a step computes, the next
+/// batch is copied to the GPU on another stream.
 class PrefetchedBatches : public BatchSource {
   public:
     /// `loader` must outlive this; nobody else calls it meanwhile.
@@ -20,7 +20,7 @@ class PrefetchedBatches : public BatchSource {
     PrefetchedBatches& operator=(PrefetchedBatches const&) = delete;
     ~PrefetchedBatches() override;
 
-    /// Throws  what the loader or the copy threw, in its turn
+    /// Throws  what the loader or the copy of this batch threw
     task::Tensors next() override;
 
   private:

@@ -11,24 +11,24 @@
 
 // DP-SGD (Abadi et al., "Deep learning with differential privacy", arXiv 1607.00133): each step
 // draws each sample independently, clips its gradient, and adds Gaussian noise to the sum, which is
-// divided by the number of samples that are drawn on average. The weights then hardly tell whether
-// any one sample was there.
+// divided by the number of samples that are drawn on average. The weights then hardly reveal
+// whether any one sample was used.
 namespace lockstep::train {
 
-/// The secret behind a run's noise and draws, and what is made of it.
+/// The secret from which a run's noise and draws are made.
 class Privacy {
   public:
-    /// `key` is for this run alone: of another deck or other data, the noise must be another.
+    /// `key` is only for this run: for another deck or other data, the noise must differ.
     Privacy(config::Privacy const& options, federate::Secret const& key)
         : options_(options), key_(key) {}
 
     double clip() const noexcept { return options_.clip; }
 
-    /// What a step's samples are drawn with.
+    /// The key that a step's samples are drawn with.
     std::uint64_t draw_key(std::int64_t step) const;
 
     /// Adds the step's noise to a sum of clipped gradients, in `owned` ranges of whole reduction
-    /// blocks. Each parameter's noise is the same whoever owns it; frozen ones and what lies
+    /// blocks. Each parameter's noise is the same whoever owns it; frozen ones and the padding
     /// between entries get none.
     ///
     /// Shape  gradients [layout.size]

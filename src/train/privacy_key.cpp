@@ -39,7 +39,7 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
             "Restore the file that the run began with: the noise of its next steps is drawn "
             "from it; or start over with --checkpoint.resume none"));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
-            throw Error(ExitCode::data, {concat(file.string(), " is no key"),
+            throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
                                          "it does not hold 64 hexadecimal digits",
                                          "Restore it, or name another file in privacy.key"});
         }

@@ -17,10 +17,10 @@ namespace lockstep::train {
 federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck const& deck,
                                   bool resumes);
 
-/// By which a run that resumes tells another key; the key cannot be found from it.
+/// A fingerprint by which a resumed run detects another key; the key cannot be recovered from it.
 std::int64_t fingerprint(federate::Secret const& key);
 
-/// What a run's gradients depend on, beside the deck: hashes of contents.
+/// Hashes of the contents that a run's gradients depend on, besides the deck.
 struct RunContents {
     std::uint64_t data = 0;
     std::uint64_t model = 0;          ///< of the file of its layers
@@ -28,8 +28,8 @@ struct RunContents {
     std::int64_t initial_weights = 0; ///< of those that the run began with
 };
 
-/// A run's own secret: another for another deck or other contents, since two sums with the same
-/// noise would give it away.
+/// A run's own secret: it differs for another deck or other contents, since two sums with the same
+/// noise would reveal it.
 federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& deck,
                                RunContents const& contents);
 

@@ -43,10 +43,11 @@ std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
     auto const steps =
         federate::max_rounds(private_step(deck, samples), privacy.epsilon, privacy.delta);
     if (steps == 0) {
-        throw Error(ExitCode::usage,
-                    {concat("privacy.epsilon = ", privacy.epsilon),
-                     concat("epsilon is ", epsilon_after(deck, samples, 1), " after one step"),
-                     "Raise it or privacy.noise, or draw fewer samples (data.batch)"});
+        throw Error(
+            ExitCode::usage,
+            {concat("privacy.epsilon = ", privacy.epsilon),
+             concat("epsilon is already ", epsilon_after(deck, samples, 1), " after one step"),
+             "Raise privacy.epsilon or privacy.noise, or draw fewer samples (data.batch)"});
     }
     return steps;
 }
@@ -69,30 +70,36 @@ void require_private(config::Deck const& deck) {
     }
     federate::require_cryptography();
     if (deck.privacy.noise < least_noise) {
-        throw Error(ExitCode::usage, {concat("privacy.noise = ", deck.privacy.noise),
-                                      "so little noise protects nothing: epsilon would be endless",
-                                      "Raise it to about 1, or set it to 0 for none"});
+        throw Error(
+            ExitCode::usage,
+            {concat("privacy.noise = ", deck.privacy.noise),
+             "so little noise does not protect the samples: epsilon would be practically infinite",
+             "Raise it to about 1, or set it to 0 to train without noise"});
     }
     auto const& data = deck.data;
     auto const& sums = deck.communication;
     std::initializer_list<Breach> const breaches{
         {data.shuffle != "full", "data.shuffle other than full",
-         "epsilon is that of samples that each step draws independently", "Leave it out"},
+         "epsilon holds only if each step draws its samples independently",
+         "Set data.shuffle = full"},
         {!data.sample_weights.empty(), "data.sample-weights",
-         "epsilon is that of samples that are drawn with the same probability", "Leave it out"},
+         "epsilon holds only if all samples are drawn with the same probability",
+         "Leave out data.sample-weights"},
         {data.bucket_by_length > 0, "data.bucket-by-length",
-         "epsilon is that of samples that each step draws independently", "Leave it out"},
+         "epsilon holds only if each step draws its samples independently",
+         "Set data.bucket-by-length = 0"},
         {deck.optimizer.clip_norm > 0, "optimizer.clip-norm",
-         "the norm of the whole gradient is known before noise is added",
-         "Leave it out: privacy.clip clips each sample's gradient"},
+         "the norm of the whole gradient would be measured before noise is added, and would scale "
+         "the update",
+         "Set optimizer.clip-norm = 0: privacy.clip clips each sample's gradient"},
         {deck.precision.compute == "fp16", "precision.compute = fp16",
-         "steps would be skipped, depending on gradients without noise",
+         "whether a step is skipped would depend on gradients without noise",
          "Set precision.compute = bf16 or fp32"},
         {sums.compression != "none", "communication.compression",
-         "a sum that is rounded can change by more than privacy.clip with one sample",
+         "one sample could change a rounded sum of gradients by more than privacy.clip",
          "Set communication.compression = none"},
         {sums.unused_parameters, "communication.unused-parameters",
-         "which parameters change would depend on the samples, without noise",
+         "which parameters are updated would depend on the samples, and noise would not hide it",
          "Set it to false, and remove parameters that the loss does not depend on"},
         {sums.sync_batch_norm, "communication.sync-batch-norm",
          "batch norm mixes samples: one of them would change the gradients of others",
@@ -128,9 +135,9 @@ void require_private(config::Deck const& deck, nn::Model const& model, task::Tas
     }
     if (!task.class_weights().empty()) {
         throw refused("task.class-weights",
-                      "weights from class counts would tell of single samples, and a sample's "
+                      "weights from class counts would reveal single samples, and a sample's "
                       "gradient is clipped whatever its weight",
-                      "Leave it out");
+                      "Set task.class-weights = none");
     }
 }
 

@@ -15,7 +15,7 @@ namespace lockstep::train {
 /// A step, as the accountant sees it. The deck is settled.
 federate::SampledGaussian private_step(config::Deck const& deck, std::int64_t samples);
 
-/// Epsilon at privacy.delta after so many steps.
+/// Epsilon at privacy.delta after `steps` steps.
 double epsilon_after(config::Deck const& deck, std::int64_t samples, std::int64_t steps);
 
 /// Steps that privacy.epsilon allows; 0: any number.
@@ -23,11 +23,11 @@ double epsilon_after(config::Deck const& deck, std::int64_t samples, std::int64_
 /// Throws  Error 64 when it does not allow one
 std::int64_t private_steps(config::Deck const& deck, std::int64_t samples);
 
-/// What a run of so many steps comes to, for people.
+/// The privacy that a run of `steps` steps has, for people.
 std::string privacy_text(config::Deck const& deck, std::int64_t samples, std::int64_t steps);
 
-/// Refuses, where privacy.noise is set, what would let samples into the weights in a way that is
-/// not clipped, not covered by noise, or not accounted.
+/// Where privacy.noise is set, refuses whatever would let samples influence the weights without
+/// clipping, noise or accounting.
 ///
 /// Throws  Error 64 that names it; 69 where the program was built without libsodium
 void require_private(config::Deck const& deck);

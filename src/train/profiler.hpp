@@ -21,8 +21,8 @@ class Kineto;
 
 /// Timelines of some steps of a run, on all ranks: those that profile.steps names, and those that
 /// `lockstep profile` asks for. Steps are recorded by the scopes of all threads and by LibTorch's
-/// profiler; then one file with all ranks is written, and one file per rank. What cannot be
-/// written is told, and the run continues.
+/// profiler; then one file with all ranks is written, and one file per rank. A failure to write is
+/// reported, and the run continues.
 class Profiler {
   public:
     struct Parts {
@@ -34,14 +34,15 @@ class Profiler {
     explicit Profiler(Parts const& parts);
     ~Profiler();
 
-    /// Steps that rank 0 was asked for; looks once per second, elsewhere it is 0. Not collective.
+    /// The steps that rank 0 was asked for, checked once per second; 0 on other ranks. Not
+    /// collective.
     std::int64_t asked();
 
-    /// Before a step.
+    /// Call it before each step.
     ///
     /// Collective  over the world, where a timeline begins
     void begin_step();
-    /// After a step. `asked`: by rank 0; `is_last`: no step follows in this attempt.
+    /// Call it after each step. `asked`: by rank 0; `is_last`: no step follows in this attempt.
     ///
     /// Collective  over the world, where a timeline ends
     void end_step(std::int64_t asked, bool is_last);

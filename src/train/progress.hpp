@@ -8,8 +8,8 @@
 
 namespace lockstep::train {
 
-/// The small state of a run, beside parameters, buffers and optimizer: the only things that change
-/// from step to step, the same on all ranks.
+/// The small state of a run, besides parameters, buffers and optimizer: all else that changes from
+/// step to step, the same on all ranks.
 struct Progress {
     std::int64_t step = 0;     ///< steps done
     double epoch_loss_sum = 0; ///< over the epoch so far
@@ -22,17 +22,17 @@ struct Progress {
     std::string history;          ///< every epoch and validation, one JSON object a line
 
     void remember(std::string const& line) { history += line + "\n"; }
-    /// The epoch's sums start over.
+    /// Resets the epoch's sums.
     void begin_epoch();
 
-    /// Into and out of a checkpoint's record.
+    /// Conversion to and from a checkpoint's record.
     void write_to(checkpoint::Record& record) const;
     static Progress read_from(checkpoint::Record const& record);
 };
 
 /// A value of a record. Throws Error 65 when the record lacks it.
 std::int64_t integer_of(checkpoint::Record const& record, std::string const& name);
-/// The same of one that not all checkpoints have; else `otherwise`.
+/// The same for a value that not all checkpoints have; `otherwise` where it is missing.
 std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
                         std::int64_t otherwise);
 double real_of(checkpoint::Record const& record, std::string const& name);

@@ -76,11 +76,12 @@ void remove_of_groups(PruneMask& mask, Entry const& entry, std::span<float const
 void require_rest(config::Prune const& prune, Entry const& entry, PruneMask const& mask) {
     auto const first = mask.removed.begin() + entry.first;
     if (std::find(first, first + entry.count, 0) == first + entry.count) {
-        throw Error(ExitCode::usage,
-                    {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
-                     concat("all ", entry.count, " weights of ", entry.name,
-                            " would be removed, so nothing would pass that layer"),
-                     "Lower it, set prune.scope = layer, or name that weight in prune.except"});
+        throw Error(
+            ExitCode::usage,
+            {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
+             concat("all ", entry.count, " weights of ", entry.name,
+                    " would be removed, so nothing would pass that layer"),
+             "Lower prune.sparsity, set prune.scope = layer, or name that weight in prune.except"});
     }
 }
 

@@ -23,8 +23,8 @@ PruneSchedule::PruneSchedule(config::Prune const& prune)
     if (prune.score == "taylor" && begin_ == 0) {
         throw Error(ExitCode::usage,
                     {"prune.score = taylor with prune.begin = 0",
-                     "its scores are gathered from gradients, of which there are none yet",
-                     "Set prune.begin to a number of steps, such as those of an epoch"});
+                     "these scores come from gradients, and there are none before the first step",
+                     "Set prune.begin to a number of steps, such as the steps of one epoch"});
     }
 }
 

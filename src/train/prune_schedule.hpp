@@ -13,14 +13,15 @@ class PruneSchedule {
     /// Throws  Error 64 for prune.score = taylor before there was a step
     explicit PruneSchedule(config::Prune const& prune);
 
-    /// Whether weights are removed after so many steps.
+    /// Whether weights are removed after `steps` steps.
     bool is_due(std::int64_t steps) const;
-    /// The share of weights that is removed then, of all that could be; of channels, the share of
-    /// multiply-adds that goes with them.
+    /// The share of weights that is removed then, of all that could be removed; for channels, the
+    /// share of multiply-adds that is removed with them.
     double share_at(std::int64_t steps) const;
     std::int64_t last() const noexcept { return last_; } ///< steps done before the last removal
 
-    /// Throws  Error 64 when a run of so many steps ends before the last removal has an effect
+    /// Throws  Error 64 when a run of `total_steps` steps ends before the last removal has an
+    ///         effect
     void require_within(std::int64_t total_steps) const;
 
   private:

@@ -18,9 +18,9 @@ namespace lockstep::train {
 
 class SliceOptimizer;
 
-/// The weights that a run has removed, of the ranges of the arena that one rank owns: 0 from then
-/// on, as are their gradients and what the optimizer keeps for them. Which they are does not depend
-/// on how the arena is cut.
+/// The weights that a run has removed, within the ranges of the arena that one rank owns: they are
+/// 0 from then on, as are their gradients and the optimizer's state for them. The choice does not
+/// depend on how the arena is cut.
 class Pruning {
   public:
     /// `owned`: in ascending order. State lies on the device of `parameters`.
@@ -31,18 +31,19 @@ class Pruning {
 
     PruneSchedule const& schedule() const noexcept { return schedule_; }
 
-    /// Whether weights become 0; not for prune.pattern = channels, whose scores alone are kept
+    /// Whether weights become 0; not for prune.pattern = channels, for which only scores are kept
     /// here.
     bool removes_weights() const noexcept { return removed_.defined(); }
 
-    /// How much each weight counts, by the whole arena of parameters: its magnitude, or the sums of
+    /// The score of each weight, from the whole arena of parameters: its magnitude, or the sums of
     /// (weight * gradient)^2. On the CPU.
     ///
     /// Shape       parameters [layout.size]; returns the same, float32
     /// Collective  as `choose`
     torch::Tensor scores(torch::Tensor const& parameters, GatherSums const& gather) const;
 
-    /// What goes after so many steps, by the whole arena of parameters. Changes nothing.
+    /// The weights to remove after `steps` steps, from the whole arena of parameters. Changes
+    /// nothing.
     ///
     /// Shape       parameters [layout.size]
     /// Collective  for prune.score = taylor, which calls `gather`, where that is not empty
@@ -50,20 +51,20 @@ class Pruning {
     PruneMask choose(torch::Tensor const& parameters, std::int64_t steps,
                      GatherSums const& gather) const;
 
-    /// Removes it from the owned ranges of the parameters and of the optimizer's state. What was
-    /// removed before stays so.
+    /// Removes these weights from the owned ranges of the parameters and of the optimizer's state.
+    /// Weights that were removed earlier stay removed.
     void remove(PruneMask const& mask, torch::Tensor const& parameters,
                 SliceOptimizer const& optimizer);
 
-    /// Before an update: gradients of removed weights become 0, and scores are gathered.
+    /// Called before an update: sets gradients of removed weights to 0, and accumulates scores.
     ///
     /// Shape   parameters, gradients [layout.size], of which the owned ranges are used; `divisor`
     ///         of the gradients; `steps` that were done before
     void before_update(torch::Tensor const& parameters, torch::Tensor const& gradients,
                        double divisor, std::int64_t steps) const;
 
-    /// State that checkpoints hold, an array over all ranks each; of this rank its owned ranges,
-    /// one after the other.
+    /// State that checkpoints hold, each an array over all ranks; this rank's part is its owned
+    /// ranges, one after the other.
     std::vector<std::pair<std::string, torch::Tensor>> state() const;
 
   private:

@@ -6,7 +6,7 @@
 namespace lockstep::train {
 
 struct QuantiseOptions {
-    std::int64_t samples = 1024; ///< of data.train, that layers are calibrated by
+    std::int64_t samples = 1024; ///< samples of data.train for calibration
     std::string method = "mse";  ///< minmax, percentile, mse
     bool overwrite = false;
 };

@@ -29,7 +29,7 @@ void require_plain_input(nn::Interface const& interface) {
         throw Error(ExitCode::usage,
                     {"this model cannot be quantised",
                      "it takes several inputs, whole numbers, or samples of different lengths",
-                     "Choose a model of one input of real values"});
+                     "Choose a model with one input of real values"});
     }
 }
 
@@ -42,13 +42,12 @@ void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile c
     trained.read_printed(checkpoint::open_weights(file)->record().deck, file.path().string());
     if (auto const before = trained.parse();
         before.privacy.is_on() && deck.data.train == before.data.train) {
-        throw Error(
-            ExitCode::usage,
-            {concat(file.path().string(), " cannot be calibrated on data.train"),
-             "it was trained with privacy.noise, and the ranges of its layers' inputs would "
-             "tell of single samples",
-             "Name other samples than those of the training, such as public ones: "
-             "--data.train FILE"});
+        throw Error(ExitCode::usage,
+                    {concat(file.path().string(), " cannot be calibrated on data.train"),
+                     "it was trained with privacy.noise, and the ranges of its layers' inputs "
+                     "would reveal single samples",
+                     "Name other samples than those of the training, such as public ones: "
+                     "--data.train FILE"});
     }
 }
 
@@ -142,7 +141,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     record.notes["quantised"] = concat("int8, ", how);
     record.notes[layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
-    return concat(graph.layers(), " layers of ", count_text(into.weights()), " weights in int8, ",
+    return concat(graph.layers(), " layers with ", count_text(into.weights()), " weights in int8, ",
                   how, ", ", bytes_text(std::filesystem::file_size(out)), " instead of ",
                   bytes_text(std::filesystem::file_size(file.path())));
 }

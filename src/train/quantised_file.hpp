@@ -11,15 +11,16 @@
 
 namespace lockstep::train {
 
-/// Writes the model of a file in int8: weights by output, batch norm folded into them, inputs of
-/// layers by a scale from samples of data.train. `deck` is the one that it was trained with.
+/// Writes the model of a file in int8: weights with a scale per output and batch norm folded in,
+/// inputs of layers with a scale from samples of data.train. `deck` is the one that it was trained
+/// with.
 ///
 /// Throws   Error as `load_weights` and `open_workload` do; 64 for a model that cannot be quantised
 /// Returns  what was written, for people
 std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                           std::filesystem::path const& out, QuantiseOptions const& options);
 
-/// Whether `quantise_file` wrote it. Throws  Error as `checkpoint::open_weights`
+/// Whether `quantise_file` wrote the file. Throws Error as `checkpoint::open_weights`
 bool is_quantised(checkpoint::VerifiedFile const& file);
 
 /// The model of such a file; `model` is the deck's, on the CPU, with any weights.

@@ -11,7 +11,7 @@
 
 namespace lockstep::train {
 
-/// State that every replica has for itself, beside parameters and buffers: what a task keeps from
+/// State that every replica has of its own, besides parameters and buffers: what a task keeps from
 /// step to step. In a checkpoint it is one array over all replicas, so that it can be read on any
 /// number of ranks.
 struct ReplicaArray {

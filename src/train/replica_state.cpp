@@ -157,8 +157,8 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
         }
         if (found->second != view.shape) {
             throw_other(view.path,
-                        concat("it is of shape ", h5::shape_text(found->second),
-                               ", but that of the deck's model is ", h5::shape_text(view.shape)));
+                        concat("its shape is ", h5::shape_text(found->second),
+                               ", but in the deck's model it is ", h5::shape_text(view.shape)));
         }
         there.erase(found);
     }

@@ -17,10 +17,10 @@
 namespace lockstep::train {
 
 /// The large state of a run as a checkpoint sees it: parameters and buffers, which every rank has,
-/// and the optimizer's state, of which each rank has its slice.
+/// and the optimizer's state, of which each rank has a slice.
 class ReplicaState {
   public:
-    /// Arrays of the optimizer's owned ranges, by name, that no optimizer has.
+    /// Further arrays of the owned ranges, by name, that are not the optimizer's.
     using MoreState = std::vector<std::pair<std::string, torch::Tensor>>;
 
     struct Parts {
@@ -40,16 +40,17 @@ class ReplicaState {
 
     explicit ReplicaState(Parts parts);
 
-    /// Arrays, views and this rank's parts; the record is the caller's. The snapshot borrows
+    /// Arrays, views and this rank's parts; the record is the caller's. The snapshot refers to
     /// memory of this object and of the parts: write it before the next step.
     checkpoint::Snapshot snapshot();
 
-    /// Takes everything from a checkpoint, whatever number of ranks wrote it. What a forced resume
-    /// does not find there, or finds of an optimizer that does not share its state, starts over.
+    /// Takes everything from a checkpoint, whatever number of ranks wrote it. Arrays that a forced
+    /// resume does not find there, or that belong to an optimizer that does not share its state,
+    /// start over.
     ///
     /// Returns the arrays that start over
-    /// Throws  Error 64 when its parameters are not this model's, 65 when an array is not as long
-    ///         as they are
+    /// Throws  Error 64 when the checkpoint's parameters are not this model's, 65 when an array has
+    ///         another length than they
     std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);
 
     /// Writes the model as plain datasets, model/NAME. For one process.

@@ -19,7 +19,7 @@ namespace lockstep::train {
 /// kernel counts; its counters are read once per epoch, a device's load and energy at logged steps.
 class ResourceTracker {
   public:
-    /// When the attempt began, and what its process had used by then for others.
+    /// When the attempt began, and what its process had used for other runs by then.
     struct Since {
         Stopwatch watch;
         Usage used{};
@@ -29,22 +29,21 @@ class ResourceTracker {
     ResourceTracker(comm::Communicator const& world, comm::Topology const& topology,
                     AttemptTotals const& totals, Since const& since);
 
-    /// Looks at how busy the device is, and at the energy counters. Not collective.
+    /// Samples how busy the device is, and the energy counters. Not collective.
     void sample();
 
     /// What was used since the last call, or since the attempt's start.
     ///
     /// Collective  over the world
     Resources since_last();
-    /// What was used by the attempt so far: processor time and bytes from the start of its
-    /// processes on, or from when these were through with others; energy and network from this
-    /// object's.
+    /// What was used by the attempt so far: processor time and bytes since its processes started,
+    /// or since they finished earlier runs; energy and network since this object was made.
     ///
     /// Collective  over the world
     Resources in_all();
 
   private:
-    /// Of one rank, in the order in which ranks tell each other.
+    /// The values of one rank, in the order in which ranks exchange them.
     enum Value : std::size_t {
         user,
         system,
@@ -69,11 +68,11 @@ class ResourceTracker {
     comm::Communicator const& world_;
     AttemptTotals const& totals_;
     int hosts_;
-    bool speaks_for_host_;   ///< of the ranks of a host the first
-    bool speaks_for_device_; ///< of those that share one
+    bool speaks_for_host_;   ///< the first of the ranks of a host
+    bool speaks_for_device_; ///< the first of those that share a device
     PackageEnergy package_;
     DeviceGauge gauge_;
-    Usage before_; ///< used by this process for others
+    Usage before_; ///< used by this process for other runs
     double network_at_start_ = 0;
     double device_joules_at_start_ = 0;
     double busy_sum_ = 0; ///< per cent, over samples

@@ -19,7 +19,7 @@ class Rollout {
         task::PpoOptions options;
         std::vector<std::int64_t> observation_shape;
         std::int64_t state_size = 0; ///< of the policy
-        std::int64_t sequence = 1;   ///< steps that are learnt from as one sequence
+        std::int64_t sequence = 1;   ///< steps that are trained on as one sequence
         std::uint64_t seed = 0;
         std::int64_t replica = 0;
         torch::Device device = torch::kCPU;
@@ -31,15 +31,15 @@ class Rollout {
     /// Acts for options.rollout_steps steps in every environment, and estimates advantages.
     void collect(nn::Policy& policy);
 
-    /// Sequences that `collect` gives: each of `sequence()` steps of one environment.
+    /// Sequences that `collect` makes: each of `sequence()` steps of one environment.
     std::int64_t sequences() const { return per_environment_ * set_.size(); }
     std::int64_t sequence() const { return sequence_; }
-    /// The advantages of one of them.
+    /// The advantages of one sequence.
     ///
     /// Shape  into [sequence]
     void advantages(std::int64_t which, std::span<float> into) const;
 
-    /// Sequences as a batch of task ppo, with standard advantages.
+    /// Sequences as a batch of task ppo, with standardised advantages.
     task::Tensors batch(std::vector<std::int64_t> const& which, rl::Scale const& scale) const;
 
     rl::Episodes const& episodes() const { return set_.episodes(); } ///< ended in this iteration
@@ -51,7 +51,7 @@ class Rollout {
     void restored();               ///< after both have been filled
 
   private:
-    /// One of the arrays, whose first extent is the moment.
+    /// One of the arrays, whose first extent is the time step.
     torch::Tensor array(std::vector<std::int64_t> shape, std::int64_t& at) const;
     nn::PolicyOutput judge(nn::Policy& policy, torch::Tensor const& observations,
                            torch::Tensor const& starts, torch::Tensor const& state) const;

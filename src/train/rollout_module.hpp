@@ -11,8 +11,8 @@ namespace lockstep::train {
 
 /// Hands out the batches of proximal policy optimisation. An epoch is one iteration: every replica
 /// acts in its own environments for rollout-steps steps with the weights of that moment; for every
-/// PPO epoch, what they collected is dealt to steps in an order drawn from (seed, iteration, pass,
-/// replica).
+/// PPO epoch, what they collected is divided into steps in an order drawn from (seed, iteration,
+/// pass, replica).
 class RolloutModule : public DataModule {
   public:
     /// Throws  Error 64 as make_rollout_module
@@ -55,7 +55,7 @@ class RolloutModule : public DataModule {
     RolloutPlan plan_;
     std::vector<Rollout> rollouts_;
     std::uint64_t fingerprint_ = 0; ///< of the environment's files; 0: it has none
-    // Of the iteration, over all replicas.
+    // Values of the iteration, over all replicas.
     rl::Episodes episodes_;
     double episodes_ever_ = 0;
     std::vector<rl::Scale> scales_; ///< of advantages, by step

@@ -7,7 +7,7 @@
 
 namespace lockstep::train {
 
-/// How what is collected in an iteration is dealt to steps: arithmetic on the deck.
+/// How the transitions of an iteration are divided into steps: arithmetic on the deck.
 class RolloutPlan {
   public:
     /// `remembers`: whether the policy has a memory, and learns from sequences.
@@ -15,7 +15,9 @@ class RolloutPlan {
     /// Throws  Error 64 when there are no whole steps, or no whole sequences
     RolloutPlan(config::Deck const& deck, task::PpoOptions const& options, bool remembers);
 
-    std::int64_t sequence() const { return sequence_; } ///< steps that are learnt as one sequence
+    std::int64_t sequence() const {
+        return sequence_;
+    } ///< steps that are trained on as one sequence
     std::int64_t transitions() const { return transitions_; } ///< of a replica in an iteration
     std::int64_t steps_per_pass() const { return transitions_ / (batch_ * accumulate_); }
     std::int64_t steps_per_epoch() const { return ppo_epochs_ * steps_per_pass(); }

@@ -25,7 +25,7 @@ class Run {
     static std::unique_ptr<Run> start(comm::Communicator const& world, RunOptions options,
                                       SignalRequests const& signals);
 
-    /// Of `start`: opens what is to be opened, and does not begin yet.
+    /// For `start`: opens everything, and does not begin yet.
     ///
     /// Collective  over `world`
     Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals,
@@ -55,7 +55,7 @@ class Run {
     Progress progress_;
     AttemptTotals totals_;
     OpenedRun opened_;
-    Observers observers_; // they end before the run's directory is given up
+    Observers observers_; // they are destroyed before the run's directory is released
     Departure departure_;
     RunState state_;
     checkpoint::Store store_;

@@ -14,8 +14,9 @@
 
 namespace lockstep::train {
 
-/// The one look at all bytes that a run learns from and is measured by, beside the training. One
-/// rank of each host has it, and does nothing elsewhere; rank 0's record is kept in checkpoints.
+/// Checks all bytes that a run learns from and is measured by, once, in parallel with training. One
+/// rank of each host does it; on the others it does nothing. Rank 0's record is kept in
+/// checkpoints.
 class RunAudit {
   public:
     /// `work` must outlive it.
@@ -29,26 +30,26 @@ class RunAudit {
     std::optional<std::string> record() const;
 
     void start();
-    /// Throws  Error 65 or 64 for what the walk has come upon
+    /// Throws  Error 65 or 64 for what the walk has found
     void require_good() const;
 
-    /// What hosts have seen becomes known to rank 0, whose record it goes into.
+    /// Sends what hosts have seen to rank 0, which adds it to its record.
     ///
     /// Collective  over the world
     void share();
 
-    /// Before a run says that it is done, it knows that what it learnt from was whole; but does not
-    /// wait long for more than it read.
+    /// Makes sure, before a run reports that it is done, that the data it learnt from was
+    /// undamaged; it does not wait long for data that was not read.
     ///
     /// Collective  over the world
     /// Throws      AgreedError as `require_good`
     void settle(bool whole_epoch);
 
-    /// Compares the data with what a checkpoint's record says of them, where this is rank 0.
+    /// Compares the data with what a checkpoint's record says of them, on rank 0.
     ///
     /// Throws  Error 64 that names what was changed
     void compare(checkpoint::Record const& record);
-    /// The same by an audit of its own: the run's shall not look for the old contents.
+    /// The same by a separate audit, since the run's own must not look for the old contents.
     bool differs_from(checkpoint::Record const& record) const;
 
   private:
@@ -57,7 +58,7 @@ class RunAudit {
 
     comm::Communicator const& world_;
     Workload const& work_;
-    std::unique_ptr<data::Dataset> of_environment_; ///< its files, where it has some
+    std::unique_ptr<data::Dataset> of_environment_; ///< the environment's files, where it has some
     std::unique_ptr<data::Audit> audit_;            ///< null: another rank of the host has it
 };
 

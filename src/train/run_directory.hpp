@@ -10,13 +10,13 @@
 
 namespace lockstep::train {
 
-/// A run's directory, held by rank 0 while the run is alive: another live job that wants it gets
-/// 73, a newer attempt of the same job gets it.
+/// A run's directory, held by rank 0 while the run is alive: another live job that wants it ends
+/// with 73; a newer attempt of the same job takes it over.
 class RunDirectory {
   public:
     /// Makes the directory and locks it.
     ///
-    /// `waiting` is called now and then while it watches whether another attempt is still there.
+    /// `waiting` is called now and then while it watches whether another attempt is still alive.
     ///
     /// Throws  Error 73 when it cannot be made or written, or when another job holds it
     RunDirectory(std::filesystem::path path, std::function<void()> const& waiting);
@@ -28,7 +28,7 @@ class RunDirectory {
     void require_ours() const { lease_->require(); }
 
     /// Moves what an earlier run has written aside, to PATH.archived-TIME; nothing is deleted, and
-    /// what is not the run's stays.
+    /// files that are not the run's stay.
     void archive() const;
 
     std::filesystem::path const& path() const noexcept { return path_; }
@@ -41,8 +41,8 @@ class RunDirectory {
     std::optional<Lease> lease_;
 };
 
-/// Removes what writers that were killed left half done in a directory, which has to be this run's
-/// alone: FILE.partial-ATTEMPT, FILE.partial.
+/// Removes incomplete files that killed writers have left in a directory, which must belong only to
+/// this run: FILE.partial-ATTEMPT, FILE.partial.
 void remove_partials(std::filesystem::path const& directory);
 
 } // namespace lockstep::train

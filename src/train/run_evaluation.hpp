@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// What a run is measured by: validations while it learns, the test of its best model at the end.
+/// The measurements of a run: validations during training, the test of its best model at the end.
 ///
 /// Collective  every function, over the world
 class RunEvaluation {
@@ -24,10 +24,10 @@ class RunEvaluation {
 
     explicit RunEvaluation(Parts const& parts) : parts_(parts) {}
 
-    /// Measures the validation set, which is recorded nowhere. Nothing when the run was asked to
+    /// Measures the validation set without recording it. Returns nothing when the run was asked to
     /// leave before the whole set was measured.
     std::optional<Measured> measure_validation();
-    /// The same for the record: the best model is chosen by it.
+    /// The same with a record: the best model is chosen by it.
     void validate();
     /// Measures the test set, if there is one.
     void test();

@@ -22,14 +22,13 @@ struct PlannedRank {
     double owned = 0; ///< parameters that it sums and updates
 };
 
-/// Bytes on the rank that needs most. Activations are not among them: they are known when a step
-/// has been taken.
+/// Bytes on the rank that needs most, without activations, which are known only after a step.
 struct PlannedMemory {
     double parameters = 0; ///< as they are made, and in the arena
     double gradients = 0;
     double exchange = 0;  ///< shards of others
-    double optimizer = 0; ///< of the own shards
-    double batches = 0;   ///< made ahead
+    double optimizer = 0; ///< of the rank's own shards
+    double batches = 0;   ///< made in advance
     double total() const { return parameters + gradients + exchange + optimizer + batches; }
 };
 
@@ -40,17 +39,17 @@ struct RunPlan {
     double parameters = 0; ///< that are trained
     double frozen = 0;
     std::size_t tensors = 0;
-    std::vector<double> buckets; ///< bytes, in the order in which they leave
+    std::vector<double> buckets; ///< bytes, in the order in which they are sent
     PlannedMemory memory;
     double state_bytes = 0; ///< of a checkpoint
     std::int64_t samples = 0;
-    bool played = false; ///< by replicas, instead of read
+    bool played = false; ///< samples are played by replicas, not read
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t steps = 0;
     std::string newest;          ///< checkpoint that a run would resume from; empty: it would begin
-    std::int64_t done = 0;       ///< steps of that
-    bool finished = false;       ///< and there is nothing left to do
+    std::int64_t done = 0;       ///< steps that it has done
+    bool finished = false;       ///< whether there is nothing left to do
     std::int64_t validation = 0; ///< samples
     std::int64_t test = 0;
 };
@@ -66,11 +65,11 @@ struct PlannedStep {
 /// `deck` is the one that the plan was made from; where it leaves the replicas open, and the run
 /// has not begun, there is one on each rank.
 ///
-/// Throws  Error 64 where train would refuse so many ranks
+/// Throws  Error 64 where train would refuse that number of ranks
 PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks);
 
-/// Opens the data and makes the model, in this process alone; one place for each rank. Writes
-/// nothing.
+/// Opens the data and makes the model, in this process only; `places` has one entry for each rank.
+/// Writes nothing.
 ///
 /// Throws  Error as the start of a run does
 RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places);

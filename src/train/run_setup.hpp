@@ -20,9 +20,9 @@ struct RunSetup {
     config::Deck deck;
     std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
-    bool shares_state = true;                ///< the optimizer of `found` with the deck's
-    bool requeued = false;            ///< an earlier attempt of this job has done what resume says
-    std::filesystem::path local;      ///< the run's place in checkpoint.local; empty: none
+    bool shares_state = true; ///< whether the optimizer of `found` shares its state with the deck's
+    bool requeued = false;    ///< an earlier attempt of this job has done what resume says
+    std::filesystem::path local;      ///< the run's directory in checkpoint.local; empty: none
     std::vector<std::string> forced;  ///< changes that --force allowed
     std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
     std::filesystem::path correction; ///< as RunOptions::correction

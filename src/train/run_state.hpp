@@ -10,21 +10,21 @@
 namespace lockstep::train {
 
 /// Everything that a run continues from, as it lies in checkpoints: what the engine and the data
-/// module have, the progress, and a record of what it is. Decides what may be another at a resume.
+/// module have, the progress, and a record of what it is. Decides what may differ at a resume.
 class RunState {
   public:
     /// What is borrowed must outlive it.
     RunState(OpenedRun& run, RunOptions const& options, Progress& progress)
         : run_(run), options_(options), progress_(progress) {}
 
-    /// Takes everything from the checkpoint that was found, where there is one.
+    /// Restores everything from the checkpoint that was found, where there is one.
     ///
     /// Collective  over the world
     /// Throws      AgreedError 64 for other data or another model, unless a change is forced; 65
     ///             for a checkpoint that lacks something
     void restore();
 
-    /// What this rank writes; it borrows memory until the next step.
+    /// What this rank writes; it refers to memory that is valid until the next step.
     ///
     /// Not collective
     checkpoint::Snapshot snapshot();

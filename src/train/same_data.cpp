@@ -33,7 +33,7 @@ void require_same_classes(checkpoint::Reader const& reader, data::Dataset const&
         return;
     }
     auto const name_at = [](auto const& names, auto at) {
-        return at == names.end() ? std::string("not there") : *at;
+        return at == names.end() ? std::string("missing") : *at;
     };
     throw changed(reader, concat("its class ", was - before.begin(), " is ", name_at(now, is),
                                  ", but was ", name_at(before, was)));

@@ -45,7 +45,7 @@ nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
                                     "exported model takes samples of one size",
                                     "Add --rows N"}
                         : ErrorText{concat("--rows ", rows),
-                                    "samples of this model all have one size", "Leave it out"});
+                                    "samples of this model all have one size", "Leave out --rows"});
     }
     nn::ExportInputs found{inputs.front(), rows, {}, {}};
     if (work.train) {

@@ -19,7 +19,7 @@ namespace lockstep::train {
 void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out);
 
-/// A model of a file with its weights, and what it is fed.
+/// A model from a file with its weights, and a description of its inputs.
 struct SavedModel {
     std::shared_ptr<nn::Model> model;
     nn::ExportInputs inputs;
@@ -27,8 +27,9 @@ struct SavedModel {
     bool quantised = false; ///< its layers are int8
 };
 
-/// Also of a file that `quantise_file` wrote. `deck` is the one that the model was trained with;
-/// `rows` of a sample are needed where samples have a number of rows each, and else are 0.
+/// Opens the model of a file, also of one that `quantise_file` wrote. `deck` is the one that the
+/// model was trained with; `rows` per sample are needed where samples are ragged, and are 0
+/// otherwise.
 ///
 /// Throws  Error 64 for a model of several inputs, or where rows are missing or too many; as
 ///         `load_weights` and `open_workload` do

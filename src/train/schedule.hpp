@@ -6,13 +6,13 @@
 
 namespace lockstep::train {
 
-/// The learning rate of every step: a pure function of the deck, nothing to save.
+/// The learning rate of every step: a pure function of the deck, so that there is nothing to save.
 class Schedule {
   public:
     Schedule(config::Deck const& deck, std::int64_t steps_per_epoch, std::int64_t total_steps);
 
-    /// The rate that the deck's rate becomes when it is scaled by replicas / reference-replicas:
-    /// linear (Goyal et al., arXiv 1706.02677) or by the square root.
+    /// The deck's rate, scaled by replicas / reference-replicas: linearly (Goyal et al., arXiv
+    /// 1706.02677) or by the square root.
     double peak() const noexcept { return peak_; }
 
     /// The rate of step t = 0, 1, …: linear from 0 to the peak over the warm-up of t_w steps, then

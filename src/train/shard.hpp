@@ -9,8 +9,8 @@
 
 namespace lockstep::train {
 
-/// A part of the arena that is treated as one, of whole arena units: padding behind an entry
-/// counts as its own, since zeros stay zeros.
+/// A part of the arena that is updated as one, of whole arena units: padding after an entry belongs
+/// to it, since zeros stay zeros.
 struct Shard {
     std::size_t entry = 0;
     std::int64_t first = 0; ///< in the arena

@@ -11,16 +11,16 @@
 
 namespace lockstep::train {
 
-/// Throws  Error 64 for runs in which something else than the optimizer keeps values by weight, or
-///         whose model takes no plain samples
+/// Throws  Error 64 for runs in which something other than the optimizer keeps a value per weight,
+///         or whose model does not take plain samples
 void require_channels_can_go(config::Deck const& deck, Workload const& work);
 
 /// The model without these channels: `fresh`, one more instance of it with all channels of the
-/// deck, takes the shapes and values that stay.
+/// deck, gets the remaining shapes and values.
 std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Model const& model,
                                          std::shared_ptr<nn::Model> fresh);
 
-/// What stays of arrays that hold a value for each weight.
+/// The remaining parts of arrays that hold a value for each weight.
 ///
 /// Shape  arrays [before.size]; returns [after.size] each
 std::vector<torch::Tensor> arrays_without(ChannelRemoval const& removal, Layout const& before,

@@ -14,7 +14,7 @@ struct Steps {
     std::int64_t last = 0;
 };
 
-/// The batches of a rank in order, k = 0, 1, 2, …: for each step and replica of its node the
+/// The batches of a rank in order, k = 0, 1, 2, …: for each step, for each replica of its node, its
 /// micro-batches.
 class StepBatches {
   public:
@@ -33,7 +33,7 @@ class StepBatches {
 
     data::TrainPlan const* plan_;
     comm::TreeNode node_;
-    std::int64_t full_;     ///< batches of a step, but for an epoch's last
+    std::int64_t full_;     ///< batches of a step, except an epoch's last
     std::int64_t last_;     ///< step of an epoch
     std::int64_t of_epoch_; ///< batches
     std::int64_t begin_;    ///< batches before the first step

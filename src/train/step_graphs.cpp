@@ -71,7 +71,7 @@ StepGraphs::OneThread::~OneThread() {
 
 StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
     if (!is_on_device(pass.batch.inputs) || !is_on_device(pass.batch.targets)) {
-        refuse("batches with lengths run eagerly");
+        refuse("batches of samples with different lengths run eagerly");
         return nullptr;
     }
     auto const form = form_of(pass);
@@ -79,7 +79,7 @@ StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
         return found->second.failed ? nullptr : &found->second;
     }
     if (recordings_.size() == max_forms) {
-        refuse(concat("batches of any shape but the first ", max_forms, " run eagerly"));
+        refuse(concat("batches of any shape beyond the first ", max_forms, " run eagerly"));
         return nullptr;
     }
     return &recordings_[form];
@@ -175,14 +175,14 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
 ChosenGraphs choose_graphs(nn::Model const& model, torch::Device device, bool concurrent) {
     auto recorder = device.is_cpu() ? nullptr : make_graph_recorder(device);
     std::string const why =
-        device.is_cpu() ? "only accelerators have graphs"
-        : concurrent    ? "replicas that run concurrently have none"
+        device.is_cpu() ? "graphs need an accelerator"
+        : concurrent    ? "replicas that run concurrently cannot use graphs"
         : !model.is_replayable()
             ? "a model that comes from a file may compute differently from batch to batch"
-        : recorder == nullptr ? "this program has none for such devices"
+        : recorder == nullptr ? "this program cannot record graphs on such devices"
                               : "";
     if (!why.empty()) {
-        return {.remark = concat("run.graphs = true changes nothing: ", why)};
+        return {.remark = concat("run.graphs = true has no effect: ", why)};
     }
     return {.graphs = std::make_unique<StepGraphs>(std::move(recorder))};
 }

@@ -16,7 +16,7 @@
 
 namespace lockstep::train {
 
-/// What became of passes of forward and backward.
+/// How passes of forward and backward were run.
 struct GraphUse {
     std::int64_t replayed = 0;
     std::int64_t eager = 0; ///< computed kernel by kernel
@@ -24,13 +24,14 @@ struct GraphUse {
 };
 
 /// Forward and backward of a batch, recorded by the device and replayed: the same work with one
-/// start for many kernels. What differs between batches lies in tensors that stay where they are:
+/// launch for many kernels. What differs between batches lies in tensors at fixed addresses:
 /// inputs, targets, dropout's masks, the loss scale. A recording is cut wherever buckets of
-/// gradients are complete, so that they leave while backward still runs, as they do without graphs.
+/// gradients are complete, so that they are sent while backward still runs, as they are without
+/// graphs.
 ///
-/// Batches of one shape, whose gradients go to the same place, share a recording. The first of them
-/// run eagerly, since libraries prepare themselves in their first calls. So do batches with
-/// lengths, batches of ever new shapes, and those that the device could not record.
+/// Batches of one shape, whose gradients go to the same memory, share a recording. The first of
+/// them run eagerly, since libraries prepare themselves in their first calls. So do batches with
+/// lengths, batches whose shapes keep changing, and those that the device could not record.
 class StepGraphs {
   public:
     struct Pass {
@@ -44,7 +45,8 @@ class StepGraphs {
 
     explicit StepGraphs(std::unique_ptr<GraphRecorder> recorder) : recorder_(std::move(recorder)) {}
 
-    /// Backward runs on the thread that records, so does every other while this exists.
+    /// While this exists, every backward that this thread starts runs on this thread: recording
+    /// needs that, and eager passes do the same.
     class OneThread {
       public:
         OneThread();
@@ -56,20 +58,21 @@ class StepGraphs {
         bool before_;
     };
 
-    /// The loss, detached, of a pass that was replayed; none: `eager` has run, which computes it.
+    /// Runs a pass, and returns its detached loss if it was replayed; nothing if `eager` has run,
+    /// which computes it.
     ///
     /// Throws  what `eager` throws, or the device
     std::optional<task::Loss> run(Pass const& pass, std::function<void()> const& eager);
 
-    /// Since the last call.
+    /// The use since the last call.
     GraphUse take_use() { return std::exchange(use_, {}); }
 
   private:
     struct Segment {
         std::unique_ptr<DeviceGraph> graph;
-        int last = 0; ///< buckets up to here are complete behind it; 0: none
+        int last = 0; ///< buckets up to here are complete after it; 0: none
     };
-    /// Of all passes of one form.
+    /// The recording of all passes of one form.
     struct Recording {
         int passes = 0; ///< so far
         bool failed = false;
@@ -89,7 +92,7 @@ class StepGraphs {
     std::unique_ptr<GraphRecorder> recorder_;
     std::map<std::string, Recording> recordings_; ///< by form
     GraphUse use_;
-    std::set<std::string> refused_; ///< what has been told
+    std::set<std::string> refused_; ///< reasons that have been reported
 };
 
 /// Graphs for a run that asks for them, or why it has none, for people.

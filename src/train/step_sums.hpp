@@ -13,8 +13,8 @@ namespace lockstep::train {
 
 /// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
 /// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
-/// signal has come; what rank 0 has to say; the task's counts; and for each parameter on how many
-/// ranks it got a gradient. Who it was is asked afterwards, where it matters.
+/// signal has arrived; rank 0's own values; the task's counts; and for each parameter on how many
+/// ranks it got a gradient. Which ranks these were is found out afterwards, where it matters.
 class StepSums {
   public:
     struct Form {
@@ -34,7 +34,7 @@ class StepSums {
     explicit StepSums(Form const& form) : form_(form), values_(form.count(), 0) {}
 
     std::span<double> values() { return values_; }
-    /// NaN where a term is not finite.
+    /// Adds to a real sum, whose total is NaN where a term is not finite.
     void add(std::size_t which, double value) { exact_sum::add(value, sum_of(which)); }
     double total(std::size_t which) { return exact_sum::total(sum_of(which)); }
     std::vector<double> total_figures() {
@@ -45,7 +45,7 @@ class StepSums {
         return totals;
     }
     double& signals() { return *after_reals(); }
-    /// What rank 0 alone has to say: whether its minutes have passed, and the steps of a timeline
+    /// Sets what only rank 0 knows: whether its minutes have passed, and the steps of a timeline
     /// that it was asked for.
     void tell(bool minutes_passed, std::int64_t profile) {
         *std::next(after_reals()) = static_cast<double>(2 * profile + (minutes_passed ? 1 : 0));
@@ -68,7 +68,7 @@ class StepSums {
     void set_used(std::vector<char> const& used) {
         std::copy(used.begin(), used.end(), ranks_with_gradient());
     }
-    /// By entry: on no rank.
+    /// By entry: whether it got a gradient on no rank.
     std::vector<char> idle() {
         std::vector<char> idle(form_.entries);
         std::transform(ranks_with_gradient(), values_.end(), idle.begin(),

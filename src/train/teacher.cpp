@@ -52,7 +52,7 @@ config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const
 }
 
 std::string classes_text(std::vector<std::string> const& names) {
-    return names.empty() ? "no names" : joined(names, ", ");
+    return names.empty() ? "not named" : joined(names, ", ");
 }
 
 void require_same_task(config::Deck const& deck, config::Deck const& teacher) {
@@ -60,7 +60,7 @@ void require_same_task(config::Deck const& deck, config::Deck const& teacher) {
         throw no_teacher(deck,
                          concat("it was trained for task.kind = ", teacher.task.kind,
                                 ", but this run's is ", deck.task.kind),
-                         "Choose a teacher of the same task");
+                         "Choose a teacher that was trained for the same task");
     }
 }
 
@@ -69,7 +69,7 @@ void require_no_plugin(config::Deck const& deck, config::Deck const& teacher) {
     if (nn::names_plugin(teacher.model.name) && teacher.model.name != deck.model.name) {
         throw no_teacher(deck,
                          concat("its model is ", teacher.model.name,
-                                ": this is code, which only your own deck may name"),
+                                ", a plug-in: this is code, which only your own deck may name"),
                          "Name the teacher's deck in distill.teacher-deck, or export the teacher "
                          "with lockstep checkpoint export --format torchscript");
     }
@@ -87,7 +87,7 @@ void require_same_classes(config::Deck const& deck, checkpoint::Record const& re
         throw no_teacher(deck,
                          concat("its classes are ", classes_text(theirs),
                                 ", but those of data.train are ", classes_text(ours)),
-                         "Choose a teacher of the same classes in the same order");
+                         "Choose a teacher with the same classes in the same order");
     }
 }
 
@@ -177,13 +177,13 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
         if (sizes == own) {
             return;
         }
-        given = concat("it gives ", nn::sizes_text(sizes), " for two samples");
+        given = concat("it returns ", nn::sizes_text(sizes), " for two samples");
     } catch (c10::Error const& error) {
-        given =
-            concat("it cannot take them: ", split(error.what_without_backtrace(), '\n').front());
+        given = concat("it cannot take the samples of this run: ",
+                       split(error.what_without_backtrace(), '\n').front());
     }
-    throw no_teacher(deck, concat(given, "; this run's model gives ", nn::sizes_text(own)),
-                     "Choose a teacher for samples of the same shape and the same outputs");
+    throw no_teacher(deck, concat(given, "; this run's model returns ", nn::sizes_text(own)),
+                     "Choose a teacher with the same inputs and outputs as this run's model");
 }
 
 } // namespace
@@ -227,7 +227,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         }
     });
     work.task = task::distilled(std::move(work.task), std::move(lesson));
-    return file.remark.empty() ? concat("learning from ", deck.distill.teacher, ", too")
+    return file.remark.empty() ? concat("also learning from the outputs of ", deck.distill.teacher)
                                : file.remark;
 }
 

@@ -15,8 +15,8 @@ namespace lockstep::train {
 /// The teacher is tried on empty samples first. Its outputs do not depend on ranks.
 ///
 /// Collective  over `world`
-/// Throws      AgreedError 64 for a teacher of another task, of other classes or of other samples;
-///             65 for a damaged file; 66 for one that is missing, or is another than rank 0's
+/// Throws      AgreedError 64 for a teacher for another task, other classes or other samples; 65
+///             for a damaged file; 66 for one that is missing, or differs from rank 0's
 /// Returns     a remark for the start of the run; empty: nothing to say
 std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
                         torch::Device device, Workload& work);

@@ -13,7 +13,8 @@
 
 namespace lockstep::train {
 
-/// For replicas that run on threads of a process; those of other processes are asked by one thread.
+/// Sums over replicas that run on threads of a process; one thread exchanges with the other
+/// processes.
 class ThreadReplicaSums : public nn::ReplicaSums {
   public:
     /// Fills in the rows of other processes' replicas, where `by_replica` is [replicas, values].
@@ -27,7 +28,7 @@ class ThreadReplicaSums : public nn::ReplicaSums {
 
     void sum(int replica, std::span<double> values) override;
 
-    /// A replica of this process has failed: all who wait, and all who come, throw.
+    /// Notes that a replica of this process has failed: all that wait now or later throw.
     void abandon();
 
   private:

@@ -29,7 +29,7 @@ class TrainLoop {
         CheckpointPolicy& checkpoints;
     };
 
-    /// `stepped`: called on each rank after its first step; or none.
+    /// `stepped`: called on each rank after its first step; may be empty.
     TrainLoop(Parts const& parts, std::function<void()> stepped)
         : parts_(parts), stepped_(std::move(stepped)),
           profiler_({parts.run, parts.progress, parts.observers}) {}
@@ -37,10 +37,10 @@ class TrainLoop {
     /// Steps to the end of an epoch, or until the run is asked to leave.
     ///
     /// Collective  over the world
-    /// Throws      AgreedError; RankError on one rank alone in the middle of a step
+    /// Throws      AgreedError; RankError on one rank only, in the middle of a step
     void run_epoch();
 
-    /// No more steps: what made batches goes.
+    /// Call it after the last step: releases the source of batches.
     void close();
 
   private:

@@ -11,8 +11,8 @@
 
 namespace lockstep::train {
 
-/// The plan of training epochs. `privacy` draws the samples where the deck says so; null where
-/// none will be drawn. Throws Error 64 when there are too few samples.
+/// The plan of training epochs. `privacy` draws the samples where the deck asks for that; null
+/// where none are drawn. Throws Error 64 when there are too few samples.
 data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& dataset,
                            std::shared_ptr<Privacy const> const& privacy);
 
@@ -21,7 +21,8 @@ std::shared_ptr<data::PoissonDraw const>
 poisson_draw(config::Deck const& deck, std::int64_t samples,
              std::shared_ptr<Privacy const> const& privacy);
 
-/// Throws  Error 64 for what cannot be done to the samples, or would leave targets where they were
+/// Throws  Error 64 for an augmentation that cannot be applied to the samples, or that would move
+///         them without their targets
 data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples);
 
 } // namespace lockstep::train

@@ -16,7 +16,7 @@
 
 namespace lockstep::train {
 
-/// Counts what was learnt, step by step and epoch by epoch, and tells observers of it.
+/// Counts what was learnt, step by step and epoch by epoch, and reports it to observers.
 class TrainingRecords {
   public:
     struct Parts {
@@ -31,16 +31,16 @@ class TrainingRecords {
     /// `since`: the run's start, where its first epoch begins.
     TrainingRecords(Parts const& parts, Stopwatch since) : parts_(parts), epoch_watch_(since) {}
 
-    /// A step has been taken, in so many seconds.
+    /// Records a step that has been taken in `step_s` seconds.
     ///
     /// Collective  over the world
     void end_step(StepOutcome const& outcome, double step_s);
-    /// The epoch is over.
+    /// Records that the epoch is over.
     ///
     /// Collective  over the world
     void end_epoch();
 
-    /// Whether histograms of "weights" or "gradients" are to be told.
+    /// Whether histograms of "weights" or "gradients" are to be reported.
     bool wants_histograms(std::string const& what) const;
 
   private:
@@ -53,7 +53,7 @@ class TrainingRecords {
     Stopwatch epoch_watch_;
     std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
     Stragglers stragglers_;
-    bool diverged_ = false; ///< that replicas' weights differ has been told
+    bool diverged_ = false; ///< it has been reported that replicas' weights differ
 };
 
 } // namespace lockstep::train

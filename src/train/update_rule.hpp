@@ -5,7 +5,7 @@
 
 namespace lockstep::train {
 
-/// What a rule changes.
+/// The arrays that a rule reads and changes.
 struct UpdateArrays {
     torch::Tensor const& parameters; ///< [layout.size]
     torch::Tensor const& gradients;  ///< [layout.size]
@@ -19,11 +19,12 @@ class UpdateRule {
     virtual void update(UpdateArrays const& arrays, UpdateStep const& step) const = 0;
 };
 
-/// adamw, adam and sgd, by torch's fused kernels.
+/// The rules of adamw, adam and sgd, by torch's fused kernels.
 std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
                                        std::vector<Shard> const& shards);
 
-/// lars and lamb: the rate of each entry follows the norms of its weights and of its change.
+/// The rules of lars and lamb: the rate of each entry follows the norms of its weights and of its
+/// change.
 std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
                                              std::vector<Shard> const& shards);
 

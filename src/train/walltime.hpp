@@ -8,12 +8,13 @@
 
 namespace lockstep::train {
 
-/// Says when a run has to begin its last checkpoint, so that it is there before the job's time is
-/// over: twice the longest checkpoint seen, the slowest step seen, and some seconds for ranks,
+/// Says when a run has to begin its last checkpoint, so that it is complete before the job's time
+/// is over: twice the longest checkpoint seen, the slowest step seen, and some seconds for ranks,
 /// launcher and job script to leave are kept in reserve. Rank 0's clock decides for all.
 class Walltime {
   public:
-    /// `left` from now on, of `whole` from the job's start on, in seconds; nothing: no limit.
+    /// `left` is the time from now on, `whole` that from the job's start, in seconds; nothing: no
+    /// limit.
     explicit Walltime(std::optional<double> left = {}, std::optional<double> whole = {})
         : left_(left), whole_(whole) {}
 

@@ -9,8 +9,8 @@
 
 namespace lockstep::train {
 
-/// All of an array of the arena's size, of which each rank has its owned ranges, one after the
-/// other. On the CPU.
+/// The whole of an array of the arena's size, of which each rank has its owned ranges, one after
+/// the other. On the CPU.
 ///
 /// Shape       shard [owned]; returns [size] float32, 0 where no rank owns anything
 /// Collective  calls `gather` where that is not empty

@@ -20,14 +20,14 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    task::Samples samples;            ///< what the training set, or the environment, offers
-    rl::EnvironmentMaker environment; ///< none: null, and there are data sets
-    task::MetricKind best_metric;     ///< what the best model is chosen by
+    task::Samples samples;            ///< the facts of the training set, or of the environment
+    rl::EnvironmentMaker environment; ///< null: there are data sets instead
+    task::MetricKind best_metric;     ///< by which the best model is chosen
     std::int64_t teacher = 0;         ///< hash of the model that is learnt from; 0: none
 };
 
-/// Opens one data set of the deck, and its samples' weights where they are named; null when `files`
-/// is empty.
+/// Opens one data set of the deck, with its samples' weights where `weights` names them; null when
+/// `files` is empty.
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
                                             std::string const& weights = {});
 /// The same by all ranks.
@@ -42,12 +42,12 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
 /// The data sets that a deck names; none where its task learns from an environment.
 struct Datasets {
     std::unique_ptr<data::Dataset> train;
-    std::unique_ptr<data::Dataset> validation; ///< a file's, not a share of the training set
+    std::unique_ptr<data::Dataset> validation; ///< from files, not a share of the training set
     std::unique_ptr<data::Dataset> test;
 };
 
-/// Throws  Error as Dataset does; 64 where the deck has none to train on, or where what needs no
-///         data is wrong already
+/// Throws  Error as Dataset does; 64 where the deck has none to train on, or where something that
+///         needs no data is wrong already
 Datasets open_datasets(config::Deck const& deck);
 /// The same by all ranks.
 ///
@@ -55,7 +55,7 @@ Datasets open_datasets(config::Deck const& deck);
 /// Throws      AgreedError as `open_datasets`
 Datasets open_datasets_together(config::Deck const& deck, comm::Communicator const& world);
 
-/// `check_size` is told the number of parameters before the model is made, and may throw.
+/// `check_size` is called with the number of parameters before the model is made, and may throw.
 ///
 /// Throws  Error as Dataset, make_task, make_model and `check_size` do
 Workload open_workload(config::Deck const& deck, Datasets datasets,
@@ -67,7 +67,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
                               std::uint64_t available);
 
-/// What the model of a deck is fed and shall give.
+/// The inputs that the model of a deck gets, and the outputs that it must return.
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
                               task::Task const& task);
 

@@ -78,7 +78,7 @@ lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
 check([line["variant"] for line in lines] ==
       ["raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"],
       f"every variant: {lines}")
-for words, phrase in ((["loading"], "its commands are allreduce, step, loader and checkpoint"),
+for words, phrase in ((["loading"], "the commands are allreduce, step, loader and checkpoint"),
                       (["allreduce", "--variant", "tree"], "Valid values: ordered, mpi, copy"),
                       (["allreduce", "--sizes", "0"], "--sizes 0"),
                       (["allreduce", "--sizes", "25G"], "--sizes 25G"),

@@ -45,8 +45,8 @@ def check_compiled(scratch):
     lockstep_export.save(model, inputs[0][:4], file, loss=loss, targets=targets[:4],
                          metrics={"accuracy": ("right", "samples")})
     own = ["--model.file", file, "--task.kind", "export", "--run.replicas", 4, "--data.batch", 2]
-    train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "it has no compiled step")
-    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "the graph is run, since it has no")
+    train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "the file has no compiled step")
+    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "the graph is run, since the file has no")
     lockstep_export.compile(file, segments=2)
     fast = [*own, "--model.compiled", "require"]
     train(scratch, "cnn", "fast-1", *fast).expect(0)
@@ -76,7 +76,7 @@ def check_compiled(scratch):
     scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
     for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
-        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step cannot do {option[2:]}")
+        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step does not support {option[2:]}")
     train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
     # A batch of one sample, for which nothing is compiled, has the bits of the graph.
     for where, how in (("single", "require"), ("single-graph", "none")):
@@ -99,7 +99,7 @@ def check_compiled(scratch):
         train(scratch, "cnn", "no", *other).expect(65, "other.pt2 is damaged")
     rewrite_step(file, scratch / "other.pt2",
                  lambda name, content: content[:5000] if name.endswith("step1.so") else content)
-    train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so is not what was compiled")
+    train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so has changed since it was compiled")
 
 
 def check_language(scratch):

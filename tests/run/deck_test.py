@@ -141,7 +141,7 @@ def models(scratch):
     train(scratch / "mlp", "--model.name", "mlp", "--model.channels", 3, ranks=1).expect(
         64, "unknown key model.channels")
     for name in ("..", "/tmp/x", "a/../../b"):
-        run(["train", DECK, "--run.name", name]).expect(64, f"run.name = {name}", "run.directory takes any path")
+        run(["train", DECK, "--run.name", name]).expect(64, f"run.name = {name}", "run.directory accepts any path")
     for typed in ("--model.nmae", "--task.metrc"):  # of a run that there is: no change of it
         train(scratch / "mlp1", "--model.name", "mlp", typed, "mlp", ranks=1).expect(
             64, f"unknown key {typed[2:]}")
@@ -163,9 +163,10 @@ def words_that_are_refused(scratch):
     deck.write_text(f"[data]\ntrain = {DATA / 'train.h5'}\n[task]\nmetric = mae\n[train]\nsteps = 1\n"
                     f"[run]\ndirectory = {scratch / 'refused'}\n")
     for command in ("plan", "train"):
-        run([command, deck, "--model.name", "mlp"]).expect(64, "task.metric = mae: classification has ", f"{deck}:4")
+        run([command, deck, "--model.name", "mlp"]).expect(
+            64, "task.metric = mae: the metrics of classification are ", f"{deck}:4")
         run([command, deck, "--model.name", "mlp", "--task.metric", "loss", "--checkpoint.best", "blue"]).expect(
-            64, "checkpoint.best = blue: classification has ")
+            64, "checkpoint.best = blue: the metrics of classification are ")
         run([command, deck, "--task.metric", "loss"]).expect(64, f"(model.name: not set in {deck})")
         told = run([command, deck, "--task.metric", "loss", "--model.name", "mlp", "--optimizer.name", "sgd",
                     "--optimizer.betas", "0.8, 0.9", "--schedule.factor", 0.5, "--optimizer.momentum", 0.9]).expect(

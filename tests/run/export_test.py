@@ -44,7 +44,7 @@ with Scratch() as scratch:
         return train(scratch / name, "--model.weights", weights, "--train.steps", 2, "--run.replicas",
                      2, *more, ranks=ranks)
 
-    start("one", out, 1).expect(0, "the initial weights are those of")
+    start("one", out, 1).expect(0, "the initial weights come from")
     start("two", out, 2).expect(0)
     start("best", newest).expect(0)
     start("plain", scratch / "plain.h5").expect(0)
@@ -67,7 +67,7 @@ with Scratch() as scratch:
     halves = {name: value.astype(np.float16) if value.dtype == np.float32 else value
               for name, value in tensors.items()}
     save_file({**halves, "head.extra": np.zeros(3, np.float32)}, scratch / "half.safetensors")
-    start("half", scratch / "half.safetensors").expect(0, "no place for head.extra")
+    start("half", scratch / "half.safetensors").expect(0, "the model does not have them: head.extra")
     del halves["classifier.output.weight"]
     save_file(halves, scratch / "less.safetensors")
     start("less", scratch / "less.safetensors").expect(

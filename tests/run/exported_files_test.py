@@ -266,7 +266,7 @@ def check_hostile(scratch, train):
         guards_code=["L['x'].size()[" * 100_000 + "0" + "]" * 100_000]), 64)
     case("is not the name of a parameter", called("a." * 100_000 + "b"))
     case("is not the name of a parameter", called("a..b"))
-    case("lies in, or holds, another one", called("0.layers.0.weight.b"))
+    case("is nested in another one, or another one in it", called("0.layers.0.weight.b"))
 
 
 def check_flipped(scratch, train):

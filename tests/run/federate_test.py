@@ -238,7 +238,7 @@ with Scratch() as scratch:
     check(same(expected, model(real.directory)), "killed sites and a killed coordinator give the same bits")
     run(["evaluate", DECK, real.directory / "global" / LAST, "--data.test", DATA / "test.h5"]).expect(0, "accuracy")
     run(["federate", "info", real.directory]).expect(
-        0, "over, counted site-00001, site-00002, site-00003", "site-00001 has sent announce", "shares", "unmask")
+        0, "over, with the updates of site-00001, site-00002, site-00003", "site-00001 has sent announce", "shares", "unmask")
     rounds = [json.loads(line) for line in run(["federate", "info", real.directory, "--json"]).text.splitlines()]
     check([round["counted"] for round in rounds] == SETTINGS[1] * [SITES], "who counts")
 
@@ -247,7 +247,7 @@ with Scratch() as scratch:
     for site in SITES[:2]:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "without site-00003", "waits for site-00001, site-00002")
-    simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "keys that the federation fixes")
+    simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "keys that only the federation can set")
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     flip(update, 9000)
@@ -257,7 +257,8 @@ with Scratch() as scratch:
     update.write_bytes((simple.directory / "rounds/0001/announce/site-00001.h5").read_bytes())
     simple.coordinate().expect(0, "it is signed for phase announce, not for update")
     update.write_bytes(before)
-    simple.coordinate("--close").expect(66, "round 1 is refused: 1 sites have sent their update", "--abandon")
+    simple.coordinate("--close").expect(66, "round 1 cannot continue: it needs the update messages", "and has 1",
+                                          "--abandon")
     with open(simple.directory / "coordinator.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         simple.coordinate().expect(73, "another process is running as the coordinator")

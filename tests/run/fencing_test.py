@@ -50,7 +50,7 @@ with Scratch() as scratch:
     check(process.returncode == 74 and "its file lease is damaged" in output, f"{process.returncode}: {output}")
     check(records(taken, "failure")[-1].get("exit_code") == 74, "it is on record")
     run(["watch", taken]).expect(0, "failed")
-    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is not a file", "Remove it")
+    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is not a regular file", "Remove it")
 
     # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}

@@ -181,7 +181,7 @@ with Scratch() as scratch:
         check(np.array_equal(file["inputs"][:], of_view), "an import of a view of views")
     for name, *phrases in (("view.h5", "a view of datasets in ", "behind.h5"), ("twice.h5", "in ", " as /x")):
         run(["data", "info", scratch / name, "--inputs", "x", "--targets", "y"]).expect(0, "there.h5", *phrases)
-        run(["data", "verify", scratch / name, "--inputs", "x", "--targets", "y"]).expect(0, "with samples in ", "there.h5")
+        run(["data", "verify", scratch / name, "--inputs", "x", "--targets", "y"]).expect(0, "some samples are stored in ", "there.h5")
 
     # A run learns the same from links, from views and from the files themselves, through every cache.
     def dressed(path, source, make):

@@ -221,7 +221,7 @@ def mistakes(scratch):
     run(["export", "check", model]).expect(64, "--data")
     run(["export", "check", model, "--data", scratch / "wide.h5"]).expect(64, "not those of the model")
     run(["export", "check", newest, *data]).expect(65, "was not exported by lockstep")
-    run(["export", "nothing"]).expect(64, "its only command is check")
+    run(["export", "nothing"]).expect(64, "the only command is check")
     run(["export", "check", model, *data], env={"PATH": "/nowhere"}).expect(69, "onnxruntime")
     run(["export", "check", source, *data], env={"PATH": "/nowhere"}).expect(69, "C compiler")
     other = checkpoints(scratch / "cnn")[0]

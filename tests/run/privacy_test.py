@@ -158,9 +158,9 @@ def refusals(runs):
         runs.train("refused", f"--{name}", value).expect(64, words)
     run(["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--run.directory",
          runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
-    runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon is that of one deck")
+    runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon holds only if the deck stays the same")
     runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
-    runs.train("none", noise=1e-300).expect(64, "privacy.noise = 1e-300", "epsilon would be endless")
+    runs.train("none", noise=1e-300).expect(64, "privacy.noise = 1e-300", "epsilon would be practically infinite")
     runs.train("none", "--privacy.delta", 0.7).expect(64, "privacy.delta")
     runs.train("unused", "--privacy.epsilon", 0.001, noise=0, steps=3).expect(0)
     check((runs.scratch / "unused/checkpoints/step-00000003.h5").exists(), "an epsilon without noise is ignored")

@@ -59,7 +59,7 @@ with Scratch() as scratch:
 
     # Of another form, --force does not help: its weights would be of other places.
     train(whole, "--model.hidden", 17, "--train.steps", 45, "--force").expect(
-        64, "is of shape [", "that of the deck's model is [")
+        64, "its shape is [", "in the deck's model it is [")
     # The best model by another metric is chosen again.
     train(whole, "--task.metric", "loss", "--train.steps", 45, "--force").expect(
         0, "the best model is chosen again", "new best loss")

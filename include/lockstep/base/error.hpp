@@ -22,7 +22,7 @@ enum class ExitCode : int {
     superseded = 79,    ///< a newer attempt of this run has taken over
 };
 
-/// What a message of ours says, always in this order.
+/// The three parts of an error message, always in this order.
 struct ErrorText {
     std::string what; ///< what is wrong: "data.batch = 0 (deck.ini:7)"
     std::string why;  ///< why that is wrong: "must be at least 1"
@@ -44,7 +44,7 @@ class Error : public std::runtime_error {
 };
 
 /// The failure that all ranks of a communicator agreed on: the error of the lowest-numbered failing
-/// rank, the same on every rank, by `agree` or because all ranks know of it.
+/// rank. It is the same on every rank, either through `agree` or because all ranks know of it.
 class AgreedError : public Error {
   public:
     AgreedError(ExitCode code, ErrorText text, int rank, std::string cause);
@@ -74,13 +74,13 @@ class RankError : public Error {
 /// failed GPU is 76; everything else is 70. After a failed allocation, the memory reserve is freed.
 Error current_error();
 
-/// What the system calls an error number: "No space left on device". Any thread may ask.
+/// The system's text for an error number: "No space left on device". Any thread may call it.
 std::string system_text(int error_number);
 
 /// An `Error` for a failed system call, by its `error_number`: a missing file is 66; a missing
 /// permission, or a file that cannot be created, 73; a name that is too long 64; no memory 71; no
-/// space, quota and all others 74. `next` says what to do; too many open files have a text of their
-/// own.
+/// space, quota and all others 74. `next` says what to do; too many open files get a message of
+/// their own.
 Error system_error(std::string const& what, int error_number, std::string const& next);
 
 } // namespace lockstep

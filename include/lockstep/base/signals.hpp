@@ -5,13 +5,14 @@
 namespace lockstep {
 
 /// Turns SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and the first SIGINT into a request that the training
-/// loop asks for; a second SIGINT ends the process at once. Signal handlers can reach only static
-/// storage, so there is one request per process, however many objects; the first decides what
-/// SIGHUP means. After the last object is gone, SIGTERM and SIGINT end the process again, and the
-/// other signals are ignored. Objects are made and destroyed on one thread.
+/// loop polls; a second SIGINT ends the process at once. Signal handlers can reach only static
+/// storage, so there is one request per process, however many objects exist; the first object
+/// decides what SIGHUP means. After the last object is gone, SIGTERM and SIGINT end the process
+/// again, and the other signals are ignored. Objects are made and destroyed on one thread.
 class SignalRequests {
   public:
-    /// What a terminal's end (SIGHUP) means; one that was ignored from the start stays so.
+    /// What SIGHUP (the terminal has closed) means; if it was ignored from the start, it stays
+    /// ignored.
     enum class Hangup { nothing, request };
 
     explicit SignalRequests(Hangup hangup = Hangup::nothing);
@@ -19,14 +20,14 @@ class SignalRequests {
     SignalRequests(SignalRequests const&) = delete;
     SignalRequests& operator=(SignalRequests const&) = delete;
 
-    /// The latest signal; 0 if there was none. Any thread may ask.
+    /// The latest signal; 0 if there was none. Any thread may call it.
     static int pending() noexcept;
 };
 
-/// Gives all signals their default meaning and lets them through: who started this process may have
-/// ignored or blocked some, such as SIGCHLD, without which no child's end can be learnt. What is
-/// ignored on purpose stays so: SIGHUP (nohup), SIGINT, SIGQUIT and a terminal's stops (shells).
-/// Safe between fork and exec.
+/// Resets all signals to their default action and unblocks them: whoever started this process may
+/// have ignored or blocked some, such as SIGCHLD, without which a child's end goes unnoticed.
+/// Signals that are ignored on purpose stay ignored: SIGHUP (nohup), SIGINT, SIGQUIT and the
+/// terminal's stop signals (shells). Safe between fork and exec.
 void reset_signals() noexcept;
 
 /// Takes the place of a signal's number when a run stops because its job's time is nearly over.

@@ -16,38 +16,38 @@ struct Damage {
     std::string what;            ///< "block 3 has changed since it was written"
 };
 
-/// Every damaged place of a recorded file: a checkpoint, or a model file. None: every bit is as it
-/// was written. Any changed, missing or added byte is found, those of the checksum header included;
-/// with a damaged checksum header nothing can be said of the rest. Reads the whole file, in this
-/// process alone.
+/// All damaged parts of a file with checksums, which is a checkpoint or a model file; empty if
+/// every bit is as it was written. Any changed, missing or added byte is found, those of the
+/// checksum header included; if the checksum header is damaged, nothing can be said about the rest.
+/// Reads the whole file, in this process only.
 ///
-/// A file of another kind is damaged. Throws  Error 66 when there is no such file, 74 when it
-/// cannot be read
+/// A file of another kind counts as damaged.
+///
+/// Throws  Error 66 when there is no such file, 74 when it cannot be read
 [[nodiscard]] std::vector<Damage> verify(std::filesystem::path const& path);
 
-/// A file every byte of which was found to be as it was recorded. Readers of state and of weights
-/// take it instead of a path, so that none of them can use what nobody has looked at.
+/// A file whose every byte was verified against its checksums. Readers of state and of weights
+/// accept it instead of a path, so that none of them can use a file that nobody has verified.
 ///
-/// A safetensors file has no checksums: there is nothing to look at, and its reader believes no
-/// more of it than its length proves.
+/// A safetensors file has no checksums: there is nothing to verify, and its reader trusts nothing
+/// that the file's length does not confirm.
 class VerifiedFile {
   public:
-    /// Reads the whole file, in this process alone; so does whoever hands a reader a plain path.
-    /// One thread of the process at a time, since HDF5 may be called.
+    /// Verifies the whole file, in this process only. Passing a plain path to a reader does this,
+    /// too. One thread of the process at a time, since HDF5 may be called.
     ///
     /// Throws  Error 65 naming file, block and bytes; 66 when there is no such file; 74 when it
     ///         cannot be read
     VerifiedFile(std::filesystem::path path);
 
-    /// For those who only show what a file says of itself. In this process alone, one thread at a
-    /// time.
+    /// Does not verify the file: for callers that only show what it says about itself. In this
+    /// process only, one thread at a time.
     ///
     /// Throws  Error 65 for a file of another kind; 66 when there is no such file; 74 when it
-    /// cannot
-    ///         be read
+    ///         cannot be read
     static VerifiedFile unchecked(std::filesystem::path path);
 
-    /// Names contents that ranks have in memory: no file is read.
+    /// Stands for contents that ranks hold in memory: no file is read.
     static VerifiedFile in_memory(std::filesystem::path name);
 
     std::filesystem::path const& path() const noexcept { return path_; }
@@ -62,7 +62,7 @@ class VerifiedFile {
     std::filesystem::path path_;
 };
 
-/// The same by all ranks, each its share of the blocks.
+/// Verifies a file by all ranks together: each verifies its share of the blocks.
 ///
 /// Collective  over `comm`; same path on all ranks
 /// Throws      AgreedError: 65 naming file, block and bytes; 66 or 74 when a rank cannot read it

@@ -17,7 +17,7 @@ class Communicator {
     /// MPI's handle, which only the sources that call MPI know.
     struct Native;
 
-    /// This process alone; no other rank is ever involved. MPI has to run. Not collective.
+    /// This process alone; no other rank is ever involved. MPI must be initialised. Not collective.
     ///
     /// Throws  Error 69
     static Communicator self();
@@ -31,9 +31,10 @@ class Communicator {
     Communicator(Communicator const&) = delete;
     Communicator& operator=(Communicator const&) = delete;
     Communicator(Communicator&& other) noexcept;
-    /// Exchanges the two: the old communicator is freed with `other`.
+    /// Swaps the two: the old communicator is freed with `other`.
     Communicator& operator=(Communicator&& other) noexcept;
-    /// Frees the communicator, unless an exception is unwinding: the other ranks may not come.
+    /// Frees the communicator, unless an exception is unwinding: the other ranks may never make
+    /// this call.
     ///
     /// Collective  over this communicator
     ~Communicator();
@@ -73,10 +74,10 @@ class Communicator {
     /// Throws      Error 69
     Communicator split(int group) const;
 
-    /// These ranks of it, in their order; the others are not asked. Calls of one rank at the same
-    /// time, and of ranks that overlap, pass different tags (0 to 32767).
+    /// A communicator of only these ranks, in this order; the other ranks do not take part.
+    /// Simultaneous calls whose sets of ranks overlap must pass different tags (0 to 32767).
     ///
-    /// Collective  over `ranks`, of which this one is; same ranks and tag
+    /// Collective  over `ranks`, which must include this rank; same ranks and tag
     /// Throws      Error 69
     Communicator part(std::span<int const> ranks, int tag) const;
 

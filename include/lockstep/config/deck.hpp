@@ -15,9 +15,9 @@ struct Run {
     std::string name;               ///< the deck's name
     std::string directory;          ///< runs/NAME
     std::int64_t seed = 0;          ///< of all random numbers
-    std::int64_t replicas = 0;      ///< V; 0: the ranks of the first start
+    std::int64_t replicas = 0;      ///< V; 0: as many as the first start has ranks
     std::string device = "auto";    ///< auto, cpu, cuda, cuda:N
-    std::string devices = "all";    ///< all, how many, or a list of numbers
+    std::string devices = "all";    ///< all, a count, or a list of device numbers
     std::string mode = "auto";      ///< auto, single, dp, ddp
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
@@ -33,46 +33,47 @@ struct Data {
     std::string inputs = "inputs";     ///< names of datasets, with commas
     std::string targets = "targets";   ///< names of datasets, with commas
     bool sample_per_file = false;      ///< a file is one sample, without a dimension over samples
-    std::int64_t sequence = 0;         ///< tokens of a sample, cut from all documents; 0: as stored
+    std::int64_t sequence = 0;         ///< tokens per sample, cut from all documents; 0: as stored
     std::int64_t batch = 32;           ///< samples per replica and micro-batch
     std::int64_t global_batch = 0;     ///< over all replicas; 0: `batch` counts
-    bool drop_last = false;            ///< the last step of an epoch where it is incomplete
+    bool drop_last = false;            ///< leave out an epoch's last step where it is incomplete
     std::int64_t workers = 2;          ///< loader threads per rank
     std::int64_t prefetch = 4;         ///< batches read ahead, per rank
     std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
     std::string shuffle = "full";      ///< full, block, none
     std::string sample_weights;        ///< dataset of weights to draw samples by; empty: none
-    bool replacement = true;           ///< of samples that are drawn by weight
-    std::int64_t bucket_by_length = 0; ///< batches of a window sorted by length; 0: off
+    bool replacement = true;           ///< samples are drawn by weight with replacement
+    std::int64_t bucket_by_length = 0; ///< batches that are sorted by length together; 0: off
     std::string cache = "none";        ///< none, memory, local:DIRECTORY
 };
 
-/// Keys of a section that belong to what `name` or `kind` chooses; it checks them itself.
+/// Keys of a section that belong to the model or task that `name` or `kind` chooses, which checks
+/// them itself.
 struct OwnKeys : std::map<std::string, std::string> {
     using map::map;
     /// Where each was written, "inputs/x.ini:12"; messages name it.
     std::map<std::string, std::string> origins;
-    std::vector<std::string> common; ///< the section's other keys, which hints name
+    std::vector<std::string> common; ///< the section's other keys, for hints in messages
 };
 
 struct Model {
     std::string name;      ///< as `lockstep models` lists them
-    OwnKeys own{};         ///< of that model
+    OwnKeys own{};         ///< that model's own keys
     std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
 };
 
 struct Task {
     std::string kind = "classification"; ///< as `lockstep tasks` lists them
     std::string metric;                  ///< what `best` means by default; empty: the task's first
-    OwnKeys own{};                       ///< of that kind
+    OwnKeys own{};                       ///< that task's own keys
 };
 
 struct Optimizer {
     std::string name = "adamw";               ///< adamw, adam, sgd, lars, lamb
     double learning_rate = 0.001;             ///< the peak, before it is scaled
     std::string scale_learning_rate = "none"; ///< none, linear, sqrt
-    std::int64_t reference_replicas = 1;      ///< that the learning rate was chosen for
-    double weight_decay = 0.01;               ///< of all but what no_decay exempts
+    std::int64_t reference_replicas = 1;      ///< replicas that the learning rate was chosen for
+    double weight_decay = 0.01;               ///< of all parameters but those that no_decay exempts
     std::string no_decay = "biases, norms";   ///< exempt: biases, norms, name patterns; or none
     double ema = 0;                           ///< decay of the averaged weights; 0: off
     double proximal = 0;                      ///< strength of the pull to the first weights
@@ -91,22 +92,22 @@ struct Schedule {
     double warmup_epochs = 0;      ///< the longer of the two counts
     std::int64_t warmup_steps = 0; ///< the longer of the two counts
     double minimum = 0;            ///< cosine's last rate, as a share of the peak
-    std::int64_t step_epochs = 30; ///< epochs between step's reductions
-    double factor = 0.1;           ///< of each of step's reductions
+    std::int64_t step_epochs = 30; ///< epochs between the reductions of "step"
+    double factor = 0.1;           ///< that each reduction of "step" multiplies the rate by
 };
 
 struct Precision {
     std::string compute = "fp32";        ///< fp32, bf16, fp16
     std::string loss_scale = "dynamic";  ///< dynamic, or a number; of fp16
     bool tf32 = true;                    ///< GPUs may round inputs of matrix products to it
-    bool cudnn_benchmark = true;         ///< off where run.deterministic
+    bool cudnn_benchmark = true;         ///< switched off where run.deterministic is true
     bool gradient_checkpointing = false; ///< activations are computed again in backward
 };
 
-/// Learning from another model's outputs, beside the targets.
+/// Learning from another model's outputs, besides the targets.
 struct Distill {
     std::string teacher;      ///< its file; empty: none
-    std::string teacher_deck; ///< that describes its model where the file does not
+    std::string teacher_deck; ///< deck that describes its model where the file does not
     double temperature = 4;   ///< that both models' scores are divided by
     double weight = 0.5;      ///< of the teacher's part of the loss; the targets have the rest
 };
@@ -115,13 +116,13 @@ struct Distill {
 struct Prune {
     std::string pattern = "none";    ///< none, unstructured, channels, or N:M: N of each M stay
     std::string target = "macs 0.5"; ///< of channels: the share of multiply-adds that stays
-    std::int64_t multiple = 1;       ///< of channels: layers keep a multiple of it
+    std::int64_t multiple = 1;       ///< of channels: each layer keeps a multiple of this number
     double sparsity = 0.5;           ///< of unstructured: the share of weights that goes
     std::string score = "magnitude"; ///< magnitude, taylor
     std::string scope = "global";    ///< of unstructured and channels: global, layer
     std::string except = "none";     ///< name patterns of weights that all stay
-    std::int64_t begin = 0;          ///< steps done before weights are removed first
-    std::int64_t end = 0;            ///< and last; up to begin: once
+    std::int64_t begin = 0;          ///< steps done when weights are first removed
+    std::int64_t end = 0;            ///< steps done when they are last removed; at most begin: once
     std::int64_t every = 100;        ///< steps between removals
 };
 
@@ -135,8 +136,8 @@ struct Privacy {
     double noise = 0;    ///< standard deviation, relative to `clip`; 0: off
     double clip = 1;     ///< largest L2 norm of a sample's gradient
     double delta = 1e-5; ///< for which epsilon is reported
-    double epsilon = 0;  ///< that a run stays within; 0: any
-    std::string key;     ///< file of the secret behind noise and draws; empty: in the directory
+    double epsilon = 0;  ///< limit that a run stays within; 0: none
+    std::string key;     ///< file of the secret key of noise and draws; empty: in run.directory
 
     bool is_on() const noexcept { return noise > 0; }
 };
@@ -144,13 +145,13 @@ struct Privacy {
 struct Communication {
     std::string backend = "auto";       ///< auto, mpi, nccl
     double bucket_mb = 25;              ///< 10^6 bytes of float32 gradients that travel together
-    double first_bucket_mb = 1;         ///< the same of the bucket that is ready first
+    double first_bucket_mb = 1;         ///< the same for the bucket that is ready first
     std::string compression = "none";   ///< none, fp16, bf16, powersgd
-    std::int64_t powersgd_rank = 4;     ///< of its matrices
+    std::int64_t powersgd_rank = 4;     ///< rank of PowerSGD's matrices
     std::string reduction = "ordered";  ///< ordered, native
     bool unused_parameters = false;     ///< parameters may have no gradient
-    bool static_graph = false;          ///< the same parameters have one in every step
-    bool broadcast_buffers = true;      ///< replica 0's, before each step
+    bool static_graph = false;          ///< the same parameters have a gradient in every step
+    bool broadcast_buffers = true;      ///< replica 0's are sent to all before each step
     bool sync_batch_norm = false;       ///< statistics over all replicas
     std::int64_t timeout_seconds = 300; ///< longest wait for another rank or its device
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
@@ -159,7 +160,7 @@ struct Communication {
 struct Checkpoint {
     std::int64_t every_steps = 1000; ///< 0: only at the end
     double every_minutes = 0;        ///< 0: off
-    std::int64_t keep = 3;           ///< the newest so many files
+    std::int64_t keep = 3;           ///< how many of the newest files stay
     bool asynchronous = true;        ///< written while training continues
     std::string resume = "auto";     ///< auto, none, a file
     std::string best;                ///< metric; the task's own when empty
@@ -175,10 +176,10 @@ struct Monitor {
     std::int64_t log_every = 50;        ///< steps between step records
     std::string progress = "auto";      ///< auto, bar, plain, none
     bool tensorboard = true;            ///< event files in the run's directory
-    std::string histograms = "weights"; ///< none, weights, gradients (of both)
+    std::string histograms = "weights"; ///< none, weights, gradients (weights, too)
     std::int64_t images = 8;            ///< samples of the first batch that are shown
     bool plots = true;                  ///< pictures of the metrics at the end
-    bool weight_hash = false;           ///< in step records, to find where two runs part
+    bool weight_hash = false;           ///< in step records, to find where two runs diverge
 };
 
 struct Profile {
@@ -233,8 +234,8 @@ std::vector<Setting> settings(Deck const& deck);
 std::string to_text(Deck const& deck);
 
 /// The settings that differ and may not change at a resume, one line each: "key = new (was old)";
-/// empty if there are none. Both decks are those that runs were started with, `auto` and 0 replaced
-/// by what was chosen.
+/// empty if there are none. Both decks are as runs were started with them, with `auto` and 0
+/// replaced by what was chosen.
 std::vector<std::string> forbidden_changes(Deck const& before, Deck const& now);
 
 } // namespace lockstep::config

@@ -15,7 +15,7 @@ struct Written {
     std::string value;
     std::string origin; ///< "inputs/x.ini:12" or "command line"
     int layer = 0; ///< the later one wins: decks in the order of reading, the command line last
-    std::string before{}; ///< what an earlier one had; empty: nothing
+    std::string before{}; ///< the value that an earlier layer had; empty: none
 };
 
 /// A value of a deck's file, and where it stands there; or a key that no deck has set.
@@ -25,8 +25,8 @@ struct Place {
     bool is_set = true;
 };
 
-/// Which of the things that can be named has a key, and the one that is named has not: "model cnn";
-/// empty where that is none.
+/// Which other model or task has a key that the `named` one does not have, such as "model cnn";
+/// empty if none has.
 using KeyOwners = std::function<std::string(std::string const& named, std::string const& key)>;
 
 /// What the decks and the command line say, before types and names are checked. Later decks win
@@ -40,12 +40,12 @@ class DeckSource {
     ///         includes itself, more than 8 levels or more than 64 decks
     void read(std::filesystem::path const& path);
 
-    /// Takes "--section.key VALUE" and "--section.key=VALUE"; the others are returned.
+    /// Consumes "--section.key VALUE" and "--section.key=VALUE"; returns the other words.
     ///
     /// Throws  Error 64 when a value is missing, too long, not UTF-8, or has a #
     std::vector<std::string> take_options(std::vector<std::string> const& arguments);
 
-    /// Takes what `to_text` of a deck has printed; `origin` is named in messages. Other lines are
+    /// Reads a deck that `to_text` has printed; `origin` is named in messages. Other lines are
     /// skipped.
     void read_printed(std::string const& text, std::string const& origin);
 
@@ -53,21 +53,22 @@ class DeckSource {
     void set(std::string const& key, Written value);
     std::map<std::string, Written> const& values() const noexcept { return values_; }
 
-    /// Where `chooser` ("model.name") was changed by a later deck or the command line: takes out
-    /// the keys that earlier ones gave for what they had named. Returns a sentence on each.
+    /// Where `chooser` ("model.name") was changed by a later deck or the command line: removes the
+    /// keys that earlier decks set for the model or task that they had named. Returns a sentence on
+    /// each.
     std::vector<std::string> drop_keys_of_another(std::string const& chooser,
                                                   KeyOwners const& owners);
 
     /// Where each value of a deck's file stands, by key; and which keys `decks` ("a.ini, b.ini") do
-    /// not set. What stands on the command line has no place.
+    /// not set. Values from the command line have no place.
     std::map<std::string, Place> places(std::string const& decks) const;
 
-    /// All of it as one text and back, so that rank 0 can read and all ranks parse. `text`
-    /// is what `packed` gave.
+    /// All of it as one text and back, so that rank 0 can read and all ranks parse. `text` is what
+    /// `packed` returned.
     std::string packed() const;
     static DeckSource unpacked(std::string const& text);
 
-    /// Checks names, types and ranges and gives the deck; keys that were not given keep their
+    /// Checks names, types and ranges and returns the deck; keys that were not set keep their
     /// defaults.
     ///
     /// Throws  Error 64 naming file, line, key, what was expected and the nearest valid name

@@ -16,10 +16,10 @@ struct OwnKey {
     std::string meaning;
 };
 
-/// The keys of a model or task, with defaults filled in and types checked on the way out.
+/// The keys of a model or task, with defaults filled in; types are checked when a value is read.
 class OwnValues {
   public:
-    /// Throws  Error 64 for a key that `known` does not hold, with the nearest that it does
+    /// Throws  Error 64 for a key that is not in `known`, naming the nearest one that is
     OwnValues(std::string section, OwnKeys const& given, std::vector<OwnKey> const& known);
 
     /// The value of a key, within its limits, which are inclusive. Lists are as long as written,

@@ -10,17 +10,17 @@
 
 namespace lockstep::data {
 
-/// One of the things that every sample has: an input or a target.
+/// An input or a target, which every sample has.
 struct FieldInfo {
     std::string name;              ///< of its dataset in the files
     h5::Type type = h5::Type::u8;  ///< as stored
     h5::Shape shape;               ///< of a sample; ragged: of one of its rows
     bool whole = false;            ///< handed out as whole numbers; else as float32
-    bool ragged = false;           ///< samples have a number of rows each
+    bool ragged = false;           ///< the number of rows differs between samples
     std::int64_t vocabulary = 0;   ///< tokens: whole numbers below this; 0: not known
     std::int64_t end_of_text = -1; ///< the token after a document; -1: none
 
-    /// One whole number per sample, as the class of it is.
+    /// Whether it is one whole number per sample, as a class label is.
     bool is_label() const {
         return whole && !ragged &&
                std::all_of(shape.begin(), shape.end(), [](auto extent) { return extent == 1; });
@@ -29,7 +29,7 @@ struct FieldInfo {
     bool operator==(FieldInfo const&) const = default;
 };
 
-/// A field's values of the samples of a batch, one after the other.
+/// The values of one field for all samples of a batch, one sample after the other.
 struct Values {
     std::vector<float>
         reals; ///< of a field that is not whole: [samples, sample…]; ragged: [rows, row…]
@@ -37,7 +37,7 @@ struct Values {
     std::vector<std::int64_t> offsets; ///< ragged: sample i has rows [offsets[i], offsets[i + 1])
 };
 
-/// Samples that are handed to a replica together. The buffers are used again.
+/// Samples that are handed to a replica together. The buffers are reused.
 struct Batch {
     std::vector<std::int64_t> indices;
     std::vector<Values> fields; ///< inputs, then targets, as the data set lists them
@@ -51,7 +51,7 @@ struct Batch {
     std::vector<std::int64_t> const& targets() const { return fields.at(first_target).wholes; }
 };
 
-/// Buffers that a thread reads with, again and again; each thread has its own.
+/// Buffers that are reused from read to read; each thread has its own.
 struct Scratch {
     std::vector<std::byte> raw;
     std::vector<std::byte> stored;

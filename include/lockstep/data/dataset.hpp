@@ -33,8 +33,9 @@ struct DatasetOptions {
     /// Each file is one sample: its datasets have no dimension over samples.
     bool sample_per_file = false;
     std::string weights{}; ///< name of the samples' weights; empty: they have none
-    /// Tokens of a sample, at least 2: the inputs are cut into samples of so many entries, however
-    /// long each document is, and targets are the entries after these. 0: samples as they are.
+    /// Tokens of a sample, at least 2: the inputs are cut into samples of this many entries,
+    /// however long each document is, and targets are the entries that follow. 0: samples as they
+    /// are.
     std::int64_t sequence = 0;
 };
 
@@ -50,26 +51,26 @@ struct Viewers {
     int hosts = 1; ///< how many there are
 };
 
-/// One logical data set over one or several HDF5 files. HDF5 opens them, follows links
-/// to other files and says where the bytes lie; these are then read by position and decoded, from
-/// any thread. Once set up by `keep_…`, `measure_as`, `scale_as` and `expect_classes`, none of
-/// which may be called while another thread reads, it does not change. What it keeps in memory is
+/// One logical data set over one or several HDF5 files. HDF5 opens them, follows links to other
+/// files and says where the bytes lie; the bytes are then read by position and decoded, from any
+/// thread. Once set up by `keep_…`, `measure_as`, `scale_as` and `expect_classes`, none of which
+/// may be called while another thread reads, it does not change. What it keeps in memory is
 /// bounded, except for 16 bytes per chunk of a chunked dataset, and 8 per sample where it has
 /// weights.
 class Dataset {
   public:
-    /// Opens every file, and looks through the labels once. Not collective; one thread of the
-    /// process at a time, since HDF5 is called.
+    /// Opens every file, and scans the labels once. Not collective; one thread of the process at a
+    /// time, since HDF5 is called.
     ///
     /// Throws  Error 64 where no file or field is named; 66 for a missing file; 74 for one that
-    ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type is not
-    ///         the others', or that holds a label or a weight out of range
+    ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type differs
+    ///         from the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);
-    /// The same by all ranks together: each opens a share of the files and tells the others what it
-    /// has found, hosts that see other files than rank 0 on their own. Ranks of one host have what
-    /// was found in shared memory.
+    /// Opens the files by all ranks together: each opens a share of them and tells the others what
+    /// it has found; hosts that see other files than rank 0 open them on their own. The ranks of a
+    /// host keep what was found in shared memory.
     ///
-    /// Collective  over `world`; same options on all ranks, whose files are those that rank 0 finds
+    /// Collective  over `world`; same options on all ranks; the files are those that rank 0 finds
     /// Throws      AgreedError as the constructor; 65 where the files of some host hold other data
     static Dataset open_together(DatasetOptions const& options, comm::Communicator const& world);
     Dataset(Dataset&& other) noexcept;
@@ -92,25 +93,25 @@ class Dataset {
     /// Throws      AgreedError 69 when the host's shared memory is too small; AgreedError as `read`
     void keep_in_memory(comm::Communicator const& host);
 
-    /// Copies the files that samples are read from, those that links lead to as well, to a
+    /// Copies the files that samples are read from, including those that links lead to, to a
     /// directory of the host, and reads the copies from then on.
     ///
     /// Collective  over `host`, the ranks of one host, which opened the same files
     /// Throws      AgreedError 66, 65, 73 or 74 when a file cannot be read, or written there
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
-    /// Scales the first inputs by the mean and standard deviation of `training`, whatever this
-    /// set's own files hold.
+    /// Normalises the first input by the mean and standard deviation of `training`, whatever this
+    /// set's own files say.
     ///
     /// Throws  Error 65 when both sets name their classes, and this one's are not the first of
     ///         the other's; as `scale_as`
     void measure_as(Dataset const& training);
-    /// The same by values: one each, one for each channel, or none.
+    /// Normalises the first input by these values: one of each, one of each per channel, or none.
     ///
     /// Throws  Error 65 where they are for another number of channels
     void scale_as(std::vector<double> mean, std::vector<double> std);
 
-    /// From now on `read` takes values of the first target for classes only: whole numbers from 0
+    /// From now on `read` accepts only classes as values of the first target: whole numbers from 0
     /// to below `classes`, whatever type they are stored in.
     void expect_classes(std::int64_t classes) noexcept { expected_classes_ = classes; }
 
@@ -120,24 +121,24 @@ class Dataset {
     std::int64_t number_in_files(std::int64_t sample) const;
     std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
     std::vector<FieldInfo> const& targets() const noexcept { return targets_; }
-    /// Of the first input.
+    /// Shape and type of the first input.
     h5::Shape const& sample_shape() const noexcept { return inputs_.front().shape; }
     h5::Type input_type() const noexcept { return inputs_.front().type; }
 
-    /// Whether the first target is a class: a whole number per sample. Else there are no counts,
+    /// Whether the first target is a class: a whole number per sample. If not, there are no counts,
     /// and the classes are those that the files name.
     bool has_labels() const noexcept;
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }
-    /// Those that the files name, all of them or none.
+    /// Names of the classes, where the files name them: all or none.
     std::vector<std::string> const& declared_classes() const noexcept;
     /// Shape  [classes]; empty without labels
     std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
     /// Shape  [samples], none negative; null where no weights were asked for
     std::shared_ptr<std::vector<double> const> weights() const noexcept { return weights_; }
-    /// What the first input is scaled by, of u8 in units of 1/255.
+    /// What the first input is normalised by; for u8 in units of 1/255.
     ///
-    /// Shape  [channels], [1], or [0] where it is not scaled
+    /// Shape  [channels], [1], or [0] where it is not normalised
     std::vector<double> const& mean() const noexcept { return mean_; }
     std::vector<double> const& std() const noexcept { return std_; }
 
@@ -148,13 +149,13 @@ class Dataset {
 
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
-    /// Hashes of the weights in runs of files, `groups` of them at the most; none without weights.
+    /// Hashes of the samples' weights, one for each of at most `groups` runs of files; empty
+    /// without weights.
     std::vector<std::uint64_t> weight_hashes(std::size_t groups) const;
-    /// Warnings of what the files hold and say: values that were never written, attributes that are
-    /// not applied.
+    /// Warnings about the files: values that were never written, attributes that are not applied.
     std::vector<std::string> remarks() const;
-    /// Samples that are best read together, those of a chunk or of 1 MiB, and so many of these that
-    /// a window of them can be kept decoded.
+    /// Samples that are best read together, those of a chunk or of 1 MiB, and how many such blocks
+    /// can be kept decoded as a window.
     Blocks blocks() const;
     /// The hosts that see the same files, as `open_together` found them.
     Viewers viewers() const;
@@ -162,8 +163,8 @@ class Dataset {
     std::uint64_t chunks_decoded() const;
 
     /// Reads all fields of `batch.indices`, any samples (0 to samples() - 1, not checked) in any
-    /// order. The first input is normalised: u8 over 255, minus mean, over std of the files. Any
-    /// thread may read, with a `scratch` of its own.
+    /// order. The first input is normalised: u8 is divided by 255; `mean` is subtracted, and the
+    /// result divided by `std`. Any thread may read, with a `scratch` of its own.
     ///
     /// Throws  Error 65 or 74 that names the file, the dataset and the samples
     void read(Batch& batch, Scratch& scratch) const;

@@ -7,7 +7,7 @@
 
 namespace lockstep::monitor {
 
-/// metrics.jsonl: one JSON object per line for events, remarks and pictures apart, each with
+/// metrics.jsonl: one JSON object per line for each event except remarks and pictures, with
 /// `event`, `time` (UTC) and `elapsed_s`. Step records are those of monitor.log-every. Appended to
 /// at a resume.
 class MetricsFile : public train::Observer {

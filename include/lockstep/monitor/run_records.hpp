@@ -11,7 +11,7 @@ namespace lockstep::monitor {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A step as metrics.jsonl has it; what is not there is not a number.
+/// A step as recorded in metrics.jsonl; values that were not recorded are NaN.
 struct StepRecord {
     std::int64_t step = 0;
     double epoch = unknown;
@@ -59,7 +59,7 @@ struct CheckpointRecord {
     double stall_s = unknown;
 };
 
-/// What all ranks of an attempt have used; what was not measured is not a number.
+/// What all ranks of an attempt have used; what was not measured is NaN.
 struct ResourceRecord {
     double seconds = 0;
     double processor_s = 0; ///< of all ranks
@@ -67,11 +67,11 @@ struct ResourceRecord {
     double disk_written_bytes = 0;
     double exchanged_bytes = 0;
     double network_bytes = 0;
-    double processor_joules = unknown; ///< of the hosts that say so
+    double processor_joules = unknown; ///< of the hosts that report them
     double device_joules = unknown;
 
     bool is_known() const { return processor_s > 0; }
-    double joules() const; ///< of both, as far as they are known
+    double joules() const; ///< of processors and devices, as far as they are known
     void add(ResourceRecord const& more);
 };
 
@@ -93,7 +93,7 @@ struct ProfileRecord {
         double waited_ms = unknown; ///< for ranks that still computed
         double communication_ms = unknown;
         double update_ms = unknown;
-        std::int64_t waited_for = -1; ///< most of it; -1: none
+        std::int64_t waited_for = -1; ///< the rank that it waited for most; -1: none
     };
     /// Bytes of a part of rank 0's steps.
     struct Memory {
@@ -121,15 +121,15 @@ struct AttemptRecord {
     std::string reason;   ///< as in the end record; "failed"; empty while there is none
     std::string cause;    ///< of a failure
     std::vector<std::string> memory{}; ///< by rank: where its arenas lay; empty: not known
-    ResourceRecord resources{};        ///< of its epochs; of all of it once it has ended
+    ResourceRecord resources{};        ///< of its epochs; of the whole attempt once it has ended
 };
 
-/// What metrics.jsonl tells of a run, over all its attempts: what a later attempt did again counts,
-/// what the earlier one had done of it does not. Read on from where it was read to; the file may be
-/// one that grows just now, on another host. What the newest attempt ran on counts once it has done
-/// something: one that took no step changes nothing, and one that found the run finished is not
-/// even listed (only older versions of the program wrote such). A line without an end is left for
-/// the next time, lines that are not JSON are skipped.
+/// What metrics.jsonl tells about a run, over all its attempts. Where a later attempt did steps
+/// again, its records count and the earlier attempt's do not. Each `read` continues where the last
+/// one ended; the file may be growing at that time, on another host. What the newest attempt ran on
+/// counts once it has done something: one that took no step changes nothing, and one that found the
+/// run finished is not even listed (only older versions of the program recorded those). A line
+/// without an end is left for the next call, lines that are not JSON are skipped.
 class RunRecords {
   public:
     /// `run`: the run's directory, or its metrics.jsonl.
@@ -137,8 +137,8 @@ class RunRecords {
     /// Throws  std::filesystem::filesystem_error when the directory cannot be looked at
     explicit RunRecords(std::filesystem::path const& run);
 
-    /// Reads what has come since the last call; whether there was something. A file that has become
-    /// shorter is a new run's: all is read again.
+    /// Reads what has been added since the last call; returns whether there was something. A file
+    /// that has become shorter belongs to a new run: all of it is read again.
     ///
     /// Throws  Error 66 when there is no such file; 65, 73 or 74 when it cannot be read
     bool read();
@@ -196,10 +196,10 @@ class RunRecords {
 
     std::filesystem::path path_;
     std::string name_;
-    std::uint64_t offset_ = 0; ///< of the first byte that was not taken yet
+    std::uint64_t offset_ = 0; ///< of the first byte that was not read yet
     std::uint64_t inode_ = 0;
     std::string newest_start_;   ///< the start record of the newest attempt
-    std::string counting_start_; ///< that of the newest one that has done something
+    std::string counting_start_; ///< the start record of the newest attempt that has done something
 };
 
 } // namespace lockstep::monitor

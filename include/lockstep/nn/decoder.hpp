@@ -13,7 +13,7 @@ class DecoderState {
     virtual ~DecoderState() = default;
 };
 
-/// A model of texts that can be given them token by token.
+/// A model of texts that can read a text token by token.
 class Decoder {
   public:
     virtual ~Decoder() = default;

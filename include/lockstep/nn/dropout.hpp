@@ -9,9 +9,8 @@ namespace lockstep::nn {
 ///
 /// Kept elements are divided by 1 - `probability`; evaluation changes nothing.
 ///
-/// Shape  any, and the same comes out; `probability` of an element to become 0 lies in [0, 1),
-/// which
-///        is not checked
+/// Shape  any; the output has the same. `probability`, that of an element to become 0, lies in [0,
+///        1), which is not checked
 class DropoutImpl : public torch::nn::Module {
   public:
     DropoutImpl(double probability, std::uint64_t layer, std::shared_ptr<RandomKey> key);

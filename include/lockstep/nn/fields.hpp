@@ -17,13 +17,15 @@ std::string sizes_text(torch::IntArrayRef sizes);
 ///
 /// Shape  values [n, sample…]; of samples with a number of rows each: [rows of all samples, row…]
 struct Field {
-    torch::Tensor values;  ///< float32, or int64 where the dataset holds whole numbers
-    torch::Tensor lengths; ///< rows of each sample, int64 on the CPU; undefined: all are alike
+    torch::Tensor values; ///< float32, or int64 where the dataset holds whole numbers
+    torch::Tensor
+        lengths; ///< rows of each sample, int64 on the CPU; undefined: all have the same shape
 
     std::int64_t samples() const { return (lengths.defined() ? lengths : values).size(0); }
-    /// Rows of the longest sample.
+    /// The values, with all samples padded to as many rows as the longest has.
     ///
-    /// Shape   [n, rows, row…], zeros after a sample's own rows; `values` where all are alike
+    /// Shape   [n, rows, row…], zeros after a sample's own rows; `values` where `lengths` is
+    ///         undefined
     torch::Tensor padded() const;
 };
 
@@ -40,9 +42,9 @@ class Fields {
     auto begin() const { return fields_.begin(); }
     auto end() const { return fields_.end(); }
     std::int64_t samples() const { return fields_.at(0).samples(); }
-    /// What is of one sample, as a batch of it alone; views.
+    /// One sample, as a batch of its own; its tensors are views.
     Fields sample(std::int64_t at) const;
-    /// The values of the first: [samples, sample…]; of a ragged field all rows, [rows, row…].
+    /// The values of the first field: [samples, sample…]; ragged: all rows, [rows, row…].
     torch::Tensor const& only() const { return fields_.at(0).values; }
 
   private:

@@ -17,38 +17,38 @@ namespace lockstep::nn {
 /// The inputs that a model gets, and the outputs that it must return.
 struct Interface {
     std::vector<std::int64_t> sample_shape; ///< of the first input, without the batch
-    std::int64_t outputs = 0;               ///< of a sample, or of each place or time of it
-    bool recompute = false;                 ///< blocks are run again in backward instead of kept
-    bool sync_batch_norm = false;           ///< batch norm over all replicas
-    std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, alike in shape
+    std::int64_t outputs = 0;     ///< of a sample, or of each of its positions or time steps
+    bool recompute = false;       ///< blocks are run again in backward instead of kept
+    bool sync_batch_norm = false; ///< batch norm over all replicas
+    std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, not ragged
     std::vector<data::FieldInfo> targets{}; ///< for a model that computes its own loss
-    bool quantise_aware = false;            ///< layers of weights compute as if in int8
+    bool quantise_aware = false;            ///< layers with weights compute as if in int8
     bool continuous = false;                ///< of a policy: outputs are the means of an action
 };
 
-/// The key from which a model's layers draw random numbers in one forward pass. Set by the replica
-/// before it, from (seed, step, replica, micro-batch); so no number depends on which rank runs the
-/// replica, or on what ran before.
+/// The key from which a model's layers draw random numbers in one forward pass. The replica sets it
+/// before the pass, from (seed, step, replica, micro-batch), so that no number depends on which
+/// rank runs the replica, or on what ran before.
 struct RandomKey {
     std::uint64_t value = 0;
 };
 
-/// A tensor of a file, or some of it, as a parameter of ours.
+/// A tensor of a file, or a part of one, that a parameter of ours is read from.
 struct WeightSource {
     std::string name;
     bool transposed = false; ///< the file has [in, out], the parameter [out, in]
-    int part = 0;            ///< of the extent of outputs, which holds so many parameters
+    int part = 0;            ///< which part, where the output dimension holds `parts` parameters
     int parts = 1;
 };
 
-/// A network of ours.
+/// A neural network that Lockstep trains.
 class Model : public torch::nn::Module {
   public:
     /// One instance is called by one thread at a time, several instances at once by several threads
     /// where `runs_on_threads`.
     ///
     /// Shape   inputs[0] [n, sample…] float32; returns [n, outputs], or [n, outputs, place…] where
-    ///         a task learns something of each place
+    ///         a task learns something about each position
     /// Throws  LibTorch's exceptions, which end the run with 64 and the shapes of the batch
     virtual torch::Tensor forward(Fields const& inputs) = 0;
 
@@ -56,7 +56,7 @@ class Model : public torch::nn::Module {
     /// A run resumes only with the same value, or with --force.
     virtual std::uint64_t fingerprint() const { return 0; }
 
-    /// What it does otherwise than its deck asked for; empty: nothing.
+    /// What the model does differently from what its deck asks for; empty: nothing.
     virtual std::string remark() const { return {}; }
 
     /// Whether several instances may run at once on threads of one process.
@@ -64,21 +64,21 @@ class Model : public torch::nn::Module {
 
     /// Whether forward does the same work on a device for all batches of one shape, with the same
     /// memory for what it keeps, so that the device may record it once and replay it. A forward
-    /// that waits for the device, or copies values to it, is found out and not recorded anyway.
+    /// that waits for the device, or copies values to it, is detected, and is not recorded anyway.
     virtual bool is_replayable() const { return true; }
 
-    /// Makes buffers() hold what forward has left behind. After backward, which may still need what
-    /// was there before.
+    /// Makes buffers() hold the values that forward has left. Called after backward, which may
+    /// still need the previous ones.
     virtual void settle_buffers() const {}
 
     /// Names under which a file of another program may hold a parameter's values; the first that
-    /// the file has in a fitting shape is used.
+    /// the file has with a matching shape is used.
     virtual std::vector<WeightSource> other_names(std::string const& /*parameter*/) const {
         return {};
     }
 
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
-    /// The replica that this module computes from now on; for layers that exchange sums.
+    /// Sets the replica that this module computes from now on, for layers that exchange sums.
     void set_replica(ReplicaLink const& link) { *replica_link_ = link; }
 
   protected:

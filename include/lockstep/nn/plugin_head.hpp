@@ -5,16 +5,16 @@
 
 namespace lockstep::nn {
 
-/// What a shared library with models or tasks says of itself: the first member of what its symbol
-/// names. These fields never change their places: they are looked at before anything of C++ is
-/// passed across.
+/// How a shared library with models or tasks identifies itself: the first member of the object that
+/// its symbol names. The layout of these fields never changes: they are read before any C++ object
+/// is passed between library and program.
 struct PluginHead {
     std::uint32_t form = 1;              ///< of this struct and of what follows it
     char const* build_id = nullptr;      ///< of the headers that it was compiled with
-    char const* torch_version = nullptr; ///< the same of LibTorch's
+    char const* torch_version = nullptr; ///< the same for LibTorch
 };
 
-/// A library's kinds of something.
+/// A library's models or tasks.
 template <class Kind>
 struct Plugin {
     PluginHead head;

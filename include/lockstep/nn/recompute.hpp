@@ -16,10 +16,10 @@ struct Block {
     std::shared_ptr<RandomKey> random_key; ///< from which its layers draw; may be null
 };
 
-/// Runs a block without keeping what lies inside it, and again in backward, with the same random
-/// key and autocast state and without a second update of running statistics: less memory for about
-/// a third more time (gradient checkpointing: Chen et al., arXiv 1604.06174). The bits are those of
-/// a plain forward and backward. LibTorch has this for Python only.
+/// Runs a block without keeping its inner activations, and runs it again in backward, with the same
+/// random key and autocast state and without a second update of running statistics: less memory for
+/// about a third more time (gradient checkpointing: Chen et al., arXiv 1604.06174). The result has
+/// the same bits as a plain forward and backward. LibTorch has this for Python only.
 ///
 /// Shape       as the block's
 /// Collective  where the block's layers sum over replicas: they do so again in backward
@@ -31,8 +31,8 @@ torch::Tensor recomputed(Block block, torch::Tensor input);
 Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::size_t last,
                std::shared_ptr<RandomKey> random_key);
 
-/// Runs a whole sequence, cut before the modules whose place is in `cuts`, in rising order, each
-/// part as a recomputed block.
+/// Runs a whole sequence, cut before the modules whose indices are in `cuts` (in ascending order),
+/// each part as a recomputed block.
 ///
 /// Shape       as the sequence's; `cuts` lie below its size
 /// Collective  as `recomputed`

@@ -10,9 +10,9 @@ class ReplicaSums {
     virtual ~ReplicaSums() = default;
     /// Replaces `values` by their sum over all replicas, in tree order: the same bits everywhere.
     ///
-    /// Collective  over all replicas, at the same point of their work, with as many values; a
-    ///             replica without samples comes too, with zeros
-    /// Throws      Error 76 when a replica does not come in time, or when another has failed
+    /// Collective  over all replicas, at the same point of their work, with equally many values; a
+    ///             replica without samples takes part, too, with zeros
+    /// Throws      Error 76 when a replica does not arrive in time, or when another has failed
     virtual void sum(int replica, std::span<double> values) = 0;
 };
 

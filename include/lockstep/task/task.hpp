@@ -23,7 +23,7 @@ struct Tensors {
     std::int64_t samples() const { return inputs.samples(); }
 };
 
-/// What a batch gives: the sum of its samples' losses, which autograd can differentiate, and the
+/// What a batch yields: the sum of its samples' losses, which autograd can differentiate, and the
 /// weight that the sum over all replicas is divided by. The tensors may be on the device: they are
 /// read once per step, so that the host need not wait for each batch.
 struct Loss {
@@ -42,19 +42,19 @@ struct Tally {
     std::vector<double> sums{};
 };
 
-/// Named figures, "accuracy" → 0.92.
+/// Named values, "accuracy" → 0.92.
 using Metrics = std::map<std::string, double>;
 
-/// What a data set offers to learn.
+/// What a task learns from: the facts of a data set or of an environment.
 struct Samples {
     std::vector<data::FieldInfo> inputs{};
     std::vector<data::FieldInfo> targets{};
     std::vector<std::string> class_names{};
-    std::vector<std::int64_t> class_counts{}; ///< empty where the target is not a class a sample
-    std::optional<rl::Spaces> spaces{};       ///< where it is an environment, and no data set
+    std::vector<std::int64_t> class_counts{}; ///< empty unless the target is one class per sample
+    std::optional<rl::Spaces> spaces{};       ///< of an environment; none for a data set
     /// How many bytes of text each token stands for; empty where that is not known.
     std::vector<std::uint8_t> token_bytes{};
-    std::string model_file{}; ///< the deck's, for a task that it describes
+    std::string model_file{}; ///< the deck's model file, for a task that it describes
 
     static Samples of(data::Dataset const& dataset);
     static Samples of(rl::Spaces const& spaces);
@@ -72,7 +72,8 @@ class Task {
     /// Shape   as many counts and sums as `counts` and `sums` say
     /// Throws  as `training_loss`
     virtual Tally evaluate(nn::Model& model, Tensors const& batch) const = 0;
-    /// How many numbers a model must give: for a sample, or for each place or time of it.
+    /// How many numbers a model must return: for a sample, or for each of its positions or time
+    /// steps.
     virtual std::int64_t outputs() const = 0;
     virtual std::size_t counts() const { return 0; } ///< length of Tally::counts
     virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
@@ -87,8 +88,8 @@ class Task {
     virtual std::vector<double> class_weights() const { return {}; }
     /// Names of parts of the training loss; steps and epochs report their weighted means.
     virtual std::vector<std::string> figures() const { return {}; }
-    /// Classes that values of the first target are of, where it is a class for each place of a
-    /// sample; else 0.
+    /// The number of classes of the first target where it is a class for each position of a sample;
+    /// else 0.
     virtual std::int64_t classes_of_places() const { return 0; }
 };
 
@@ -105,7 +106,8 @@ struct TaskKind {
     std::vector<config::OwnKey> keys;
     std::vector<MetricKind> metrics; ///< the first decides which model is best, unless a deck does
     std::function<std::unique_ptr<Task>(config::OwnValues const&, Samples const&)> make;
-    /// Opens what the task acts in, with the files of data.train; null: it learns from data sets.
+    /// Opens the environments that the task acts in, with the files of data.train; null: it learns
+    /// from data sets.
     std::function<rl::EnvironmentMaker(config::OwnValues const&, std::string const&)> environment{};
     /// Metrics that the model's file describes, besides `metrics`; null: none.
     std::function<std::vector<MetricKind>(std::string const& model_file)> metrics_of_file{};
@@ -114,15 +116,15 @@ struct TaskKind {
 /// All tasks, by name; without ppo in a program built without reinforcement learning.
 std::vector<TaskKind> task_kinds();
 
-/// Throws  Error 64 when the deck names no task that there is, or a key that it does not have; 66
-///         or 69 for a plug-in that is missing or cannot be loaded; 69 for ppo in a program built
-///         without reinforcement learning
+/// Throws  Error 64 when the deck names a task that does not exist, or a key that it does not have;
+///         66 or 69 for a plug-in that is missing or cannot be loaded; 69 for ppo in a program
+///         built without reinforcement learning
 void require_known(config::Task const& chosen);
 
 /// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
 
-/// The deck's, which its model's file may describe.
+/// The deck's task, which its model's file may describe.
 ///
 /// Throws  as make_task
 std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples);
@@ -132,16 +134,16 @@ std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples);
 /// Throws  as require_known
 bool is_played(config::Task const& chosen);
 
-/// What the deck's task acts in; nothing where it learns from data sets.
+/// The environments that the deck's task acts in; null where it learns from data sets.
 ///
 /// Throws  as require_known; Error 64 to 66 when the environment cannot be made from `files`
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files);
 
-/// The metric of the deck's task that `key` of the deck wants; its first when `wanted` is empty.
+/// The metric of the deck's task that is called `wanted`, which is the value of the deck's `key`;
+/// the task's first metric when `wanted` is empty.
 ///
 /// Throws  as require_known; Error 64 for a metric that it does not have; 65 or 66 for a model's
-/// file
-///         that should describe some
+///         file that should describe its metrics
 MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted);
 
 } // namespace lockstep::task

@@ -32,12 +32,12 @@ struct Started {
     double base_rate = 0; ///< as the deck says
     double peak_rate = 0; ///< after scaling by replicas
     std::vector<std::string> class_names;
-    std::vector<std::int64_t> class_counts; ///< empty: the target is not a class a sample
+    std::vector<std::int64_t> class_counts; ///< empty: the target is not one class per sample
     std::vector<double> class_weights;      ///< of the training loss; empty: all 1
     std::string directory;
     std::uint64_t memory_needed = 0;         ///< bytes per rank, without activations
     std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
-    std::string remark;                      ///< on what the deck asks for and does not get
+    std::string remark;                      ///< about what the deck asks for and does not get
 };
 
 struct Resumed {
@@ -62,17 +62,17 @@ struct Step {
     double data_s = 0;
     double forward_s = 0;
     double backward_s = 0;
-    double communication_s = 0;       ///< exposed: after all ranks had arrived
-    double imbalance_s = 0;           ///< waiting for ranks that still computed
-    double hidden_s = 0;              ///< communication while backward ran
-    int straggler = -1;               ///< the rank that the others wait for most, if it matters
-    double straggler_s = 0;           ///< by how much it is later than they, since the last record
-    bool straggler_stays = false;     ///< it has been the same for long: once for each rank
+    double communication_s = 0; ///< exposed: after all ranks had arrived
+    double imbalance_s = 0;     ///< waiting for ranks that still computed
+    double hidden_s = 0;        ///< communication while backward ran
+    int straggler = -1;         ///< the rank that the others wait for most, if it matters
+    double straggler_s = 0;     ///< by how much it is later than the others, since the last record
+    bool straggler_stays = false;     ///< it has been this rank for long; reported once per rank
     std::int64_t exchanged_bytes = 0; ///< read from or sent to other ranks by rank 0
     std::int64_t messages = 0; ///< of gradients and parameters, sent to other hosts by rank 0
     double update_s = 0;
     std::int64_t graph_replays = 0; ///< passes of rank 0 that a graph of the device replayed
-    std::int64_t eager_passes = 0;  ///< and those that did without, where run.graphs is true
+    std::int64_t eager_passes = 0;  ///< passes without a graph, where run.graphs is true
     double loss_scale = 1;
     bool skipped = false;      ///< under fp16: the gradient was not finite, nothing was changed
     std::string weight_hash{}; ///< after the step, in hexadecimal digits; empty: nobody asked
@@ -125,25 +125,25 @@ struct Resources {
     double network = 0; ///< bytes that the hosts' interfaces received and sent, for whomever
     std::optional<double> processor_joules{};   ///< of the hosts' processor packages (RAPL)
     std::optional<double> device_joules{};      ///< of the ranks' devices (NVML)
-    int hosts = 0;                              ///< of them
-    int hosts_with_energy = 0;                  ///< that say how much their packages take
+    int hosts = 0;                              ///< hosts of the ranks
+    int hosts_with_energy = 0;                  ///< hosts that report the energy of their packages
     std::optional<double> device_utilization{}; ///< per cent, mean over ranks and logged steps
     RankResources memory_peak{};                ///< the rank that used most memory
-    RankResources busiest{};                    ///< the most processor time
-    RankResources idlest{};                     ///< the least
-    std::vector<RankResources> of_rank{};       ///< all of a few ranks; of many none
+    RankResources busiest{};                    ///< the rank that used most processor time
+    RankResources idlest{};                     ///< the rank that used least
+    std::vector<RankResources> of_rank{};       ///< all ranks where they are few; else empty
 };
 
 struct Epoch {
     std::int64_t epoch = 0; ///< epochs done
     std::int64_t step = 0;
     double loss = 0;                ///< mean over the epoch's samples while they were learnt
-    std::optional<double> accuracy; ///< where the task knows such a thing
+    std::optional<double> accuracy; ///< where the task has one
     std::map<std::string, double> figures{}; ///< the task's and the data module's
     std::int64_t samples = 0;
     double seconds = 0;
     double samples_per_s = 0;
-    Resources resources{}; ///< since the epoch before, or the attempt's start
+    Resources resources{}; ///< since the end of the last epoch, or the attempt's start
 };
 
 /// How the values of one parameter are spread: equal shares of [minimum, maximum].
@@ -191,7 +191,7 @@ struct CheckpointFailed { ///< the run continues
     bool older = false;  ///< whether the run has older checkpoints
 };
 
-/// Something that the user should know, and that changes nothing.
+/// Something that the user should know and that does not change the run.
 struct Remark {
     std::string text;
 };
@@ -213,7 +213,7 @@ struct Profiled {
         double data_s = 0; ///< waiting for its next batch
         double compute_s = 0;
         double waited_s = 0;        ///< for ranks that still computed
-        int waited_for = -1;        ///< most of it; -1: none
+        int waited_for = -1;        ///< the rank that it waited for most; -1: none
         double communication_s = 0; ///< exposed
         double update_s = 0;
     };
@@ -227,13 +227,14 @@ struct Profiled {
 
     std::int64_t first = 0;
     std::int64_t last = 0;
-    std::string file;                     ///< in the run's directory
-    double seconds = 0;                   ///< that profiling took beside the steps
-    std::vector<Operator> operators{};    ///< that took longest
-    std::vector<RankTimes> rank_times{};  ///< that waited longest
-    std::vector<Memory> memory{};         ///< with profile.memory
-    std::vector<double> clock_offset_s{}; ///< by rank, of few: against rank 0's, corrected
-    double clock_error_s = 0;             ///< half of the longest of the shortest round trips
+    std::string file;                    ///< in the run's directory
+    double seconds = 0;                  ///< that profiling took besides the steps
+    std::vector<Operator> operators{};   ///< that took longest
+    std::vector<RankTimes> rank_times{}; ///< that waited longest
+    std::vector<Memory> memory{};        ///< with profile.memory
+    std::vector<double>
+        clock_offset_s{}; ///< by rank, where they are few: from rank 0's clock, already corrected
+    double clock_error_s = 0; ///< half of the longest of the ranks' shortest round trips
 };
 
 struct Signalled {
@@ -243,8 +244,8 @@ struct Signalled {
 };
 
 struct Ended {
-    /// "finished", "already finished", "paused" (as it was told to), "stopped" (epochs are left),
-    /// the signal's name or "walltime".
+    /// "finished", "already finished", "paused" (as requested), "stopped" (epochs are left), the
+    /// signal's name or "walltime".
     std::string reason;
     std::int64_t step = 0;
     std::int64_t steps_done = 0; ///< in this attempt
@@ -262,8 +263,8 @@ struct Ended {
 using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,
                            CheckpointWritten, CheckpointFailed, Remark, Profiled, Signalled, Ended>;
 
-/// Hears what a run does: called by the main thread of rank 0, makes no collective calls. It may
-/// throw only for output that cannot be written: an error that the other ranks do not know of,
+/// Receives a run's events: called by the main thread of rank 0, it must not make collective calls.
+/// It may throw only for output that cannot be written: the other ranks do not know of that error,
 /// which ends the job.
 class Observer {
   public:

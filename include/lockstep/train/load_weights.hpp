@@ -9,8 +9,8 @@
 namespace lockstep::train {
 
 /// Loads a model's parameters and buffers, by name, from best.h5, a checkpoint or a safetensors
-/// file: of a checkpoint the averaged weights, where it has some. Not collective: each rank for
-/// itself. After an error the model may hold some of the file.
+/// file: from a checkpoint, the averaged weights where it has some. Not collective: each rank loads
+/// for itself. After an error, the model may hold some of the file's values.
 ///
 /// Shape    of each tensor as in the file
 /// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model, 74

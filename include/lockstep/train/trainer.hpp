@@ -37,7 +37,7 @@ struct RunOptions {
     std::optional<double> seconds_left{};
     std::optional<double> seconds_of_job{}; ///< the job's whole time limit; rank 0's value is used
     std::vector<std::string> remarks{};     ///< printed at the start; rank 0's are used
-    /// Makes rank 0's observers, once the run's directory stands; may be empty.
+    /// Makes rank 0's observers, once the run's directory exists; may be empty.
     std::function<std::vector<std::unique_ptr<Observer>>(config::Deck const&)> observers{};
     /// Called on every rank once this attempt holds the lease of the run's directory, with its
     /// fencing token.
@@ -45,22 +45,24 @@ struct RunOptions {
     /// Called on every rank once this attempt is on record; not for a run that is finished already.
     /// A failure before that is not added to the records of earlier attempts.
     std::function<void()> begun{};
-    /// Called on each rank after its first step, when all that libraries make once is made.
+    /// Called on each rank after its first step, when libraries have made all that they make only
+    /// once.
     std::function<void()> stepped{};
     /// Share of the run's length, above 0, after which it pauses: it validates, writes a checkpoint
     /// and ends as "paused"; the next start continues. The schedule is that of the whole length.
     double pause_at = 1;
-    /// What asks this rank to leave besides signals and the walltime, with a signal's number; 0:
-    /// nothing. Called before each step.
+    /// Asks this rank to leave, besides signals and the walltime: returns a signal's number, or 0
+    /// if nothing asks. Called before each step.
     std::function<int()> asked{};
-    /// Where several runs share a host, and processes do one after the other: this rank's place
-    /// among all ranks of the host, of all runs. What the process has used before does not count.
+    /// Where several runs share a host and a process trains one run after the other: this rank's
+    /// place among all ranks of the host, of all runs. What the process used before this run does
+    /// not count.
     std::optional<PlaceOnHost> place{};
     /// What the run resumes from instead of what the deck says: a checkpoint that ranks hold in
     /// memory. Null on all ranks: as the deck says.
     std::shared_ptr<checkpoint::Reader const> resume_from{};
-    /// A model file whose parameters are added to the mean gradient in every step; empty: none. The
-    /// same whenever the run continues.
+    /// A model file whose parameters are added to the mean gradient in every step; empty: none. It
+    /// must be the same whenever the run continues.
     std::filesystem::path correction{};
 };
 
@@ -70,8 +72,8 @@ class Run;
 ///
 /// Collective  every function but step() and model(), over `world`; same order on all ranks
 /// Throws      each: AgreedError on every rank for what can be agreed on; RankError, or another
-///             Error (69 of MPI, 76 for a rank that does not come, an observer's), on one rank
-///             alone, after which the caller must end the job: `abort_job`
+///             Error (69 from MPI, 76 for a rank that does not arrive, or an observer's), on one
+///             rank only, after which the caller must end the job: `abort_job`
 class Trainer {
   public:
     /// Sets up: opens the data, makes the model, and resumes from the newest good checkpoint or
@@ -88,8 +90,9 @@ class Trainer {
     /// Steps to the end of an epoch, with the validations and checkpoints that the deck asks for;
     /// false where no step was left to do, or the run was asked to leave.
     bool train_epoch();
-    /// Measures the validation set with the weights as they are, beside what the deck asks for:
-    /// nothing is recorded. Nothing where there is no such set, or the run was asked to leave.
+    /// Measures the validation set with the weights as they are, besides the validations that the
+    /// deck asks for; nothing is recorded. Returns nothing where there is no such set, or the run
+    /// was asked to leave.
     std::optional<Measured> validate();
     /// Writes a checkpoint of this step, unless there is one.
     void save_checkpoint();
@@ -99,11 +102,13 @@ class Trainer {
     Ended finish();
 
     std::int64_t step() const; ///< steps done; not collective
-    /// What a checkpoint of this step holds of this rank. It borrows memory until the next step.
+    /// This rank's part of a checkpoint of this step. It refers to the trainer's memory, and is
+    /// valid until the next step.
     ///
     /// Not collective
     checkpoint::Snapshot snapshot();
-    /// With the weights as they are, not collective. Whoever changes them changes the run.
+    /// The model with its weights as they are; not collective. Whoever changes them changes the
+    /// run.
     nn::Model& model();
 
   private:
@@ -122,7 +127,7 @@ Ended train(comm::Communicator const& world, RunOptions const& options,
 /// The device that the deck gives this rank, as text: "cpu" or "cuda:0".
 ///
 /// Collective  over `world`
-/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for what is
+/// Throws      AgreedError 69 when the deck names a device that is not here, 64 for a text that is
 ///             no device's name
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run);
 

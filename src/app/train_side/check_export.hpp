@@ -14,14 +14,14 @@ struct ExportDifference {
     std::int64_t samples = 0;
     double largest = 0;           ///< difference of two outputs
     double largest_relative = 0;  ///< the same, over 1 + the size of ours
-    double step = 0;              ///< of a byte that reaches over all our outputs
+    double step = 0;              ///< of a byte that covers the range of all our outputs
     std::int64_t predictions = 0; ///< largest outputs of a sample, or of its places, by class
     std::int64_t other_predictions = 0;
     double seconds_per_sample = 0; ///< of the file, on one core
 };
 
-/// Runs `file` and the model on the first samples of `set`; those of other numbers of rows than the
-/// file takes are cut, or filled with zeros.
+/// Runs `file` and the model on the first samples of `set`; samples with another number of rows
+/// than the file takes are cut, or padded with zeros.
 ///
 /// Throws  Error 64 where the set has other inputs than the model; as data::Dataset and
 ///         deploy::run_exported do

@@ -12,14 +12,15 @@
 
 namespace lockstep::app {
 
-/// A deck and the words that are no decks.
+/// A deck, and the words of the command line that are no decks.
 struct DeckArguments {
     config::Deck deck;
     std::vector<std::string> others;
     std::map<std::string, config::Place> places; ///< where decks have their values
 };
 
-/// Takes out the keys of a model or a task that a later deck has replaced; a sentence on each.
+/// Removes the keys of a model or a task that a later deck has replaced; returns a sentence on
+/// each.
 std::vector<std::string> drop_keys_of_others(config::DeckSource& source);
 
 /// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the words' positions
@@ -29,12 +30,12 @@ std::vector<std::string> drop_keys_of_others(config::DeckSource& source);
 /// Throws      AgreedError 64 or 66
 DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks);
 
-/// How a command begins that trains, or computes as training does: reads its words and its deck,
-/// and tells the root cause where values stand, the watchdog its patience and the session its
-/// device.
+/// The start of a command that trains, or computes as training does: reads its words and its deck,
+/// and gives the origins of values to the root cause, the time limit to the watchdog and the device
+/// to the session.
 ///
 /// Collective  over the world
-/// Throws      AgreedError as read_deck, and 64 or 69 for a device that is not there
+/// Throws      AgreedError as read_deck, and 64 or 69 for a device that does not exist
 DeckArguments begin_with_deck(monitor::CommandContext& context, Options const& options,
                               Invocation const& invocation, std::size_t decks);
 

@@ -43,9 +43,10 @@ ExportFacts facts_in(std::filesystem::path const& file) {
     auto const json = nlohmann::json::parse(facts_text(file), nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string() ||
         !json.contains("rows") || !json["rows"].is_number_integer()) {
-        throw Error(ExitCode::data, {concat(file.string(), " was not exported by lockstep"),
-                                     "it does not say which checkpoint it comes from",
-                                     "Name an .onnx or .c file of lockstep checkpoint export"});
+        throw Error(ExitCode::data,
+                    {concat(file.string(), " was not exported by lockstep"),
+                     "it does not say which checkpoint it comes from",
+                     "Name an .onnx or .c file that lockstep checkpoint export wrote"});
     }
     return {json["checkpoint"], json["rows"]};
 }

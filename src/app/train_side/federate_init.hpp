@@ -12,7 +12,8 @@
 namespace lockstep::app {
 
 /// The weights that a run of the deck begins with: drawn from its seed, or those of model.weights.
-/// `scratch` is a directory that comes and goes with it. On rank 0; elsewhere nothing.
+/// `scratch` is a directory that is made and removed by the call. Returned on rank 0; empty on the
+/// others.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError as train::Trainer
@@ -20,7 +21,7 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
                                     std::filesystem::path const& scratch,
                                     SignalRequests const& signals);
 
-/// The charter with the deck and the model in it.
+/// The charter, with the deck and the model added.
 ///
 /// Throws  Error 64 for a deck that the strategy cannot do with
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,

@@ -46,15 +46,15 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     if (charter.has_controls() && !plain) {
         throw Error(ExitCode::usage,
                     {"--strategy scaffold with this deck",
-                     "control variates are mean gradients, found from the change of the weights, "
-                     "which must be that of plain SGD",
+                     "control variates are computed from the change of the weights, which must "
+                     "come from plain SGD",
                      "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
                      "no warm-up, and not precision.compute = fp16"});
     }
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
                     {"privacy.noise in a federation's deck",
-                     "each round is a run of its own, and epsilon would be that of one round",
+                     "each round is a run of its own, so epsilon would count only one round",
                      "Leave it out; --noise and --clip hide whole sites"});
     }
     deck.model.weights.clear(); // of each round, the global model

@@ -44,7 +44,7 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
         throw Error(
             ExitCode::usage,
-            {concat("keys that the federation fixes: ", joined(changes, "; ")),
+            {concat("keys that only the federation can set: ", joined(changes, "; ")),
              "all sites must train in the same way; a site chooses only its data and where it runs",
              "Leave them out"});
     }

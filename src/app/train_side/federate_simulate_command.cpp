@@ -47,9 +47,9 @@ class Simulation {
             federation_ = std::make_unique<federate::Federation>(federation_directory());
             if (federation_->charter().text() != charter.text()) {
                 throw Error(ExitCode::usage,
-                            {concat(directory_.string(), " has another simulation"),
+                            {concat(directory_.string(), " holds another simulation"),
                              "its deck or its options are different",
-                             "Name another run.directory, or remove that one"});
+                             "Name another run.directory, or remove this one"});
             }
         } else {
             federation_ = std::make_unique<federate::Federation>(federate::Federation::found(
@@ -78,7 +78,7 @@ class Simulation {
             whole.read_targets(all, labels);
         } else if (told_.dirichlet > 0) {
             throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
-                                          "the samples have no classes", "Leave it out"});
+                                          "the samples have no classes", "Leave --dirichlet out"});
         }
         auto const owners = federate::sites_of_samples(
             labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});

@@ -11,13 +11,13 @@
 
 namespace lockstep::app {
 
-/// The training set of a deck, whole, by this process alone.
+/// Opens the whole training set of a deck in this process only.
 ///
 /// Throws  Error as data::Dataset
 data::Dataset open_training_set(config::Data const& data);
 
 /// Does what the current round asks of a site, training by all ranks included. `site` is null
-/// elsewhere than on rank 0; `deck` is the federation's with the site's own data.
+/// except on rank 0; `deck` is the federation's with the site's own data.
 ///
 /// Collective  over the world
 /// Throws      AgreedError as Site's functions, and as train::train

@@ -46,7 +46,7 @@ std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
 ExitCode models_command(Invocation const& invocation) {
     for (auto const& kind : named(nn::model_kinds(), "model", models_options, invocation)) {
         std::cout << kind.name << ": " << kind.meaning
-                  << (kind.any_inputs ? "; takes any inputs" : "") << "\n";
+                  << (kind.any_inputs ? "; accepts any inputs" : "") << "\n";
         print_keys("model", kind.keys);
     }
     return ExitCode::ok;

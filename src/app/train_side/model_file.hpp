@@ -6,8 +6,8 @@
 
 namespace lockstep::app {
 
-/// The file itself; of a run's directory the model that the run would test: best.h5 or, where there
-/// is none, the newest checkpoint.
+/// `named` itself if it is a file; of a run's directory, the model that the run would test: best.h5
+/// or, where there is none, the newest checkpoint.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 66 for a directory without a model

@@ -8,8 +8,8 @@
 
 namespace lockstep::app {
 
-/// The deck that a file's model was trained with, changed by the keys among `words`, which are
-/// taken out.
+/// The deck that a file's model was trained with, changed by the keys in `words`, which are removed
+/// from there.
 ///
 /// Throws  Error 64 for a plug-in that only the file names, or an unknown key; as
 ///         `checkpoint::open_weights`

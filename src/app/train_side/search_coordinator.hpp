@@ -20,7 +20,7 @@
 namespace lockstep::app {
 
 /// What rank 0 decides for all ranks of a search: which of them train which trial, and when the
-/// search leaves. Decisions of the search itself are the study's.
+/// search stops. What to try is decided by the study.
 class SearchCoordinator {
   public:
     struct Parts {
@@ -34,11 +34,11 @@ class SearchCoordinator {
 
     explicit SearchCoordinator(Parts parts);
 
-    /// What a rank without work asks, and what it is told: texts of `RankReport` and `RankOrder`.
-    /// One call at a time; throws nothing.
+    /// Answers a rank without work: `request` is the text of a `RankReport`, the answer that of a
+    /// `RankOrder`. One call at a time; throws nothing.
     std::string answer(int rank, std::string const& request) noexcept;
 
-    /// Writes down how much of the ranks' time trials had. After the last answer.
+    /// Records how much of the ranks' time was spent on trials. Called after the last answer.
     ///
     /// Throws  Error of the search: one of the journal, or what a trial ran into
     void finish(nlohmann::json resources);
@@ -52,7 +52,7 @@ class SearchCoordinator {
         std::vector<int> ranks;
         Stopwatch since{};
         double expected_s = 0;           ///< 0: not known
-        std::optional<StateOf> parent{}; ///< that it fetches from memory
+        std::optional<StateOf> parent{}; ///< whose state it fetches from memory
     };
     /// Where the newest state of a trial lies in memory.
     struct Held {
@@ -86,16 +86,17 @@ class SearchCoordinator {
     std::map<std::int64_t, std::int64_t> retries_;
     std::map<std::int64_t, Held> held_;
     std::set<int> idle_;               ///< ranks that have asked and have nothing to do
-    std::map<int, RankOrder> ordered_; ///< by rank: what it is told next
+    std::map<int, RankOrder> ordered_; ///< by rank: its next order
     int orders_ = 0;
-    double effort_s_ = 0; ///< rank-seconds of trials that went well, for their shares
+    double effort_s_ = 0; ///< rank-seconds of successful trials, for `shares_`
     double shares_ = 0;
     bool leaving_ = false;
-    std::set<int> lost_; ///< ranks that failed alone: they end the job when the others have left
+    std::set<int>
+        lost_; ///< ranks with a failure of their own, which end the job when the others have left
     std::string interrupted_;
     std::optional<Error> failure_;
     Stopwatch watch_;
-    double busy_s_ = 0; ///< of ranks with a trial
+    double busy_s_ = 0; ///< seconds of ranks with a trial
 };
 
 } // namespace lockstep::app

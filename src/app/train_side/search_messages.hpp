@@ -13,20 +13,20 @@ namespace lockstep::app {
 struct RankReport {
     std::optional<TrialEnd> end{}; ///< of its last job, where it was its group's first rank
     std::string interrupted{};     ///< the signal that has reached the rank; empty: none
-    bool lost = false;             ///< the rank failed alone, and the job ends
+    bool lost = false;             ///< the rank has a failure of its own, and the job ends
 };
 
-/// What a rank is told to do.
+/// An order to a rank.
 struct RankOrder {
     enum class What { train, wait, leave };
     What what = What::wait;
-    int number = 0;           ///< of the order, the same for all ranks of it
+    int number = 0;           ///< of the order, the same for all its ranks
     std::vector<int> ranks{}; ///< that train together
     TrialJob trial{};
-    std::set<StateOf> needed{}; ///< states that are kept in memory, no others
+    std::set<StateOf> needed{}; ///< the only states that are kept in memory
 };
 
-/// As messages, and back.
+/// Conversion to the text of a message, and back.
 std::string text_of(RankReport const& report);
 RankReport report_of(std::string const& text);
 std::string text_of(RankOrder const& order);

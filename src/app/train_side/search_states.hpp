@@ -19,23 +19,23 @@ namespace lockstep::app {
 /// A trial and the step that it has reached.
 using StateOf = std::pair<std::int64_t, std::int64_t>;
 
-/// This rank's parts of the states of trials, after they have been trained: other trials that begin
-/// with them fetch them from memory. One thread may keep while another answers.
+/// This rank's parts of the states of trials, after they have been trained: trials that continue
+/// from them fetch them from memory. One thread may call `keep` while another calls `answer`.
 class KeptStates {
   public:
     /// Whether there is room for a copy. Not collective.
     bool has_room(checkpoint::Snapshot const& snapshot, int ranks_of_host) const;
 
-    /// Takes a copy of this rank's parts.
+    /// Stores a copy of this rank's parts.
     void keep(StateOf which, checkpoint::Snapshot const& snapshot);
 
-    /// Forgets all others.
+    /// Forgets all states that are not in `needed`.
     void retain(std::set<StateOf> const& needed);
 
     /// Whether it is a request of `fetch_state`.
     static bool is_asked(std::string const& request);
 
-    /// Answers what `fetch_state` asks; empty for a state that is not here.
+    /// The answer to a request of `fetch_state`; empty for a state that is not here.
     std::string answer(std::string const& request) const;
 
   private:
@@ -53,7 +53,7 @@ class KeptStates {
 };
 
 /// The state that these ranks of the desk's world keep, as if it were read from a checkpoint; null
-/// where one of them has it no more. `desk` must outlive it.
+/// if one of them no longer has it. `desk` must outlive it.
 ///
 /// Not collective
 /// Throws  Error 69

@@ -18,7 +18,7 @@
 
 namespace lockstep::app {
 
-/// What all trials of a search have alike.
+/// What all trials of a search have in common.
 struct TrialSetting {
     monitor::CommandContext& context;
     SignalRequests const& signals;
@@ -28,7 +28,7 @@ struct TrialSetting {
     comm::Topology topology;                    ///< of the whole job
     std::optional<double> seconds_left;
     Stopwatch since_start;
-    std::function<int()> asked; ///< what else asks a trial to leave
+    std::function<int()> asked; ///< asks a trial to leave, besides signals and the walltime
     comm::RequestDesk* desk = nullptr;
     KeptStates* kept = nullptr; ///< where trials begin with the states of others; else null
 };
@@ -37,16 +37,17 @@ struct TrialSetting {
 struct TrialJob {
     search::Job job{};
     search::Values values{};
-    std::int64_t parent_step = 0;    ///< that the parent's state is of
+    std::int64_t parent_step = 0;    ///< step of the parent's state
     std::vector<int> parent_ranks{}; ///< of the whole job, which have it in memory; empty: none
 };
 
 /// How a trial's job ended.
 struct TrialEnd {
     search::Outcome outcome;
-    std::string interrupted{};    ///< why it left before its end; empty: it did not
-    std::optional<Error> fatal{}; ///< what concerns all trials: a missing file, a device, a bug
-    bool kept = false;            ///< its ranks have its state in memory
+    std::string interrupted{}; ///< why it left before its end; empty: it did not
+    std::optional<Error>
+        fatal{};       ///< an error that concerns all trials: a missing file, a device, a bug
+    bool kept = false; ///< its ranks have its state in memory
 };
 
 /// The deck of a trial, on any rank.
@@ -58,14 +59,15 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
 /// The most ranks that a trial can have; 1 for one whose deck is refused.
 std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const& values);
 
-/// Trains a trial up to the job's share. What goes wrong with it on all ranks is a result.
+/// Trains a trial up to the job's share. A failure on all ranks is a result, not an exception.
 ///
 /// Collective  over `group`, no more ranks than the trial has replicas; the end is that of rank 0
 /// Throws      RankError or another Error on one rank of several alone
 TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
                    TrialJob const& trial);
 
-/// The end of a trial that a rank of several ended alone by the exception that is being handled.
+/// The end of a trial on several ranks that this rank alone ended by the exception that is being
+/// handled.
 TrialEnd failed_trial(TrialJob const& trial, int ranks);
 
 } // namespace lockstep::app

@@ -21,14 +21,14 @@ struct Image {
 
 constexpr std::uint64_t max_pixels = std::uint64_t{1} << 26;
 
-/// A decoder's complaint about what it was given; the caller knows the file.
+/// A decoder's error about its input; the caller adds the file.
 struct DecodeFailure {
     std::string why;
 };
 
 /// Decodes to RGB, or to RGBA where pixels may be transparent. Values are those that are stored,
-/// whatever gamma, profile or orientation go with them; of 16 bits, value / 257, rounded. Four inks
-/// become (255 - ink) (255 - black) / 255, rounded.
+/// regardless of gamma, profile or orientation; 16-bit values are divided by 257 and rounded. Four
+/// inks become (255 - ink) (255 - black) / 255, rounded.
 ///
 /// Throws  DecodeFailure; Error 69 where this build has no such decoder
 Image decode_png(std::span<std::byte const> bytes);

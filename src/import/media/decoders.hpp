@@ -14,7 +14,7 @@ void decode_video(std::filesystem::path const& path, std::function<void(Image&&)
 /// As read_sound() of codec/sound.hpp.
 Sound decode_sound(std::filesystem::path const& path);
 
-/// What liblockstep_media gives to whoever loads it, under the name lockstep_media_decoders.
+/// What liblockstep_media exports as the symbol lockstep_media_decoders.
 struct Decoders {
     char const* build_id;
     decltype(&decode_video) video;

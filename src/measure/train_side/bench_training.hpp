@@ -29,13 +29,14 @@ class BenchTraining {
     virtual std::uint64_t parameter_bytes() const = 0;
 };
 
-/// By the engine; one replica for each rank of `comm`, which must outlive it.
+/// Training by Lockstep's engine, with one replica for each rank of `comm`, which must outlive it.
 ///
 /// Collective  over `comm`
 std::unique_ptr<BenchTraining> engine_training(comm::Communicator const& comm,
                                                config::Deck const& deck, RandomBatches& batches);
 
-/// By a loop as LibTorch's users write it, with LibTorch's own optimizer; one rank alone.
+/// Training by a loop as LibTorch's users write it, with LibTorch's own optimizer, on one rank
+/// only.
 std::unique_ptr<BenchTraining> bare_training(config::Deck const& deck, RandomBatches& batches);
 
 } // namespace lockstep::measure

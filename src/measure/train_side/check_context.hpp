@@ -14,7 +14,7 @@ struct CheckContext {
     CheckReport& report;
 };
 
-/// The first rank of each host, or of this rank's host all ranks.
+/// A communicator of the first rank of each host; on the other ranks, one of the other ranks.
 ///
 /// Collective  over the world
 comm::Communicator first_of_hosts(CheckContext const& context);

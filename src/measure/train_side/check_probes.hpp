@@ -8,7 +8,7 @@
 
 namespace lockstep::measure {
 
-/// Seconds that the clocks of the hosts differ by, at most; an upper bound.
+/// Checks by how many seconds the clocks of the hosts differ, at most (an upper bound).
 ///
 /// Collective  over the world
 void check_clocks(CheckContext const& context);

@@ -7,7 +7,7 @@
 
 namespace lockstep::measure {
 
-/// Prints findings as they come, on the rank that has something to say, and keeps the worst colour.
+/// Prints findings as they are made, on the rank that speaks, and counts them by colour.
 class CheckReport {
   public:
     /// `json`: one object a line. `speaks`: whether this rank prints.

@@ -12,13 +12,14 @@
 
 namespace lockstep::measure {
 
-/// What the run would learn in a step, by what train decides: here, and on other numbers of ranks.
+/// What the run would train in a step, as `train` would decide: on this number of ranks, and on
+/// others.
 struct EstimateRecipe {
     config::Deck deck;      ///< as it was given
     train::RunPlan plan;    ///< on rank 0
     std::int64_t batch = 1; ///< of a replica and micro-batch on the ranks that were started
 
-    /// 0: there is one on each rank.
+    /// The run's fixed number of replicas; 0: there is one on each rank.
     std::int64_t fixed_replicas() const;
     train::PlannedStep step_on(int ranks) const { return train::step_on(plan, deck, ranks); }
 
@@ -26,8 +27,9 @@ struct EstimateRecipe {
     config::Deck one_replica(std::int64_t of_batch) const { return with_replicas(1, of_batch); }
     config::Deck a_replica_each(int ranks) const { return with_replicas(ranks, batch); }
 
-    /// The loads of any number of ranks. Where the batch of a replica depends on that, steps of the
-    /// largest and the smallest are measured as well; `compute` is that of `batch`.
+    /// The loads of any number of ranks. Where the batch of a replica depends on the number of
+    /// ranks, steps of the largest and the smallest are measured as well; `compute` is that of
+    /// `batch`.
     std::function<comm::StepLoad(int ranks)> loads(std::vector<int> const& counts,
                                                    std::int64_t steps, double compute) const;
 

@@ -22,7 +22,7 @@ comm::StepParts median_step(train::DryRun& dry_run, std::int64_t steps);
 comm::StepParts median_step_of_hosts(comm::Communicator const& all, train::DryRun& dry_run,
                                      std::int64_t steps);
 
-/// What one batch size gave.
+/// The result for one batch size.
 struct BatchTrial {
     std::int64_t total = 0;
     std::uint64_t memory = 0; ///< of the process or of its device, at most
@@ -30,8 +30,8 @@ struct BatchTrial {
     std::string problem;
 };
 
-/// A step of `total` samples on this rank alone, which plays one of the replicas by a deck of one;
-/// `other_s` is what a step takes beside. What goes wrong is told in the result.
+/// A step of `total` samples on this rank alone, which computes one of the `replicas` with a deck
+/// of one replica; `other_s` is the rest of a step's time. A failure is returned in the result.
 BatchTrial try_batch(config::Deck deck, std::int64_t total, int replicas, double other_s);
 
 /// `available`: bytes that a rank can have.

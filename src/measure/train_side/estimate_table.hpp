@@ -19,7 +19,7 @@ struct Together {
     int per_host = 1;
 };
 
-/// The table, and what it was made from.
+/// Prints the table of predictions, and what it was made from.
 class EstimateTable {
   public:
     explicit EstimateTable(EstimateOptions const& options) : options_(options) {}

@@ -40,7 +40,7 @@ TemporaryFile::TemporaryFile()
     : path_((std::filesystem::temp_directory_path() / "lockstep-bench-XXXXXX").string()) {
     int const descriptor = ::mkstemp(path_.data());
     if (descriptor < 0) {
-        throw system_error("making " + path_, errno, "Name another directory in TMPDIR");
+        throw system_error("cannot create " + path_, errno, "Set TMPDIR to another directory");
     }
     ::close(descriptor);
 }

@@ -13,7 +13,7 @@
 
 namespace lockstep::measure {
 
-/// An empty file of this process's own, removed when it goes.
+/// An empty file that belongs to this process, removed with the object.
 class TemporaryFile {
   public:
     /// Throws  Error 73 or 74 when the directory for temporary files cannot hold it

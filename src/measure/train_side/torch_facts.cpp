@@ -12,7 +12,7 @@ namespace lockstep::measure {
 TorchFacts torch_facts() {
     auto const kind = at::accelerator::getAccelerator();
     return {concat(TORCH_VERSION, " for ",
-                   kind ? c10::DeviceTypeName(*kind, /*lower_case=*/true) : "CPUs alone"),
+                   kind ? c10::DeviceTypeName(*kind, /*lower_case=*/true) : "CPUs only"),
             at::get_cpu_capability(), kind.has_value(), at::accelerator::deviceCount() > 0};
 }
 

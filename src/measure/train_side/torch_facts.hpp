@@ -4,7 +4,7 @@
 
 namespace lockstep::measure {
 
-/// What LibTorch says of itself.
+/// What LibTorch reports about itself.
 struct TorchFacts {
     std::string version; ///< "2.13.0 for cuda"
     std::string vectors; ///< that its CPU kernels use: "AVX512"

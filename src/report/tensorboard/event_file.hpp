@@ -7,9 +7,9 @@
 
 namespace lockstep::report {
 
-/// A file of records as TFRecord has them: length, masked CRC-32C of the length, bytes, masked
-/// CRC-32C of the bytes, all little-endian. Each record is one write, so that a reader beside us
-/// sees whole ones, and the one that a killed run leaves half is the last.
+/// A file of records in TFRecord's format: length, masked CRC-32C of the length, bytes, masked
+/// CRC-32C of the bytes, all little-endian. Each record is one write, so that a concurrent reader
+/// sees whole ones, and only the last one can be incomplete after a kill.
 class EventFile {
   public:
     /// A new file in `directory`, which is made; names sort by time.

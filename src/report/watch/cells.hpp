@@ -8,7 +8,7 @@ namespace lockstep::report {
 
 using Series = std::vector<std::pair<double, double>>; ///< x, y
 
-/// A part of something, `columns` wide.
+/// A bar that shows a share, `columns` wide.
 std::string bar(double share, std::size_t columns, bool utf8);
 
 /// The course of the last values in one line: eight heights, or nothing without UTF-8.

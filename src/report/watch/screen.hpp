@@ -6,9 +6,9 @@
 
 namespace lockstep::report {
 
-/// The terminal while a picture is shown on it that is drawn again and again: its second screen,
-/// without a cursor, keys read one by one. All is as before when it goes, also when a signal ends
-/// the program; one at a time.
+/// The terminal while a picture is redrawn on it again and again: its alternate screen, without a
+/// cursor, keys read one by one. Everything is restored when the object is destroyed, also when a
+/// signal ends the program. One at a time.
 class Screen {
   public:
     Screen();
@@ -20,7 +20,7 @@ class Screen {
     bool draw(std::vector<std::string> const& lines) const;
 
     enum class Wish { nothing, redraw, leave };
-    /// Waits for a key, a signal, a change of the window's size, or so long.
+    /// Waits for a key, a signal, a change of the window's size, or the timeout.
     ///
     /// Units  seconds
     Wish wait(double seconds);
