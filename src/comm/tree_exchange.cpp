@@ -99,9 +99,9 @@ class TreeExchange : public Exchange {
     std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
     std::shared_ptr<std::vector<std::byte>> payload_; ///< on its way from rank 0; the same
     std::unique_ptr<Flight> payload_flight_;
-    double exposed_s_ = 0;                    ///< in finish, as this host's ranks alone tell
-    std::shared_ptr<double> least_exposed_s_; ///< of all ranks
-    std::unique_ptr<Flight> least_flight_;    ///< that of least_exposed_s_; null: none
+    double exposed_s_ = 0;                  ///< in finish, as this host's ranks alone tell
+    std::shared_ptr<double> min_exposed_s_; ///< of all ranks
+    std::unique_ptr<Flight> min_flight_;    ///< that of min_exposed_s_; null: none
 };
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
@@ -256,17 +256,17 @@ void TreeExchange::finish(std::span<double> step_sums, std::span<std::byte> payl
 /// It is found out while parameters are updated.
 void TreeExchange::compare_hosts(double exposed_s) {
     exposed_s_ = exposed_s;
-    least_exposed_s_ = std::make_shared<double>(exposed_s);
-    least_flight_ = wire_->flight(least_exposed_s_);
-    least_flight_->minimum(*least_exposed_s_);
+    min_exposed_s_ = std::make_shared<double>(exposed_s);
+    min_flight_ = wire_->flight(min_exposed_s_);
+    min_flight_->minimum(*min_exposed_s_);
 }
 
 void TreeExchange::settle_imbalance() {
-    if (least_flight_) {
-        least_flight_->wait(options_.timeout_seconds);
-        least_flight_.reset();
-        cost_.imbalance_s += exposed_s_ - *least_exposed_s_;
-        cost_.exposed_s -= exposed_s_ - *least_exposed_s_;
+    if (min_flight_) {
+        min_flight_->wait(options_.timeout_seconds);
+        min_flight_.reset();
+        cost_.imbalance_s += exposed_s_ - *min_exposed_s_;
+        cost_.exposed_s -= exposed_s_ - *min_exposed_s_;
     }
 }
 

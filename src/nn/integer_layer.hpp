@@ -15,8 +15,9 @@ struct IntegerWeights {
 };
 
 /// A convolution or a fully connected layer that oneDNN computes in int8: products of bytes, summed
-/// in 32 bits, and scaled to float32 at the end. The sums are exact: the same on any machine whose
-/// processor does not saturate in between (VNNI and later ones do not).
+/// in 32 bits, and scaled to float32 at the end. The sums are exact. Where the processor would add
+/// pairs of products in 16 bits (x86-64 without VNNI), the inputs are split in two, at twice the
+/// cost.
 class IntegerLayer {
   public:
     /// `layer` says how it computes; its values are not used.
@@ -31,7 +32,7 @@ class IntegerLayer {
     WeightLayer layer_;
     IntegerWeights weights_;
     torch::Tensor packed_; ///< the weight in oneDNN's own order
-    torch::Tensor zeros_;  ///< zero points of the weight
+    bool saturates_ = false;
 };
 
 } // namespace lockstep::nn

@@ -99,7 +99,11 @@ class Recompute : public torch::autograd::Function<Recompute> {
         context->saved_data["memory"] = torch::IValue::make_capsule(memory);
         memory->key = memory->block.random_key ? memory->block.random_key->value : 0;
         memory->autocast = AutocastAgain::now(input.device().type());
-        return memory->block.forward(input); // autograd is off here
+        // Autograd is off here, but without it LibTorch may choose other kernels, such as oneDNN's
+        // LSTM for inference, which round differently. The graph is gone with the block's end.
+        torch::AutoGradMode const with_graph(true);
+        auto const own = input.detach().requires_grad_(input.requires_grad());
+        return memory->block.forward(own).detach();
     }
 
     static variable_list backward(AutogradContext* context, variable_list gradients) {

@@ -11,7 +11,7 @@ namespace lockstep::train {
 
 namespace {
 
-constexpr double least_noise = 1e-9;
+constexpr double min_noise = 1e-9;
 
 Error refused(std::string const& what, std::string const& why, std::string const& next) {
     return {ExitCode::usage, {concat(what, " with privacy.noise"), why, next}};
@@ -69,7 +69,7 @@ void require_private(config::Deck const& deck) {
         return;
     }
     federate::require_cryptography();
-    if (deck.privacy.noise < least_noise) {
+    if (deck.privacy.noise < min_noise) {
         throw Error(
             ExitCode::usage,
             {concat("privacy.noise = ", deck.privacy.noise),

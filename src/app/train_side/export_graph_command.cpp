@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t max_compiled_parameters = 1000000;
 
 /// JSON of ASCII letters, whatever the texts are.
-std::string dumped(nlohmann::json const& json) {
+std::string ascii_text(nlohmann::json const& json) {
     return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 
@@ -32,9 +32,9 @@ deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkp
     deploy::simplify(graph);
     graph.class_names = saved.class_names;
     if (!saved.class_names.empty()) {
-        graph.facts["classes"] = dumped(saved.class_names);
+        graph.facts["classes"] = ascii_text(saved.class_names);
     }
-    graph.facts["lockstep"] = dumped({{"checkpoint", checkpoint}, {"rows", saved.inputs.rows}});
+    graph.facts["lockstep"] = ascii_text({{"checkpoint", checkpoint}, {"rows", saved.inputs.rows}});
     return graph;
 }
 

@@ -35,6 +35,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
                                                    {"prune.pattern", "2:4"},
+                                                   {"privacy.delta", "0.25"},
                                                    {"prune.sparsity", "0.25"},
                                                    {"prune.target", "macs 0.25"},
                                                    {"prune.score", "taylor"},
