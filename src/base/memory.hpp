@@ -16,7 +16,7 @@ std::uint64_t address_space_left();
 /// host and the control group can give, cut to this process's own limits (RLIMIT_AS, RLIMIT_DATA).
 std::uint64_t memory_share(int processes);
 
-/// Bytes that were left to this process at its peak: how little a failed allocation found, although
+/// Bytes that were left for this process at its peak: how little a failed allocation found, although
 /// memory may have been freed since.
 std::uint64_t memory_left_at_peak();
 

@@ -76,7 +76,7 @@ Error why_mpi_did_not_start() {
     }
     if (auto const bytes = memory_left_at_peak(); bytes < little_memory) {
         return {ExitCode::memory,
-                {what, concat("only ", bytes_text(bytes), " of memory was left to this process"),
+                {what, concat("only ", bytes_text(bytes), " of memory was left for this process"),
                  "Ask for more memory, or raise the limits of this process (ulimit -d, -v)"}};
     }
     return {ExitCode::unavailable,

@@ -79,6 +79,15 @@ def print_of(tensor):
             "sha256": hashlib.sha256(tensor.numpy().tobytes()).hexdigest()}
 
 
+def in_whole_vectors(parameter):
+    """The parameter and zeros up to a multiple of 8 elements, as in Lockstep's arena, in one piece of memory: the fused
+    kernel rounds the last elements of other tensors differently (docs/lab-notes/performance.md)."""
+    padded = torch.zeros(-(-parameter.numel() // 8) * 8)
+    padded[:parameter.numel()] = parameter.detach().flatten()
+    parameter.data = padded[:parameter.numel()].view_as(parameter)
+    return nn.Parameter(padded)
+
+
 def buffers_of_replicas(net, replicas):
     """Every replica's buffers of floats, one after the other in the order of registration."""
     own = torch.cat([b.flatten() for b in net.buffers() if b.is_floating_point()])
@@ -97,8 +106,9 @@ def train(rank, replicas, broadcast_buffers, weights, data, out):
                  for name in net.state_dict()}
     net.load_state_dict({name: value.reshape(net.state_dict()[name].shape)
                          for name, value in state.items()})
-    decays = [p for p in net.parameters() if p.dim() >= 2]
-    others = [p for p in net.parameters() if p.dim() < 2]
+    padded = {p: in_whole_vectors(p) for p in net.parameters()}
+    decays = [each for p, each in padded.items() if p.dim() >= 2]
+    others = [each for p, each in padded.items() if p.dim() < 2]
     optimizer = torch.optim.SGD([{"params": decays, "weight_decay": 5e-4},
                                  {"params": others, "weight_decay": 0.0}],
                                 lr=RATE, momentum=0.9, nesterov=True, fused=True)
@@ -118,8 +128,11 @@ def train(rank, replicas, broadcast_buffers, weights, data, out):
         for group in optimizer.param_groups:
             group["lr"] = RATE * step / WARMUP
         loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
+        net.zero_grad()
         loss.backward()
+        for p, each in padded.items():
+            each.grad = torch.zeros_like(each)
+            each.grad[:p.numel()] = p.grad.flatten()
         if step == 0:
             gradients = {name: print_of(p.grad) for name, p in net.named_parameters()}
         optimizer.step()

@@ -239,7 +239,7 @@ def memory_that_is_used_up_early(scratch):
         words = ["bash", "-c", f'ulimit -c 0 -d {kilobytes}; exec "$@"', "bash", LOCKSTEP, "plan", DECK]
         text = finish(start(words), time.monotonic()).text
         what = "(out of memory|MPI did not start|a thread could not be started)"
-        check(re.search(f"{what}: .* left to this process[.] .*[a-z)]$", text, re.M),
+        check(re.search(f"{what}: .* left for this process[.] .*[a-z)]$", text, re.M),
               f"a whole sentence: {text}")
 
 

@@ -53,7 +53,7 @@ TEST_CASE("memory and threads that are not there are told with what was needed")
         } catch (...) {
             auto const error = current_error();
             CHECK(error.code() == ExitCode::memory);
-            CHECK(error.text().why.find(" were left to this process") != std::string::npos);
+            CHECK(error.text().why.find(" of memory were left for this process") != std::string::npos);
             return error.text().what;
         }
         return std::string();
