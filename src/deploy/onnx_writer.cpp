@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -270,14 +271,35 @@ class OnnxGraph {
     }
     void write_quantise(Node const& node) { put_bytes(input(node, 0), node, ""); }
 
+    /// The weight of an int8 layer as uint8 around 128: products of uint8 and int8 are added in 16
+    /// bits by onnxruntime on x86-64 without VNNI, and saturate; those of two uint8 are not.
+    std::string weight_in_bytes(Node const& node) {
+        auto const& weight = graph_[node.inputs[1]];
+        std::vector<std::int64_t> extents;
+        for (auto const& extent : weight.shape) {
+            extents.push_back(extent.count);
+        }
+        std::string bytes(weight.values.size(), '\0');
+        std::ranges::transform(weight.values, bytes.begin(), [](std::byte value) {
+            return static_cast<char>(value ^ std::byte{0x80}); // the sum with 128
+        });
+        auto const outputs = extents.front();
+        auto const values = concat("/k", constants_.size());
+        put_constant(values, Element::u8, extents, bytes);
+        auto const middle = concat("/k", constants_.size());
+        put_constant(middle, Element::u8, {outputs},
+                     std::string(static_cast<std::size_t>(outputs), '\x80'));
+        return intermediate("DequantizeLinear", {values, input(node, 2), middle},
+                            {{{"axis", std::int64_t{0}}}});
+    }
+
     /// In real values between DequantizeLinear and QuantizeLinear, where runtimes look for layers
     /// that they can compute in whole numbers.
     void write_integer_layer(Node const& node) {
         auto const values =
             intermediate("DequantizeLinear",
                          {input(node, 0), real(node.real("scale")), byte(node.whole("zero"))});
-        auto const weights = intermediate("DequantizeLinear", {input(node, 1), input(node, 2)},
-                                          {{{"axis", std::int64_t{0}}}});
+        auto const weights = weight_in_bytes(node);
         bool const bytes = graph_[node.output].element == Element::u8;
         auto const result = bytes ? concat("/r", nodes_.size()) : name(node.output);
         if (node.kind == "QuantizedConv") {

@@ -178,7 +178,7 @@ def check_own_loss(scratch, inputs, targets):
             kept = file["record"].attrs["best"]
         check(kept == best(values) and len(set(values)) > 1, f"the best {metric} of {values} is {kept}: {text}")
     for words, phrases in some((
-            ([*graded, "f1"], ["export has loss, accuracy, error"]),  # what does not fit together
+            ([*graded, "f1"], ["the metrics of export are loss, accuracy, error"]),  # what does not fit together
             (own[:2], ["the file has its own loss", "task.kind = export"]),
             (own[2:], ["saved without a loss"]),
             ([*own[2:], "--model.name", "mlp", "--model.file", ""], [])), 2):

@@ -219,7 +219,7 @@ def fits_the_partition(env):
     """What a job may be follows from its partition; one that could never start is refused."""
     wanted = ["launch", "--show", DECK, "--submit", "slurm", "--mode", "ddp", "--run.replicas", 0]
     for answers, why in (
-            (["--partition", "mian"], "Slurm has main, debug"), (["--nodes", 5], "has 4 nodes"),
+            (["--partition", "mian"], "Slurm has the partitions main, debug"), (["--nodes", 5], "has 4 nodes"),
             (["--devices", 5], "4 GPUs"), (["--gpus-per-node", 0, "--devices", 65], "64 cores"),
             (["--partition", "debug", "--gpus-per-node", 1], "1 node of 8 cores."),
             (["--partition", "debug", "--time", "0:31:00"], "ends jobs after 30 min"),
