@@ -94,11 +94,10 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                                   {all, invocation.argc, invocation.argv});
     }
     if (!words.keys.empty()) {
-        throw Error(
-            ExitCode::usage,
-            {concat(words.keys.front(), " with --format ", format),
-             "only exports to torchscript, onnx and c run the model and need keys of the deck",
-             "Leave the keys of the deck out"});
+        throw Error(ExitCode::usage, {concat(words.keys.front(), " with --format ", format),
+                                      "only the formats torchscript, onnx and c run the model, so "
+                                      "only they accept keys of the deck",
+                                      "Leave the keys of the deck out"});
     }
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {

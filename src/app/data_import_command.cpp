@@ -98,9 +98,11 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
             return kind.make(positions[1]);
         }
     }
-    throw Error(ExitCode::usage, {concat("lockstep data import ", name),
-                                  concat("the kinds are ", joined(import_kind_names(), ", ")),
-                                  concat("Usage: ", import_options(told, {}).usage())});
+    throw Error(ExitCode::usage,
+                {name.empty() ? std::string("lockstep data import needs the kind of source")
+                              : concat("lockstep data import knows no kind ", name),
+                 concat("the kinds are ", joined(import_kind_names(), ", ")),
+                 concat("Usage: ", import_options(told, {}).usage())});
 }
 
 ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,

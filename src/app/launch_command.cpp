@@ -104,8 +104,9 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
 void require_fit_for_search(LaunchTold const& told) {
     auto const& choice = told.choice;
     if (choice.search.empty() && !choice.search_directory.empty()) {
-        throw Error(ExitCode::usage, {"--search-directory without --search", "there is no search",
-                                      "Name the search's SPACE file with --search"});
+        throw Error(ExitCode::usage,
+                    {"--search-directory without --search", "it applies only to a search",
+                     "Name the search's SPACE file with --search"});
     }
     if (choice.search.empty()) {
         return;

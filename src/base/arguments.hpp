@@ -68,8 +68,8 @@ struct Options {
     std::string help() const;
 };
 
-/// A text for people in lines of 100 columns; the first begins with `first`, the others are
-/// indented.
+/// `text` wrapped to 100 columns; the first line begins with `first`, the others are indented by
+/// `indent`.
 std::string paragraph(std::string first, std::string const& text, std::size_t indent);
 
 /// The lines of --help for these rows, indented.

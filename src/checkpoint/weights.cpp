@@ -90,8 +90,9 @@ Weights::Entry const* Weights::find(std::string const& name) const {
 
 void Weights::read(Entry const& entry, std::span<std::byte> into) const {
     if (into.size() != entry.bytes()) {
-        throw Error(ExitCode::software, {concat(into.size(), " bytes for ", entry.name),
-                                         concat("it has ", entry.bytes()), "Please report this"});
+        throw Error(ExitCode::software,
+                    {concat("a buffer of ", into.size(), " bytes for ", entry.name),
+                     concat("this array has ", entry.bytes(), " bytes"), "Please report this"});
     }
     read_entry(static_cast<std::size_t>(&entry - entries_.data()), into);
 }

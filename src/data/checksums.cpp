@@ -62,7 +62,8 @@ ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t byt
     auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
     if (range.count != checksum_blocks(bytes) * sizeof(std::uint64_t)) {
         throw Error(ExitCode::data,
-                    {file.path().string(), concat(name, " do not match the size of the dataset"),
+                    {file.path().string(),
+                     concat("its ", name, " does not match the size of the dataset"),
                      "The file is damaged: import the data again"});
     }
     return range;

@@ -36,8 +36,8 @@ bool Unmasking::take_off(std::span<std::uint32_t> sum, std::vector<std::string>&
             take_pair_masks(sum, of, secret, counted_members);
         } else {
             throw Error(ExitCode::data,
-                        {concat("the shares of ", of.name, " do not yield its key"),
-                         "that site has shared a key other than the one it announced",
+                        {concat("the shares of ", of.name, " do not combine to its key"),
+                         "that site shared a different key from the one it announced",
                          "Abandon the round (--abandon), and ask that site why"});
         }
     }

@@ -51,7 +51,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
             throw Error(ExitCode::data,
                         {what,
                          concat("it was cut short: it has ", there, " bytes, but ", wanted,
-                                " bytes from byte ", file.offset, " on are needed"),
+                                " bytes are needed, starting at byte ", file.offset),
                          "Recreate that file, or copy it again"});
         }
         bytes -= wanted;

@@ -24,7 +24,7 @@ IdxFile::IdxFile(std::filesystem::path path)
     : path_((require_file(path), std::move(path))), file_(gzopen(path_.c_str(), "rb"), gzclose) {
     if (!file_) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
-                                         "it cannot be read", "Check the file"});
+                                         "zlib cannot read it", "Check the file's permissions"});
     }
     auto const magic = number();
     auto const dimensions = magic & 0xff;

@@ -50,8 +50,8 @@ class Cnn : public Model {
             throw Error(ExitCode::usage,
                         {concat("model.channels = ", values.text("channels")),
                          concat("images of ", layout_.extents()[0], " x ", layout_.extents()[1],
-                                " cannot be halved that often"),
-                         "Name fewer channels"});
+                                " are too small to be halved once for each value"),
+                         "List fewer values"});
         }
         auto const hidden = values.integer("hidden", 1);
         classifier_->push_back("hidden", fully_connected(channels * height * width, hidden, aware));

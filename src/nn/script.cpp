@@ -113,7 +113,7 @@ void require_own_layers(Interface const& interface) {
                     {concat(interface.recompute ? "precision.gradient-checkpointing"
                                                 : "communication.sync-batch-norm",
                             " with model.name = script"),
-                     "a script runs as a whole",
+                     "a script runs as a whole, and this needs access to its layers",
                      "Switch it off, or save the model with lockstep_export.save and set "
                      "model.name = export"});
     }

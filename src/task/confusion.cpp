@@ -19,7 +19,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     auto const* const right = truths.const_data_ptr<std::int64_t>();
     if (guesses.numel() != truths.numel()) {
         throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(), " predictions"),
-                                      concat("there are ", truths.numel(), " targets"),
+                                      concat("but there are ", truths.numel(), " targets"),
                                       "Choose a model that returns a score for each class"});
     }
     for (std::int64_t i = 0; i < truths.numel(); ++i) {

@@ -21,8 +21,9 @@ using MakeExchange = std::function<std::unique_ptr<comm::Exchange>(std::int64_t,
 /// Matrices are exchanged as products of two thin ones, everything else as it is. The sums are on
 /// every rank and close to the true ones; a rank's approximation error is added to its next
 /// gradient (Vogels, Karimireddy, Jaggi, "PowerSGD", arXiv 1905.13727, algorithms 1 and 2).
-/// `make(elements, is_first)` makes an exchange that leaves its sums on every rank; the first also
-/// carries step sums and broadcast payload. One replica on each rank.
+/// `make(elements, is_first)` makes an exchange that leaves its sums on every rank; the one made
+/// with `is_first` also carries the step sums and the broadcast payload. Requires one replica on
+/// each rank.
 ///
 /// Collective  over all ranks
 std::unique_ptr<comm::Exchange> power_sgd_exchange(PowerSgdOptions const& options,

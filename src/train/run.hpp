@@ -19,7 +19,7 @@ namespace lockstep::train {
 /// collective is called in the same order on all ranks; only rank 0 has observers.
 class Run {
   public:
-    /// Opens everything, resumes, and writes the first checkpoint of a run that begins.
+    /// Opens everything; then resumes, or writes the first checkpoint of a new run.
     ///
     /// Collective  over `world`
     static std::unique_ptr<Run> start(comm::Communicator const& world, RunOptions options,

@@ -9,8 +9,8 @@
 
 namespace lockstep::train {
 
-/// Everything that a run continues from, as it lies in checkpoints: what the engine and the data
-/// module have, the progress, and a record of what it is. Decides what may differ at a resume.
+/// The state that checkpoints store and a run resumes from: that of the engine and of the data
+/// module, the progress, and a record of which run it is. Decides what may differ at a resume.
 class RunState {
   public:
     /// What is borrowed must outlive it.

@@ -49,7 +49,7 @@ class Simulation {
                 throw Error(ExitCode::usage,
                             {concat(directory_.string(), " holds another simulation"),
                              "its deck or its options are different",
-                             "Name another run.directory, or remove this one"});
+                             "Name another run.directory, or remove this directory"});
             }
         } else {
             federation_ = std::make_unique<federate::Federation>(federate::Federation::found(

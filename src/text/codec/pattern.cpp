@@ -42,7 +42,7 @@ Pattern::Pattern(std::string const& expression) : compiled_(std::make_unique<Com
                       PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &place, nullptr));
     if (!compiled_->code) {
         throw Error(ExitCode::data, {concat("the regular expression ", expression),
-                                     concat("at character ", place, ": ", reason_of(error)),
+                                     concat("at byte ", place, ": ", reason_of(error)),
                                      "Correct it in the tokenizer's file"});
     }
     pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE); // without it, it is slower
