@@ -80,7 +80,7 @@ def print_of(tensor):
 
 
 def in_whole_vectors(parameter):
-    """The parameter and zeros up to a multiple of 8 elements, as in Lockstep's arena, in one piece of memory: the fused
+    """The parameter and zeros up to a multiple of 8 elements, as in Lockstep's arena, in one block of memory: the fused
     kernel rounds the last elements of other tensors differently (docs/lab-notes/performance.md)."""
     padded = torch.zeros(-(-parameter.numel() // 8) * 8)
     padded[:parameter.numel()] = parameter.detach().flatten()
