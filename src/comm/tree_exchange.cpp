@@ -335,17 +335,14 @@ void TreeExchange::spread(float* array) {
 
 void TreeExchange::publish() {
     Stopwatch const watch;
-    if (options_.sums_everywhere) { // every rank has updated all of its own parameters
-        settle_imbalance();
-        cost_.exposed_s += watch.seconds();
-        return;
+    if (!options_.sums_everywhere) { // else every rank has updated all of its own parameters
+        if (!one_host()) {
+            spread(parameters());
+        }
+        arrivals_.arrive();
+        arrivals_.wait_all(arrivals_.count());
     }
-    if (!one_host()) {
-        spread(parameters());
-        settle_imbalance();
-    }
-    arrivals_.arrive();
-    arrivals_.wait_all(arrivals_.count());
+    settle_imbalance();
     cost_.exposed_s += watch.seconds();
 }
 

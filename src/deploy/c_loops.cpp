@@ -46,14 +46,6 @@ bool run_as_one(std::vector<std::int64_t> const& extents, std::vector<Operand> c
 
 } // namespace
 
-std::vector<std::int64_t> extents_of(Shape const& shape) {
-    std::vector<std::int64_t> extents;
-    for (auto const& extent : shape) {
-        extents.push_back(extent.count);
-    }
-    return extents;
-}
-
 std::vector<std::int64_t> strides_of(std::vector<std::int64_t> const& extents) {
     std::vector<std::int64_t> strides(extents.size(), 1);
     for (auto axis = extents.size(); axis-- > 1;) {

@@ -8,9 +8,6 @@
 
 namespace lockstep::deploy {
 
-/// Extents of a tensor for one sample.
-std::vector<std::int64_t> extents_of(Shape const& shape);
-
 /// Elements from one entry of each extent to the next, of a tensor that lies row by row.
 std::vector<std::int64_t> strides_of(std::vector<std::int64_t> const& extents);
 

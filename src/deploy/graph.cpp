@@ -43,6 +43,14 @@ std::int64_t elements(Shape const& shape) {
     return count;
 }
 
+std::vector<std::int64_t> extents_of(Shape const& shape) {
+    std::vector<std::int64_t> extents;
+    for (auto const& extent : shape) {
+        extents.push_back(extent.count);
+    }
+    return extents;
+}
+
 Shape fixed_shape(std::vector<std::int64_t> const& extents) {
     Shape shape;
     for (auto const extent : extents) {

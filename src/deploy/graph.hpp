@@ -28,6 +28,8 @@ using Shape = std::vector<Extent>;
 
 /// Elements of a tensor for a batch of one sample.
 std::int64_t elements(Shape const& shape);
+/// Extents of a tensor for a batch of one sample.
+std::vector<std::int64_t> extents_of(Shape const& shape);
 /// The shape of a constant.
 Shape fixed_shape(std::vector<std::int64_t> const& extents);
 /// The shape of an element-wise operator's result.

@@ -130,12 +130,8 @@ class OnnxGraph {
         auto const& tensor = graph_[id];
         if (tensor.constant && !written_[id]) {
             written_[id] = true;
-            std::vector<std::int64_t> extents;
-            for (auto const& extent : tensor.shape) {
-                extents.push_back(extent.count);
-            }
             put_constant(
-                tensor.name, tensor.element, extents,
+                tensor.name, tensor.element, extents_of(tensor.shape),
                 {reinterpret_cast<char const*>(tensor.values.data()), tensor.values.size()});
         }
         return tensor.name;
@@ -275,10 +271,7 @@ class OnnxGraph {
     /// bits by onnxruntime on x86-64 without VNNI, and saturate; those of two uint8 are not.
     std::string weight_in_bytes(Node const& node) {
         auto const& weight = graph_[node.inputs[1]];
-        std::vector<std::int64_t> extents;
-        for (auto const& extent : weight.shape) {
-            extents.push_back(extent.count);
-        }
+        auto const extents = extents_of(weight.shape);
         std::string bytes(weight.values.size(), '\0');
         std::ranges::transform(weight.values, bytes.begin(), [](std::byte value) {
             return static_cast<char>(value ^ std::byte{0x80}); // the sum with 128

@@ -41,10 +41,7 @@ Node folded(Graph& graph, Node const& convolution, Node const& norm) {
             scaled[i] = static_cast<float>(static_cast<double>(scaled[i]) * scale);
         }
     }
-    std::vector<std::int64_t> extents;
-    for (auto const& extent : graph[convolution.inputs[1]].shape) {
-        extents.push_back(extent.count);
-    }
+    auto const extents = extents_of(graph[convolution.inputs[1]].shape);
     auto const input = convolution.inputs[0];
     auto const first = graph.reals(scaled, extents);
     auto const second = graph.reals(bias, {static_cast<std::int64_t>(channels)});

@@ -98,10 +98,10 @@ std::int64_t ClockCorrection::corrected(std::int64_t time_ns) const {
 }
 
 ClockOffset measure_clock_offset(comm::Communicator const& comm, Recorder const& recorder) {
-    auto const rounds = std::clamp(rounds_of_all / comm.size(), min_rounds, max_rounds);
     if (!comm.is_root()) {
         return answer(comm, recorder);
     }
+    auto const rounds = std::clamp(rounds_of_all / comm.size(), min_rounds, max_rounds);
     for (int rank = 1; rank < comm.size(); ++rank) {
         ask(comm, recorder, rank, rounds);
     }
