@@ -5,7 +5,6 @@
 #include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/config/deck_source.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 #include "train/device.hpp"
@@ -14,17 +13,11 @@
 #include <algorithm>
 #include <thread>
 
+#include "stored_deck.hpp"
+
 namespace lockstep::train {
 
 namespace {
-
-/// The deck that a checkpoint was written under.
-config::Deck stored_deck(checkpoint::Found const& found) {
-    config::DeckSource source;
-    source.read_printed(checkpoint::reader_of(found)->record().deck,
-                        concat("the deck in ", found.file.path().string()));
-    return source.parse();
-}
 
 /// The replicas of a new run: one on each rank, or each GPU of a process that is alone, or as many
 /// on threads as the machine has cores for.
@@ -99,7 +92,8 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
                bool force) {
     Decided decided;
     if (found) {
-        auto const before = stored_deck(*found);
+        auto const before =
+            stored_deck(checkpoint::reader_of(*found)->record(), found->file.path());
         if (deck.run.replicas == 0) {
             deck.run.replicas = before.run.replicas;
         }

@@ -4,7 +4,6 @@
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/config/deck_source.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/quantised.hpp"
 #include "train/configure_torch.hpp"
@@ -17,6 +16,7 @@
 #include "integer_arrays.hpp"
 #include "narrow_as_noted.hpp"
 #include "plain_deck.hpp"
+#include "stored_deck.hpp"
 #include "workload.hpp"
 
 namespace lockstep::train {
@@ -35,13 +35,8 @@ void require_plain_input(nn::Interface const& interface) {
 
 /// The ranges of layers' inputs are computed without noise.
 void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
-    if (!deck.privacy.is_on()) {
-        return;
-    }
-    config::DeckSource trained;
-    trained.read_printed(checkpoint::open_weights(file)->record().deck, file.path().string());
-    if (auto const before = trained.parse();
-        before.privacy.is_on() && deck.data.train == before.data.train) {
+    auto const before = stored_deck(checkpoint::open_weights(file)->record(), file.path());
+    if (before.privacy.is_on() && deck.data.train == before.data.train) {
         throw Error(ExitCode::usage,
                     {concat(file.path().string(), " cannot be calibrated on data.train"),
                      "it was trained with privacy.noise, and the ranges of its layers' inputs "

@@ -20,6 +20,7 @@
 #include "first_weights.hpp"
 #include "input_scale.hpp"
 #include "place.hpp"
+#include "stored_deck.hpp"
 
 namespace lockstep::train {
 
@@ -38,17 +39,16 @@ Error no_teacher(config::Deck const& deck, std::string why, std::string next) {
 }
 
 config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const& weights) {
-    config::DeckSource source;
-    auto const& named = deck.distill.teacher_deck;
-    if (!named.empty()) {
+    if (auto const& named = deck.distill.teacher_deck; !named.empty()) {
+        config::DeckSource source;
         source.read(named);
-    } else if (!weights.record().deck.empty()) {
-        source.read_printed(weights.record().deck, concat("the deck in ", weights.path().string()));
-    } else {
+        return source.parse();
+    }
+    if (weights.record().deck.empty()) {
         throw no_teacher(deck, "the file does not describe its model",
                          "Name the deck of that model in distill.teacher-deck");
     }
-    return source.parse();
+    return stored_deck(weights.record(), weights.path());
 }
 
 std::string classes_text(std::vector<std::string> const& names) {

@@ -171,6 +171,7 @@ def refusals(runs):
     runs.train("none", "--privacy.key", runs.scratch / "folder").expect(65, "it is not a file")
     trained = runs.scratch / "one/checkpoints/step-00000006.h5"
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5"]).expect(64, "with privacy.noise", "--data.train FILE")
+    run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--privacy.noise", 0]).expect(64, "with privacy.noise")
     shutil.copy(runs.scratch / "data.h5", runs.scratch / "public.h5")
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--data.train", runs.scratch / "public.h5"]).expect(0)
     (runs.scratch / "key").chmod(0o644)
