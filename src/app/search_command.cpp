@@ -125,8 +125,9 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
         return outcome;
     }
     if (words.size() - 2 != settings.goals.size()) {
-        refuse(concat(words.size() - 2, " values"),
-               concat("the search has ", settings.goals.size(), " goals"));
+        refuse(concat(words.size() - 2, words.size() == 3 ? " value" : " values"),
+               concat("the search has ", settings.goals.size(),
+                      settings.goals.size() == 1 ? " goal" : " goals"));
     }
     for (std::size_t at = 0; at < settings.goals.size(); ++at) {
         auto const value = number_of<double>(words[at + 2]);

@@ -31,7 +31,7 @@ struct Option {
     bool takes_blank = false; ///< else an empty value counts as none
 };
 
-/// Words of a command line that are no options of the table, as they were given.
+/// Words of a command line that are not options of the table, as they were given.
 struct Words {
     std::vector<std::string> positions{};
     std::vector<std::string> keys{}; ///< "--section.key", "VALUE" of a deck, for config::DeckSource

@@ -44,7 +44,7 @@ void take_back(int descriptor, std::size_t bytes) {
     }
 }
 
-/// What is no regular file, in words; empty for one that is, and for what is not there.
+/// What is not a regular file, in words; empty for one that is, and for what is not there.
 std::string kind_of(std::filesystem::path const& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
@@ -233,7 +233,7 @@ void make_directories(std::filesystem::path const& path) {
 void require_writable(std::filesystem::path const& directory) {
     auto const probe = directory / concat("probe-", ::getpid());
     File::create(probe).write_at(0, std::as_bytes(std::span("1", 1)));
-    std::error_code ignored; // an empty file that stays behind is no failure
+    std::error_code ignored; // an empty file that stays behind is not a failure
     std::filesystem::remove(probe, ignored);
 }
 

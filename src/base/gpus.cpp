@@ -187,7 +187,8 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
             text == "all" ? static_cast<int>(gpus.size()) : number_of<int>(text).value_or(-1);
         if (count > static_cast<int>(gpus.size())) {
             throw Error(ExitCode::unavailable, {concat("run.devices = ", devices),
-                                                concat("this host offers ", gpus.size(), " GPUs"),
+                                                concat("this host offers ", gpus.size(),
+                                                       gpus.size() == 1 ? " GPU" : " GPUs"),
                                                 "Lower the number, or set run.device = cpu"});
         }
         if (text != "all" && count < 1) {

@@ -26,7 +26,7 @@ class JsonLine {
     /// Empty where the record has no such text.
     std::string text(std::string const& key) const;
     bool flag(std::string const& key, bool otherwise) const;
-    /// The entries of a list, empty for those that are no texts; none where there is no list.
+    /// The entries of a list, empty for those that are not texts; none where there is no list.
     std::vector<std::string> texts(std::string const& key) const;
     std::map<std::string, double> numbers() const;
     /// A record within this one; no record where there is none.

@@ -51,7 +51,7 @@ class ModelFile {
         h5::Shape shape;
     };
 
-    /// Throws  Error 66 when there is no such file, 65 when it is no model file or is damaged
+    /// Throws  Error 66 when there is no such file, 65 when it is not a model file or is damaged
     explicit ModelFile(VerifiedFile const& file);
 
     Record const& record() const noexcept { return record_; }

@@ -26,14 +26,14 @@ class Reader {
 
     /// Reads the record and where the arrays lie.
     ///
-    /// Throws  Error 66 when there is no such file, 65 when it is no checkpoint, is damaged, or is
-    ///         of another step than its name says
+    /// Throws  Error 66 when there is no such file, 65 when it is not a checkpoint, is damaged, or
+    ///         is of another step than its name says
     explicit Reader(VerifiedFile const& file);
 
     /// A checkpoint that is not in a file: `name` says where it is, in messages; `layout` is its
     /// `layout_text`.
     ///
-    /// Throws  Error 65 for a text that is no layout
+    /// Throws  Error 65 for a text that is not a layout
     Reader(std::filesystem::path name, Record record, std::string const& layout, ReadBytes read);
 
     std::filesystem::path const& path() const noexcept { return path_; }

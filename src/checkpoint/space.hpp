@@ -8,7 +8,7 @@
 namespace lockstep::checkpoint {
 
 /// Makes an empty file and throws unless it may grow to `bytes`: 73 when it cannot be made, 74 when
-/// disk, quota or limit are too small. HDF5 replaces the file later. The space is tried without
+/// the disk, a quota or a limit is too small. HDF5 replaces the file later. The test does not use
 /// HDF5, since a failed close of a file breaks the whole library (1.10.8: it crashes when MPI
 /// ends).
 void try_space(std::filesystem::path const& path, std::uint64_t bytes);

@@ -9,7 +9,7 @@
 namespace lockstep::data {
 
 /// Random changes of training samples. What happens to a sample is a function of the seed, the
-/// epoch and the sample's index: the same whoever reads it, in whatever batch.
+/// epoch and the sample's index: the same whoever reads it, in any batch.
 class Augmentation {
   public:
     /// `wanted` is a list with commas, applied in its order to the first input, after it was

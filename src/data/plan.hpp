@@ -59,7 +59,7 @@ class TrainPlan {
     Span part(std::int64_t step, int micro, int replica) const;
 
     /// The samples at these positions of the epoch's order; where samples are drawn, the positions'
-    /// share of the draw, which may be more or fewer.
+    /// share of the draw, which may have more or fewer samples than positions.
     std::vector<std::int64_t> indices(std::int64_t epoch, Span positions) const;
 
   private:

@@ -38,7 +38,7 @@ std::string CStatements::integer_layer(Node const& node) {
         throw Error(ExitCode::usage,
                     {concat("a layer sums ", count_text(products), " products"),
                      concat("a 32-bit sum holds at most ", count_text(max_products)),
-                     "Use --format onnx, or export the model that was quantised"});
+                     "Use --format onnx, or export the model as it was before quantisation"});
     }
     patch_ = std::max(patch_, products);
     auto const rows =

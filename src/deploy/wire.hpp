@@ -24,7 +24,7 @@ class Message {
 };
 
 /// The value of a key in a model's metadata_props; empty where there is none, or where the bytes
-/// are no such message.
+/// are not such a message.
 std::string metadata_of(std::string_view model, std::string_view key);
 
 } // namespace lockstep::deploy

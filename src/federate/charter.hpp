@@ -36,7 +36,7 @@ struct Charter {
     /// Throws  Error 64 for values that contradict each other
     void require_sound() const;
 
-    /// Conversion to JSON, and back. Throws Error 65 for a text that is no charter
+    /// Conversion to JSON, and back. Throws Error 65 for a text that is not a charter
     std::string text() const;
     static Charter of_text(std::string const& text);
 };

@@ -91,11 +91,13 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             }
         }
         if (!found) {
-            throw Error(ExitCode::no_input,
-                        {concat("no site has the fingerprint ", fingerprint, " (--accept)"),
-                         concat(cards.size(), " sites have joined in ",
-                                (federation_.directory() / "sites").string()),
-                         "Compare the fingerprint with the one that join printed"});
+            throw Error(
+                ExitCode::no_input,
+                {concat("no site has the fingerprint ", fingerprint, " (--accept)"),
+                 concat(cards.size(),
+                        cards.size() == 1 ? " site has joined in " : " sites have joined in ",
+                        (federation_.directory() / "sites").string()),
+                 "Compare the fingerprint with the one that join printed"});
         }
     }
     std::vector<std::string> sites;
@@ -319,7 +321,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
                      static_cast<double>(counted.size()) / accepted.value());
     }
     write_result(round, model, counted);
-    progress.lines.push_back(concat("round ", round, " is over: ", counted.size(), " sites, ",
+    progress.lines.push_back(concat("round ", round, " is over: ", counted.size(),
+                                    counted.size() == 1 ? " site, " : " sites, ",
                                     federation_.global_file(round).string()));
     return true;
 }

@@ -39,7 +39,7 @@ inline constexpr char const* coordinator_name = "coordinator";
 /// Throws  Error 73 where another process holds it, or the file cannot be made
 FileLock sole_process(std::filesystem::path const& file, std::string const& who);
 
-/// Throws  Error 64 for an invalid name of a site; valid are 1 to 64 letters, digits, - and _
+/// Throws  Error 64 for an invalid name of a site; a valid one has 1 to 64 letters, digits, - and _
 void require_site_name(std::string const& name);
 
 /// The directory of a federation, which all see, or to which files are copied. Everything in it is

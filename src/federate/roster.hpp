@@ -24,7 +24,7 @@ struct Member {
 struct Roster {
     std::vector<Member> members;
 
-    /// Conversion to a line for each, and back. Throws Error 65 for a text that is no roster
+    /// Conversion to a line for each, and back. Throws Error 65 for a text that is not a roster
     std::string text() const;
     static Roster of_text(std::string const& text);
 

@@ -27,7 +27,7 @@ int refusal() {
     return errno == EINTR || errno == EAGAIN ? 0 : errno;
 }
 
-/// `first`, and where it was cut short, the whole of it `again`, which is no collective call.
+/// `first`, and where it was cut short, the whole of it `again`, which is not a collective call.
 template <class First, class Again>
 int persist(MPI_Datatype type, int count, MPI_Status* status, First const& first,
             Again const& again) {

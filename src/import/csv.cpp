@@ -145,8 +145,9 @@ CsvTable read_csv(std::filesystem::path const& path) {
         if (fields.size() != table.columns.size()) {
             throw Error(ExitCode::data,
                         {concat(path.string(), ", line ", line),
-                         concat("it has ", fields.size(), " fields, but the first line names ",
-                                table.columns.size(), " columns"),
+                         concat("it has ", fields.size(), fields.size() == 1 ? " field" : " fields",
+                                ", but the first line names ", table.columns.size(),
+                                table.columns.size() == 1 ? " column" : " columns"),
                          "Correct the line"});
         }
         table.rows.push_back({std::move(fields), line});

@@ -28,8 +28,8 @@ struct CsvTable {
     std::size_t column_of(std::string const& option, std::string const& name) const;
 };
 
-/// Throws  Error 66 when there is no such file; 65, with the line, when it is no such table, or its
-///         first line is only numbers
+/// Throws  Error 66 when there is no such file; 65, with the line, when it is not such a table, or
+///         its first line is only numbers
 CsvTable read_csv(std::filesystem::path const& path);
 
 } // namespace lockstep::import

@@ -33,7 +33,7 @@ class Documents {
     /// Names, sizes and times of change of all files.
     std::string identity() const;
 
-    /// Throws  Error 65 for a line that is no JSON or has no such text, 66 or 74 for a file that
+    /// Throws  Error 65 for a line that is not JSON or has no such text, 66 or 74 for a file that
     ///         cannot be read
     std::string read(std::int64_t document) const;
 

@@ -12,8 +12,9 @@
 
 namespace lockstep::import {
 
-/// One dataset of an HDF5 file that is imported: its samples' bytes as they are to be kept. The
-/// block of neighbours that was read is kept for the next sample.
+/// One dataset of an HDF5 file that is being imported. `read` returns a sample in the type that the
+/// import writes. Samples of a fixed shape are read in blocks, and the last block is kept in memory
+/// for the next sample.
 class SourceField {
   public:
     /// `type` and `name`: in the set that is made

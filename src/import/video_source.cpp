@@ -113,11 +113,11 @@ class VideoSource : public ListedSource {
             read_video(path, add);
         }
         if (cutter.seen() < options_.frames) {
-            throw Error(
-                ExitCode::data,
-                {path.string(),
-                 concat("it has ", cutter.seen(), " frames, but a clip needs ", options_.frames),
-                 "Ask for fewer frames with --frames, or skip such files: --skip-bad"});
+            throw Error(ExitCode::data,
+                        {path.string(),
+                         concat("it has ", cutter.seen(), cutter.seen() == 1 ? " frame" : " frames",
+                                ", but a clip needs ", options_.frames),
+                         "Ask for fewer frames with --frames, or skip such files: --skip-bad"});
         }
     }
 

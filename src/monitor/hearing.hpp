@@ -2,11 +2,11 @@
 
 namespace lockstep::monitor {
 
-/// How long nothing has been heard of a neighbouring host, and whether it is therefore lost. - Time
-/// in which this process was kept from listening, since it got no processor time or was stopped,
-/// does not count as silence of others. - A host whose kernel still answers is neither switched off
-/// nor cut off: its ranks get no processor time, or are stopped. They get as much time as a rank of
-/// this host would.
+/// How long nothing has been heard from a neighbouring host, and whether it is therefore lost. Time
+/// in which this process could not listen, because it got no processor time or was stopped, does
+/// not count as silence of others. A host whose kernel still answers is neither switched off nor
+/// cut off: its ranks are stopped, or the kernel does not let them run. Such a host is lost only
+/// after the patience that a stuck rank of this host is given.
 ///
 /// Units  seconds, of a clock that never jumps
 class Hearing {

@@ -43,13 +43,13 @@ struct Elsewhere {
     bool in_doubt = false; ///< a host is silent, and may have to be named itself
 };
 
-/// Decides from successive observations whether a rank of this host is dead or stuck: - a process
-/// that is gone is dead; - a process that has not run for longer than the patience is frozen, by a
-/// stop signal, say; - a rank that waits for others is not to blame. A rank that does not wait, and
-/// makes no progress for longer than the patience, is, whether or not the others wait; - where all
+/// Decides from successive observations whether a rank of this host is dead or stuck. A process
+/// that is gone is dead. A process that has not run for longer than the patience is frozen, by a
+/// stop signal, say. A rank that waits for others is not to blame; one that does not wait, and
+/// makes no progress for longer than the patience, is, whether or not the others wait. Where all
 /// wait, and none has made progress for that long, the rank that has made the fewest collective
-/// calls is named; of equals, one that waits for a disk. - while another host is silent, ranks that
-/// make no progress may be waiting for it, in whatever call: they are not named until it is heard
+/// calls is named; of equals, one that waits for a disk. While another host is silent, ranks that
+/// make no progress may be waiting for it, in any call: they are not named until it is heard from
 /// again. Time in which this process was stopped, too, does not count.
 class StallJudge {
   public:

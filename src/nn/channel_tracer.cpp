@@ -244,8 +244,8 @@ void ChannelTracer::linear(RecordedCall const& call) {
     layer(call, parts, 1, static_cast<std::int64_t>(call.results.front().dim()) - 1);
 }
 
-/// Scale, shift and statistics of each channel. What is no parameter has lost its name on the way:
-/// it has that of the scale's module.
+/// Scale, shift and statistics of each channel. What is not a parameter has lost its name on the
+/// way: it has that of the scale's module.
 void ChannelTracer::batch_norm(RecordedCall const& call) {
     auto const given = input(call);
     auto const scale = tensor_of(call.arguments[1]);

@@ -27,32 +27,22 @@ void require_one_input(Interface const& interface) {
         throw Error(ExitCode::usage,
                     {"this model cannot be exported as TorchScript",
                      "it takes several inputs, whole numbers, or samples of different lengths",
-                     "Export --format safetensors and load the weights by name"});
+                     "Use --format safetensors and load the weights by name"});
     }
 }
 
 void require_same(Model& model, torch::jit::Module script,
                   std::vector<std::int64_t> const& sample) {
-    for (std::int64_t const count : {1, 2, 5}) {
-        auto const inputs = samples(sample, count);
-        bool same = false;
-        try {
-            auto const result = script.forward({inputs}).toTensor();
-            auto const wanted = model.forward(Fields(inputs));
-            same = result.sizes() == wanted.sizes() && torch::allclose(result, wanted, 1e-4, 1e-5);
-        } catch (c10::Error const&) {
-            same = false; // a shape of the traced batch stands in the graph
-        } catch (std::runtime_error const&) {
-            same = false; // as the interpreter tells it
-        }
-        if (!same) {
-            throw Error(ExitCode::usage,
-                        {"this model cannot be exported as TorchScript",
-                         concat("its forward depends on the batch size: the trace gives different "
-                                "results for ",
-                                count, count == 1 ? " sample" : " samples"),
-                         "Export --format safetensors and load the weights by name"});
-        }
+    auto const count = differing_batch(
+        model, [&](torch::Tensor const& inputs) { return script.forward({inputs}).toTensor(); },
+        [&](std::int64_t wanted) { return samples(sample, wanted); });
+    if (count) {
+        throw Error(ExitCode::usage,
+                    {"this model cannot be exported as TorchScript",
+                     concat("its forward depends on the batch size: the trace gives different "
+                            "results for ",
+                            *count, *count == 1 ? " sample" : " samples"),
+                     "Use --format safetensors and load the weights by name"});
     }
 }
 

@@ -24,7 +24,7 @@ bool names_plugin(std::string const& value);
 /// was built as this program was. The library stays loaded.
 ///
 /// Throws  Error 64 for another form of name; 66 for a missing file; 69 for one that cannot be
-///         loaded, is no plug-in, or was compiled against other headers or LibTorch
+///         loaded, is not a plug-in, or was compiled against other headers or LibTorch
 PluginHead const& open_plugin(PluginUse const& use, std::string const& value);
 
 /// Throws the error that `wanted` is not among `names`.

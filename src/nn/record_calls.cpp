@@ -13,8 +13,8 @@ namespace lockstep::nn {
 
 void refuse_export(std::string const& what, std::string const& why) {
     throw Error(ExitCode::usage, {concat("this model cannot be exported: ", what), why,
-                                  "Export --format safetensors and load the weights by name, or "
-                                  "--format torchscript, or change that part of the model"});
+                                  "Change that part of the model, or use --format torchscript, or "
+                                  "use --format safetensors and load the weights by name"});
 }
 
 namespace {
@@ -106,7 +106,7 @@ class Recorder : public c10::OperatorKernel {
     }
 
   private:
-    /// What is no parameter may be changed before the call is looked at.
+    /// What is not a parameter may be changed before the call is looked at.
     static void keep_constants(RecordedCall& call) {
         std::size_t at = 0;
         for (auto& argument : call.arguments) {

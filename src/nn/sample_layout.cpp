@@ -23,11 +23,12 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
         return;
     }
     if (extents_.size() != dimensions + 1) {
-        throw Error(ExitCode::usage,
-                    {"the model's input",
-                     concat("a sample has ", extents_.size(), " dimensions; this model takes ",
-                            dimensions, ", or ", dimensions + 1, " with channels"),
-                     "Choose another model, such as mlp, or other data"});
+        throw Error(ExitCode::usage, {"the model's input",
+                                      concat("a sample has ", extents_.size(),
+                                             extents_.size() == 1 ? " dimension" : " dimensions",
+                                             "; this model takes ", dimensions, ", or ",
+                                             dimensions + 1, " with channels"),
+                                      "Choose another model, such as mlp, or other data"});
     }
     auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
     channels_ = *channels;

@@ -4,6 +4,8 @@
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <stdexcept>
+
 namespace lockstep::nn {
 
 namespace {
@@ -40,6 +42,28 @@ torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
         c10::QualifiedName(*script.type()->name(), "forward"), trace.first->graph);
     script.type()->addMethod(forward);
     return script;
+}
+
+std::optional<std::int64_t>
+differing_batch(Model& model, std::function<torch::Tensor(torch::Tensor const&)> const& trace,
+                std::function<torch::Tensor(std::int64_t count)> const& inputs) {
+    for (std::int64_t const count : {1, 2, 5}) {
+        auto const samples = inputs(count);
+        try {
+            auto const found = trace(samples);
+            auto const wanted = model.forward(Fields(samples));
+            if (found.sizes() == wanted.sizes() &&
+                torch::allclose(found, wanted, 1e-4, 1e-5, /*equal_nan=*/true)) {
+                continue;
+            }
+        } catch (c10::Error const&) {
+            return samples.size(0);
+        } catch (std::runtime_error const&) { // as the interpreter tells it
+            return samples.size(0);
+        }
+        return samples.size(0);
+    }
+    return std::nullopt;
 }
 
 } // namespace lockstep::nn

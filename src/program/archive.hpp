@@ -38,7 +38,7 @@ class Archive {
     /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
     std::string text(std::string const& record) const;
     /// Throws  Error 65 where there is no such record, or it is damaged or nested too deeply to be
-    ///         read by recursion; exceptions of nlohmann::json for text that is no JSON
+    ///         read by recursion; exceptions of nlohmann::json for text that is not JSON
     nlohmann::json json(std::string const& record) const;
     /// Shape  [bytes] of type uint8, in memory of its own
     at::Tensor bytes(std::string const& record) const;

@@ -12,6 +12,7 @@
 
 #include "autocast_scope.hpp"
 #include "execute.hpp"
+#include "operator_fault.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {
@@ -87,6 +88,7 @@ void Execution::operate(Node const& node) {
             results_.push_back(value_of(argument));
         }
         give_up(node);
+        OperatorScope const scope(node);
         if (node.instead) {
             (*node.instead)(results_);
         } else {

@@ -23,8 +23,9 @@ class Fit {
     void require(Input const& input, at::Tensor const& tensor) {
         require_type(input, tensor);
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
-            differs(input, concat("it has ", tensor.dim(), " dimensions; exported with ",
-                                  input.sizes.size()));
+            differs(input, concat("it has ", tensor.dim(),
+                                  tensor.dim() == 1 ? " dimension" : " dimensions",
+                                  "; exported with ", input.sizes.size()));
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
             auto const& wanted = input.sizes[at];
@@ -94,7 +95,8 @@ class Fit {
 void require_fit(Description const& description, std::vector<at::Tensor> const& inputs) {
     if (inputs.size() != description.given() || inputs.empty()) {
         throw Error(ExitCode::usage,
-                    {concat(description.name, " takes ", description.given(), " inputs"),
+                    {concat(description.name, " takes ", description.given(),
+                            description.given() == 1 ? " input" : " inputs"),
                      concat("it is given ", inputs.size()),
                      "Name as many datasets in data.inputs as its forward has arguments"});
     }

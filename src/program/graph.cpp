@@ -21,6 +21,18 @@ double as_double(c10::IValue const& value) {
     return value.isInt() ? static_cast<double>(value.toInt()) : value.toDouble();
 }
 
+void note_uses(Argument const& argument, std::vector<bool>& used, std::vector<std::size_t>* last) {
+    if (argument.kind == Argument::Kind::slot && !used[argument.slot]) {
+        used[argument.slot] = true;
+        if (last != nullptr) {
+            last->push_back(argument.slot);
+        }
+    }
+    for (auto const& item : argument.items) {
+        note_uses(item, used, last);
+    }
+}
+
 } // namespace
 
 c10::IValue list_of(c10::TypePtr const& element, std::vector<c10::IValue> const& items) {
@@ -60,6 +72,25 @@ c10::IValue number_as_tensor(c10::IValue const& value) {
     auto tensor = at::scalar_tensor(value.toScalar(), at::TensorOptions(type));
     tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
     return tensor;
+}
+
+void find_last_uses(Graph& graph) {
+    std::vector<bool> used(graph.slots, false);
+    for (auto const& output : graph.outputs) {
+        note_uses(output, used, nullptr);
+    }
+    for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+        for (auto const& argument : node->arguments) {
+            note_uses(argument, used, &node->last_uses);
+        }
+        for (auto& result : node->results) {
+            for (auto& slot : result.slots) {
+                if (slot && !used[*slot]) {
+                    slot.reset();
+                }
+            }
+        }
+    }
 }
 
 } // namespace lockstep::program

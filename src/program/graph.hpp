@@ -55,6 +55,10 @@ struct Graph {
     std::vector<Argument> outputs{};
 };
 
+/// Notes with each node the slots that it uses last, so that memory is freed early, and drops
+/// results that no node uses.
+void find_last_uses(Graph& graph);
+
 /// A list of the elements' type.
 c10::IValue list_of(c10::TypePtr const& element, std::vector<c10::IValue> const& items);
 /// A number as a tensor that takes part in the promotion of types as a number does.

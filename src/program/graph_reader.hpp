@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "program/graph.hpp"
 #include "schema.hpp"
@@ -14,9 +13,5 @@ namespace lockstep::program {
 /// Throws  Error 64 for what cannot be run, with the operator and the line of Python that made it;
 ///         nlohmann::json::exception, or Error 65, for JSON of another form
 std::shared_ptr<Graph> read_graph(Json const& json);
-
-/// The last line of the user's Python in a stack that torch.export recorded, "model.py, line 8: x =
-/// ...".
-std::string origin_of(std::string const& stack);
 
 } // namespace lockstep::program

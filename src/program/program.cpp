@@ -12,6 +12,7 @@
 #include "description.hpp"
 #include "execute.hpp"
 #include "fit.hpp"
+#include "operator_fault.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {
@@ -89,6 +90,7 @@ void make_constants(Description& description, Tensors const& tensors) {
 } // namespace
 
 Program::Program(Archive const& archive, std::string const& name, Tensors tensors) {
+    watch_operators();
     auto own = read_tensors(archive, name);
     try {
         auto description = std::make_shared<Description>(read_description(archive, name));

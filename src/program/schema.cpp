@@ -63,13 +63,17 @@ double real_of(Json const& json) {
     return std::numeric_limits<double>::quiet_NaN();
 }
 
+void damaged_program(std::string const& why) {
+    throw Error(ExitCode::data,
+                {"the exported program is damaged", why, "Copy it once more, or export it again"});
+}
+
 namespace {
 
 Json::object_t::value_type const& only_member(Json const& json) {
     auto const& object = json.get_ref<Json::object_t const&>();
     if (object.empty()) {
-        throw Error(ExitCode::data, {"the exported program is damaged",
-                                     "a union in it has no member", "Export it again"});
+        damaged_program("a union in it has no member");
     }
     return *object.begin();
 }
@@ -102,8 +106,7 @@ std::vector<std::int64_t> fixed_sizes(Json const& json) {
     for (auto const& each : json) {
         auto const size = size_of(each);
         if (size.kind != Size::Kind::fixed) {
-            throw Error(ExitCode::data, {"the exported program is damaged",
-                                         "a stored tensor has a symbolic size", "Export it again"});
+            damaged_program("a stored tensor has a symbolic size");
         }
         sizes.push_back(size.value);
     }

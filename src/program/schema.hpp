@@ -14,6 +14,9 @@ namespace lockstep::program {
 
 using Json = nlohmann::json;
 
+/// Throws  Error 65: the exported program is damaged, and why
+[[noreturn]] void damaged_program(std::string const& why);
+
 /// Numbers that stand for types in that JSON.
 ///
 /// Throws  Error 64 for one that this program does not know

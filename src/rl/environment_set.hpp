@@ -16,9 +16,9 @@ struct Episodes {
     void add(Episodes const& other);
 };
 
-/// The environments of one replica, which step together; each begins its next episode where one
-/// ends. An episode is drawn from (seed, replica, environment, episode), so it is the same on
-/// whatever rank and after whatever restart.
+/// The environments of one replica, which step together; each begins its next episode when one
+/// ends. An episode is drawn from (seed, replica, environment, episode), so it is the same on any
+/// rank and after any restart.
 class EnvironmentSet {
   public:
     struct Parts {

@@ -10,7 +10,7 @@ namespace lockstep::search {
 /// A comparison of sums of products: "data.batch * optimizer.accumulate <= 4096".
 class Constraint {
   public:
-    /// Throws  Error 64 naming `origin` for a text that is no comparison
+    /// Throws  Error 64 naming `origin` for a text that is not a comparison
     Constraint(std::string const& text, std::string const& origin);
 
     /// Whether the constraint holds; also true where one of its keys does not apply.

@@ -56,8 +56,8 @@ class Space {
     /// `constraints`: comparisons with semicolons between them, or empty; `origin` is where they
     /// stand.
     ///
-    /// Throws  Error 64 naming file, line and key for what is no dimension, or for a space without
-    ///         keys
+    /// Throws  Error 64 naming file, line and key for what is not a dimension, or for a space
+    ///         without keys
     Space(config::DeckSource const& source, std::string const& constraints,
           std::string const& origin);
 

@@ -151,7 +151,7 @@ bool take_any_number(std::string_view& text, double& number) {
     return true;
 }
 
-/// The number that `digits` letters from `at` on are; -1 where they are no digits.
+/// The number that `digits` letters from `at` on are; -1 where they are not digits.
 int digits_at(std::string_view text, std::size_t at, std::size_t digits) {
     int value = 0;
     for (std::size_t i = at; i < at + digits; ++i) {

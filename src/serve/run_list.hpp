@@ -15,7 +15,7 @@ class RunList {
   public:
     /// `roots`: directories of runs, or directories that hold some, up to three levels deep.
     ///
-    /// Throws  Error 66 for a root that is no directory
+    /// Throws  Error 66 for a root that is not a directory
     explicit RunList(std::vector<std::filesystem::path> roots);
 
     /// Adds the runs and searches that are new since then.

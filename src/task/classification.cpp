@@ -78,7 +78,8 @@ class Classification : public Task {
         if (logits.size(1) != cross_entropy_.classes()) {
             throw Error(ExitCode::usage, {"task.kind = classification",
                                           concat("the model gives ", logits.size(1),
-                                                 " scores per sample, but there are ",
+                                                 logits.size(1) == 1 ? " score" : " scores",
+                                                 " per sample, but there are ",
                                                  cross_entropy_.classes(), " classes"),
                                           "Choose a model that gives one score for each class; "
                                           "policies are for task.kind = ppo"});

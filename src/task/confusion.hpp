@@ -15,9 +15,9 @@ namespace lockstep::task {
 /// Shape  [true class, predicted class], row by row
 using Confusion = std::vector<std::int64_t>;
 
-/// The matrix of predictions and truths of the same shape, int64.
+/// The matrix of predicted and true classes: int64, both of the same shape.
 ///
-/// Throws  Error 65 for a truth that is no class
+/// Throws  Error 65 for a true class outside 0 to `classes` - 1
 Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
                        std::int64_t classes);
 
@@ -41,7 +41,7 @@ std::size_t counted_classes(std::int64_t classes);
 /// The same counts without the matrix.
 ///
 /// Shape   hit, truly, predicted of each counted class
-/// Throws  Error 65 for a truth that is no class
+/// Throws  Error 65 for a true class outside 0 to `classes` - 1
 torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
                               std::int64_t classes);
 std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts);

@@ -14,8 +14,8 @@ namespace lockstep::train {
 std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoch,
                          std::int64_t max_steps = 0);
 
-/// How long a run is, and where a step is within it. A step's number is the steps done since the
-/// run's beginning.
+/// How long a run is, and where a step is within it. `step` is always the number of steps done
+/// since the run's beginning.
 class Course {
   public:
     /// `data_module` must outlive it.

@@ -44,7 +44,7 @@ std::string kind_of(std::string const& device) {
 
 /// The number in "cuda:1"; none in "cuda".
 ///
-/// Throws  Error 64 when `device` is no device's name
+/// Throws  Error 64 when `device` is not a device's name
 std::optional<int> number_in(std::string const& device) {
     auto const kind = kind_of(device);
     auto const digits = device.substr(std::min(kind.size() + 1, device.size()));

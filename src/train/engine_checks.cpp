@@ -87,7 +87,7 @@ void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const
     if (hash64(buffers_.bytes()) != before) {
         throw AgreedError(ExitCode::usage,
                           {"the model has changed its buffers, which privacy.noise does not allow",
-                           "they would reveal training samples: no noise is added to buffers",
+                           "buffers get no noise, so they would reveal training samples",
                            "Use a model that does not change its buffers in training"},
                           0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
     }

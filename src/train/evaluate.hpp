@@ -19,8 +19,8 @@ struct Evaluation {
     double seconds = 0;
 };
 
-/// Called by all ranks together, every few batches or episodes, with how many of all this rank has
-/// done: whether to stop early. Collective.
+/// Whether to stop early; collective, called every few batches, or after every round of episodes.
+/// This rank has done `done` of its `all` batches or rounds.
 using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
 
 struct EvaluateOptions {

@@ -13,7 +13,7 @@ using Json = nlohmann::json; // writes the digits that give the same bits again
 constexpr char const* mean_note = "input_mean";
 constexpr char const* std_note = "input_std";
 
-/// Nothing where it is no list of numbers.
+/// Nothing where it is not a list of numbers.
 std::optional<std::vector<double>> values_of(std::string const& text) {
     try {
         return Json::parse(text).get<std::vector<double>>();

@@ -28,8 +28,8 @@ std::unique_ptr<DataModule> make_data_module(DataModuleParts const& parts);
 
 /// Makes the data module for episodes.
 ///
-/// Throws  Error 64 when the model is no policy, or when what is collected cannot be divided into
-///         whole steps; 69 where the program was built without reinforcement learning
+/// Throws  Error 64 when the model is not a policy, or when what is collected cannot be divided
+///         into whole steps; 69 where the program was built without reinforcement learning
 std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts);
 
 } // namespace lockstep::train

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t min_side = 4; ///< what is smaller is a table, no image
 
-/// [channels, height, width] of one sample; undefined where it is no image.
+/// [channels, height, width] of one sample; undefined where it is not an image.
 torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
     if (sample.dim() == 2) {
         sample = sample.unsqueeze(0);

@@ -13,7 +13,7 @@ namespace lockstep::train {
 /// middle channel.
 ///
 /// Shape    samples [n, height, width], [n, channels, …, height, width], or with channels last
-/// Returns  nothing where samples are no images
+/// Returns  nothing where samples are not images
 std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_last,
                                  std::int64_t most);
 

@@ -29,7 +29,7 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
             return;
         }
         auto const file = file_of(deck);
-        // A link that leads nowhere is no missing file: its place may be a disk that is not
+        // A link that leads nowhere is not a missing file: its place may be a disk that is not
         // mounted.
         if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {
             write_secret_text(file, federate::hex_text(federate::Secret::random().bytes()) + "\n");

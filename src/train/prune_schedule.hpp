@@ -15,8 +15,8 @@ class PruneSchedule {
 
     /// Whether weights are removed after `steps` steps.
     bool is_due(std::int64_t steps) const;
-    /// The share of weights that is removed then, of all that could be removed; for channels, the
-    /// share of multiply-adds that is removed with them.
+    /// The share of all removable weights that is gone after that removal, earlier ones included;
+    /// for channels, the share of multiply-adds.
     double share_at(std::int64_t steps) const;
     std::int64_t last() const noexcept { return last_; } ///< steps done before the last removal
 

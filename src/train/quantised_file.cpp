@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/quantised.hpp"
+#include "nn/traced.hpp"
 #include "train/configure_torch.hpp"
 #include "train/layout.hpp"
 
@@ -50,26 +51,21 @@ void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile c
 void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
                           std::vector<torch::Tensor> const& samples) {
     torch::NoGradGuard const no_grad;
-    for (std::int64_t const count : {1, 2, 5}) {
-        auto const some =
-            samples.front().narrow(0, 0, std::min<std::int64_t>(count, samples.front().size(0)));
-        bool same = false;
-        try {
-            auto const found = graph.run(some, [](auto, auto const&) { return std::nullopt; });
-            auto const wanted = model.forward(nn::Fields(some));
-            same =
-                found.sizes() == wanted.sizes() && torch::allclose(found, wanted, 1e-4, 1e-5, true);
-        } catch (c10::Error const&) {
-            same = false; // a shape of the traced batch stands in the graph
-        }
-        if (!same) {
-            throw Error(ExitCode::usage,
-                        {"this model cannot be quantised",
-                         concat("its forward depends on the batch size: its trace gives different "
-                                "results for ",
-                                some.size(0), " samples"),
-                         "Choose a model whose forward does not depend on the batch size"});
-        }
+    auto const count = nn::differing_batch(
+        model,
+        [&](torch::Tensor const& inputs) {
+            return graph.run(inputs, [](auto, auto const&) { return std::nullopt; });
+        },
+        [&](std::int64_t wanted) {
+            return samples.front().narrow(0, 0, std::min(wanted, samples.front().size(0)));
+        });
+    if (count) {
+        throw Error(ExitCode::usage,
+                    {"this model cannot be quantised",
+                     concat("its forward depends on the batch size: its trace gives different "
+                            "results for ",
+                            *count, *count == 1 ? " sample" : " samples"),
+                     "Choose a model whose forward does not depend on the batch size"});
     }
 }
 

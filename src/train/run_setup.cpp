@@ -58,7 +58,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         }
     });
     if (world.is_root()) {
-        std::error_code ignored; // an empty file that stays behind is no failure of the run
+        std::error_code ignored; // an empty file that stays behind is not a failure of the run
         std::filesystem::remove(probe, ignored);
     }
     return place;

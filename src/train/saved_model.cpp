@@ -35,7 +35,7 @@ nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
     if (inputs.size() != 1) {
         throw Error(ExitCode::usage, {"this model cannot be exported: it takes several inputs",
                                       "exported models take one",
-                                      "Export --format safetensors and load the weights by name"});
+                                      "Use --format safetensors and load the weights by name"});
     }
     if (inputs.front().ragged != (rows > 0)) {
         throw Error(ExitCode::usage,

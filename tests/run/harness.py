@@ -36,12 +36,12 @@ class Scratch:
 
 
 class Result:
-    def __init__(self, code, text, seconds):
-        self.code, self.text, self.seconds = code, text, seconds
+    def __init__(self, code, text, seconds, command=""):
+        self.code, self.text, self.seconds, self.command = code, text, seconds, command
 
     def expect(self, code, *phrases):
         if self.code != code:
-            sys.exit(f"exit code {self.code}, expected {code}:\n{self.text}")
+            sys.exit(f"exit code {self.code}, expected {code}: {self.command}\n{self.text}")
         for phrase in phrases:
             if phrase not in self.text:
                 sys.exit(f"missing in the output: {phrase!r}\n{self.text}")
@@ -68,7 +68,7 @@ def run(words, ranks=0, env=None, limit=120, last_through=()):
     text = done.stdout + done.stderr
     if "HDF5-DIAG" in text:
         sys.exit(f"HDF5 printed an error stack:\n{text}")
-    return Result(done.returncode, text, time.monotonic() - start)
+    return Result(done.returncode, text, time.monotonic() - start, " ".join(command))
 
 
 def on_terminal(command, columns, keys=(), env=None, limit=60):

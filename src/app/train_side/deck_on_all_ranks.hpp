@@ -12,7 +12,7 @@
 
 namespace lockstep::app {
 
-/// A deck, and the words of the command line that are no decks.
+/// A deck, and the words of the command line that are not decks.
 struct DeckArguments {
     config::Deck deck;
     std::vector<std::string> others;

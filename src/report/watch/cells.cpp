@@ -33,7 +33,7 @@ std::vector<double> means_by_column(Series const& series, std::size_t columns) {
         counts[at] += 1;
     }
     for (std::size_t i = 0; i < columns; ++i) {
-        sums[i] /= counts[i]; // 0 / 0 is no number
+        sums[i] /= counts[i]; // 0 / 0 is not a number
     }
     return sums;
 }

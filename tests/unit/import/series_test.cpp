@@ -97,7 +97,7 @@ TEST_CASE("tables that are none are refused with their line") {
                                series_source({.source = scratch / "x.csv", .target = "b"});
                            }).what());
     };
-    CHECK(why("a,b\n1,2\n3\n").find("line 3: it has 1 fields") != std::string::npos);
+    CHECK(why("a,b\n1,2\n3\n").find("line 3: it has 1 field,") != std::string::npos);
     CHECK(why("a,b\n\"1,2\n").find("a quote is not closed") != std::string::npos);
     CHECK(why("a,b\n\"1\"x,2\n").find("line 2") != std::string::npos);
     CHECK(why("a,b\n").find("no rows") != std::string::npos);

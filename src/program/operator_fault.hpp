@@ -1,0 +1,26 @@
+#pragma once
+
+#include "program/graph.hpp"
+
+namespace lockstep::program {
+
+/// While one lives, this thread runs a node's operator. Some of LibTorch's kernels trust their
+/// arguments; where one faults (SIGSEGV, SIGBUS, SIGFPE), the process ends with a line that names
+/// the operator and its line of Python, and with exit code 65.
+class OperatorScope {
+  public:
+    /// `node` outlives the scope.
+    explicit OperatorScope(Node const& node) noexcept;
+    ~OperatorScope();
+    OperatorScope(OperatorScope const&) = delete;
+    OperatorScope& operator=(OperatorScope const&) = delete;
+
+  private:
+    Node const* outer_;
+};
+
+/// Takes over those signals, once per process. Faults outside a scope go to the handlers before.
+/// After MPI has started, which sets handlers of its own.
+void watch_operators();
+
+} // namespace lockstep::program
