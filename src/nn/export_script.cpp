@@ -4,11 +4,11 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "nn/traced.hpp"
 
 #include <torch/script.h>
 
 #include "script.hpp"
-#include "traced.hpp"
 
 namespace lockstep::nn {
 

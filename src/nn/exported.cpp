@@ -326,7 +326,16 @@ class Exported : public Model {
                                           "Export it outside torch.no_grad, with parameters that "
                                           "require gradients"});
         }
-        total.backward();
+        try {
+            total.backward();
+        } catch (c10::OutOfMemoryError const&) {
+            throw;
+        } catch (c10::Error const& error) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot be trained"),
+                         split(error.what_without_backtrace(), '\n').front(),
+                         "Use operators that have a derivative, or detach what they are given"});
+        }
         for (auto const& parameter : named_parameters()) {
             if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
                 throw Error(ExitCode::usage,

@@ -2,13 +2,12 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/traced.hpp"
 
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <set>
-
-#include "traced.hpp"
 
 namespace lockstep::nn {
 

@@ -1,4 +1,4 @@
-#include "traced.hpp"
+#include "nn/traced.hpp"
 
 #include "base/text.hpp"
 

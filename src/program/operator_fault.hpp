@@ -4,7 +4,7 @@
 
 namespace lockstep::program {
 
-/// While one lives, this thread runs a node's operator. Some of LibTorch's kernels trust their
+/// Within its scope, this thread runs a node's operator. Some of LibTorch's kernels trust their
 /// arguments; where one faults (SIGSEGV, SIGBUS, SIGFPE), the process ends with a line that names
 /// the operator and its line of Python, and with exit code 65.
 class OperatorScope {

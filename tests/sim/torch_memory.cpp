@@ -2,12 +2,21 @@
 #include <c10/util/Exception.h>
 
 #include <cstring>
+#include <string>
 
 #include "torch_sim.hpp"
 
 namespace lockstep::sim {
 
 namespace {
+
+std::string as_vendors_say(std::size_t bytes, c10::DeviceIndex device) {
+    auto const use = memory_use(device);
+    auto const mib = [](std::size_t size) { return c10::str(size >> 20, " MiB"); };
+    return c10::str("sim: out of memory. Tried to allocate ", mib(bytes), ". GPU ", int{device},
+                    " has a total capacity of ", mib(use.all), " of which ",
+                    mib(use.all - use.used), " is free. It is simulated.");
+}
 
 class OfDevices final : public c10::DeviceAllocator {
   public:
@@ -17,9 +26,7 @@ class OfDevices final : public c10::DeviceAllocator {
             return {nullptr, nullptr, &release, device};
         }
         void* const data = sim::allocate(bytes);
-        TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr,
-                         "sim: out of memory. Tried to allocate ", bytes, " bytes on device ",
-                         device, ", which has ", memory_use(device.index()).all);
+        TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, as_vendors_say(bytes, device.index()));
         return {data, data, &release, device};
     }
     c10::DeleterFnPtr raw_deleter() const override { return &release; }
