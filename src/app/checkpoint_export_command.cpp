@@ -60,8 +60,7 @@ std::string format_of(std::filesystem::path const& out) {
 void require_c_names(std::filesystem::path const& out, bool overwrite) {
     if (out.extension() != ".c") {
         throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
-                                      "compilers recognize C files by their extension, and a "
-                                      "header and a Fortran module are written next to it",
+                                      "compilers recognize C files by the extension .c",
                                       "Name a file that ends in .c"});
     }
     for (auto const* const extension : {".h", ".f90"}) {

@@ -44,14 +44,15 @@ class ImportDisplay {
 void print(import::ImportReport const& report, std::vector<std::string> const& classes,
            std::vector<std::string> const& remarks) {
     if (report.parts_kept > 0) {
-        std::cout << "continued with " << count_text(report.parts_kept)
-                  << " parts of an interrupted import\n";
+        std::cout << "kept " << count_text(report.parts_kept)
+                  << (report.parts_kept == 1 ? " part" : " parts") << " of an interrupted import\n";
     }
     for (auto const& set : report.sets) {
         std::cout << (set.name.empty() ? "all" : set.name) << ": " << count_text(set.samples)
-                  << " samples";
+                  << (set.samples == 1 ? " sample" : " samples");
         if (set.groups > 0) {
-            std::cout << " of " << count_text(set.groups) << " groups";
+            std::cout << " of " << count_text(set.groups)
+                      << (set.groups == 1 ? " group" : " groups");
         }
         auto const& counts = set.class_counts;
         bool const classified =
@@ -100,7 +101,7 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
     }
     throw Error(ExitCode::usage,
                 {name.empty() ? std::string("lockstep data import needs the kind of source")
-                              : concat("lockstep data import knows no kind ", name),
+                              : concat("unknown kind of source ", name),
                  concat("the kinds are ", joined(import_kind_names(), ", ")),
                  concat("Usage: ", import_options(told, {}).usage())});
 }

@@ -121,7 +121,8 @@ void require_fit_for_search(LaunchTold const& told) {
                      : told.force ? "trials of a search are never resumed with a changed deck"
                                   : "the replicas of a trial run on ranks, not on threads",
                      submits ? "Start lockstep launch --yes --search in a job script of your own"
-                             : "Leave it out"});
+                     : told.force ? "Leave --force out"
+                                  : "Leave --mode dp out"});
     }
 }
 

@@ -80,7 +80,8 @@ ExitCode profile_command(Invocation const& invocation) {
         std::cout << "timeline of steps " << profile.first_step << " to " << profile.step << ": "
                   << (directory / profile.file).string() << "\n";
     } else {
-        std::cout << "asked for a timeline of " << told.steps << " steps\n";
+        std::cout << "asked for a timeline of " << told.steps
+                  << (told.steps == 1 ? " step\n" : " steps\n");
     }
     return ExitCode::ok;
 }

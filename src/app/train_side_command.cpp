@@ -26,8 +26,10 @@ constexpr std::uint64_t min_address_space = std::uint64_t{1} << 30;
 void require_address_space() {
     if (auto const left = address_space_left(); left < min_address_space) {
         throw Error(ExitCode::memory,
-                    {concat("out of memory: ", bytes_text(left), " of address space are left"),
-                     concat("LibTorch and MPI need ", bytes_text(min_address_space)),
+                    {"out of memory",
+                     concat("only ", bytes_text(left),
+                            " of address space is left, and LibTorch and MPI need ",
+                            bytes_text(min_address_space)),
                      "Raise or remove the limit on address space (ulimit -v)"});
     }
 }
@@ -41,8 +43,9 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
     void* const library = ::dlopen(train_library, RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {concat("cannot load ", train_library), loader_reason(),
-                                            "Build the program again, or check LibTorch"});
+        throw Error(ExitCode::unavailable,
+                    {concat("cannot load ", train_library), loader_reason(),
+                     "Build the program again, or check that LibTorch is still installed"});
     }
     auto const* const trainer =
         static_cast<char const* const*>(::dlsym(library, "lockstep_trainer_build_id"));

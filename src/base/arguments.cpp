@@ -93,7 +93,7 @@ class Parser {
         refuse(concat("unknown option ", name),
                options_.deck_keys
                    ? "it is neither an option nor a key of the deck (--section.key VALUE)"
-                   : "the command has no such option",
+                   : concat(options_.command, " has no such option"),
                near.empty() ? std::string() : concat("Did you mean ", near, "?"));
     }
 

@@ -38,8 +38,8 @@ constexpr char const* memory_remedy =
     "more memory";
 
 Error out_of_memory(std::string const& needed) {
-    return Error(ExitCode::memory, {concat("out of memory: ", needed),
-                                    concat(bytes_text(memory_left_at_peak()),
+    return Error(ExitCode::memory, {"out of memory",
+                                    concat(needed, "; ", bytes_text(memory_left_at_peak()),
                                            " of memory were left for this process"),
                                     memory_remedy});
 }
@@ -71,8 +71,10 @@ std::optional<Error> out_of_device_memory(std::string const& text) {
     };
     auto const gpu = text.find("GPU ", at);
     return Error(ExitCode::memory,
-                 {concat("out of device memory: ", sentence(at + tried.size()), " were needed"),
-                  gpu == std::string::npos ? "the device is full" : sentence(gpu), memory_remedy});
+                 {"out of device memory",
+                  concat(sentence(at + tried.size()), " were needed; ",
+                         gpu == std::string::npos ? "the device is full" : sentence(gpu)),
+                  memory_remedy});
 }
 
 /// What LibTorch says of a GPU that broke down, beside mistakes of a program: the texts of the
@@ -95,6 +97,21 @@ std::optional<Error> failed_device(std::string const& text) {
                   concat("Start again: the run resumes from its last checkpoint. If it happens "
                          "again, exclude this host and have it checked (dmesg, ",
                          found->tool, ")")});
+}
+
+/// What a kernel says of an index that is not of the tensor it reads: a GPU, some time after it was
+/// launched, that an assertion has failed.
+std::optional<Error> index_out_of_range(std::string const& text) {
+    constexpr std::array phrases{"device-side assert", "index out of range"};
+    if (std::ranges::none_of(
+            phrases, [&](char const* phrase) { return text.find(phrase) != std::string::npos; })) {
+        return std::nullopt;
+    }
+    return Error(ExitCode::usage,
+                 {"a kernel was given an index that is out of range", text,
+                  "Check that all tokens and classes of the data are below the numbers that the "
+                  "model was made for (model.vocabulary, task.vocabulary, the data's classes); "
+                  "run.device = cpu names the batch"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -160,6 +177,9 @@ Error current_error() {
         }
         if (auto const failed = failed_device(text)) {
             return *failed;
+        }
+        if (auto const index = index_out_of_range(text)) {
+            return *index;
         }
         if (auto const needed = failed_allocation(text)) {
             return out_of_memory(*needed);

@@ -125,7 +125,8 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
         throw Error(
             ExitCode::unavailable,
             {concat("run.devices = ", devices),
-             concat("there is no GPU ", name, " among the ", gpus.size(), " of this host"),
+             concat("this host has no GPU ", name, "; it has ", gpus.size(),
+                    gpus.size() == 1 ? " GPU" : " GPUs", ", numbered from 0"),
              concat("Choose GPUs that lockstep check lists; ", visible_text(), " may hide some")});
     }
     return index;

@@ -32,7 +32,8 @@ void write_secret_text(std::filesystem::path const& file, std::string const& tex
     }
     if (::write(made.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::fsync(made.get()) != 0) {
-        throw system_error(concat("cannot write ", name), errno, "Check the disk");
+        throw system_error(concat("cannot write ", name), errno,
+                           "Check the disk's free space, quota and health");
     }
     partial.rename(file);
 }
@@ -44,8 +45,8 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
         throw system_error(concat("cannot read ", file.string()), errno, what_to_do);
     }
     if (!S_ISREG(status.st_mode)) {
-        throw Error(ExitCode::data,
-                    {concat(file.string(), " is not a key"), "it is not a file", what_to_do});
+        throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
+                                     "it is not a regular file", what_to_do});
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(
@@ -54,8 +55,10 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
              "Give it mode 0600 (chmod 600), and make a new one if others may have read it"});
     }
     if (status.st_size > longest) {
-        throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
-                                     concat("it has ", status.st_size, " bytes"), what_to_do});
+        throw Error(ExitCode::data,
+                    {concat(file.string(), " is not a key"),
+                     concat("it has ", status.st_size, " bytes, more than any key has"),
+                     what_to_do});
     }
     return read_text(file);
 }

@@ -44,7 +44,7 @@ T get(std::span<std::byte const> bytes, std::uint64_t offset) {
 
 Error damaged(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
-            {concat(path.string(), " differs from what was recorded"), why,
+            {concat("cannot verify ", path.string()), why,
              "Use an older checkpoint, or recreate the file, or copy it again"}};
 }
 
@@ -85,14 +85,13 @@ std::array<std::byte, checksum_header_bytes> ChecksumHeader::encoded() const {
 ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_header_bytes> bytes,
                                        std::filesystem::path const& path) {
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-        throw damaged(
-            path,
-            "it does not begin with a checksum header: it was never finished, is damaged, or is "
-            "not a file of this program");
+        throw damaged(path, "it does not begin with a checksum header, because it was never "
+                            "finished, is damaged, or is not a file of this program");
     }
     if (auto const found = get<std::uint32_t>(bytes, magic.size()); found != version) {
-        throw damaged(path, concat("its format version is ", found, ", not ", version,
-                                   ": damaged, or written by a newer program"));
+        throw damaged(
+            path, concat("its format version is ", found, ", not ", version,
+                         ", because it is damaged or a newer version of this program wrote it"));
     }
     auto const blocks = get<std::uint64_t>(bytes, 32);
     auto const used = head_bytes + 8 * std::min(blocks, max_blocks);

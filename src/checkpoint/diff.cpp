@@ -87,7 +87,9 @@ void compare_contents(Reader const& a, Reader const& b, Array const& array,
         differences.push_back(
             {where, concat(count_text(static_cast<std::int64_t>(tally.count)), " of ",
                            count_text(static_cast<std::int64_t>(elements)),
-                           " elements differ, the first is element ", tally.first)});
+                           tally.count == 1 ? " elements differs, at index "
+                                            : " elements differ, the first at index ",
+                           tally.first)});
     };
     for (auto const* const view : views) { // in the order of the array, not of their addresses
         if (auto const found = tallies.find(view); found != tallies.end()) {

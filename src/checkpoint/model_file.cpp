@@ -93,7 +93,7 @@ ModelFile::Entry const& ModelFile::entry(std::string const& path) const {
 void ModelFile::read(std::string const& path, std::span<std::byte> into) const {
     auto const& known = entry(path);
     if (into.size() != h5::elements(known.shape) * h5::size_of(known.type)) {
-        throw lacking(file_.path(), concat(into.size(), " bytes of ", path));
+        throw lacking(file_.path(), concat(path, " of ", into.size(), " bytes"));
     }
     file_.read_at(offsets_[static_cast<std::size_t>(&known - entries_.data())], into);
 }

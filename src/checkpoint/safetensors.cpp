@@ -147,7 +147,8 @@ class SafetensorsFile : public Weights {
             entries_.push_back({name, kind->becomes, shape});
             places_.push_back({&*kind, begin_ + bounds[0]});
         } catch (OrderedJson::exception const& failure) {
-            throw not_safetensors(path_, concat("the header's entry ", name, ": ", failure.what()));
+            throw not_safetensors(
+                path_, concat("the header's entry ", name, " is malformed (", failure.what(), ")"));
         }
     }
 

@@ -131,8 +131,8 @@ void require_home(std::filesystem::path const& directory) {
     auto const home = std::filesystem::absolute(directory).parent_path();
     if (!std::filesystem::is_directory(home)) {
         throw Error(ExitCode::io,
-                    {home.string(), "the directory is gone: moved, or unmounted",
-                     "Restore it: the run continues, and writes its next checkpoint there"});
+                    {concat("directory ", home.string(), " is gone"), "it was moved or unmounted",
+                     "Restore it: the run continues and writes its next checkpoint there"});
     }
 }
 

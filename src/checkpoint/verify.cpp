@@ -76,7 +76,7 @@ std::optional<ErrorText> of_others(std::filesystem::path const& path) {
         return ErrorText{
             concat(path.string(), " is not a checkpoint"),
             samples ? "it is a data set" : "it is an HDF5 file that another program wrote",
-            samples ? concat("Use lockstep data info or lockstep data verify: ", path.string())
+            samples ? concat("Run lockstep data info or lockstep data verify on ", path.string())
                     : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
     } catch (Error const&) {
         return std::nullopt; // damaged: the checksum header tells where

@@ -247,7 +247,7 @@ void Commit::read_back() {
                     throw Error(ExitCode::io,
                                 {concat("byte ", offset + same, " of ", partial_.string(), " (",
                                         arrays()[i].name, ")"),
-                                 "what was read back is not what was written",
+                                 "the data read back is not what was written",
                                  "Check the disk, and MPI-IO on this file system"});
                 }
             }

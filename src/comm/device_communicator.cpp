@@ -81,8 +81,8 @@ struct DeviceCommunicator::State {
         if (status == Status::failed) {
             throw Error(ExitCode::unavailable,
                         {concat(library.name(), " cannot start on GPU ", options.device), why,
-                         concat("Start one rank per GPU (", library.advice(),
-                                "), or set communication.backend = mpi")});
+                         concat("Start one rank per GPU, or set communication.backend = mpi; ",
+                                library.advice())});
         }
         return false;
     }

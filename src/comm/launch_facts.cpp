@@ -137,7 +137,7 @@ void judge_gpus(std::vector<LaunchFacts> const& facts, std::vector<Finding>& fin
         }
     }
     if (!shared && !groups.empty()) {
-        findings.push_back(green("devices", "each rank has a GPU of its own"));
+        findings.push_back(green("devices", "each rank has its own GPU"));
     }
 }
 
@@ -157,19 +157,21 @@ void judge_cores_of(std::string const& host, Ranks const& ranks,
         findings.push_back({Colour::red, "cores",
                             concat(ranks_text(ranks), " on ", host, " are bound to ",
                                    together.size(), " of its ", first.host_cores, " cores"),
-                            "Bind each rank to cores of its own: mpirun --bind-to core, or srun "
+                            "Bind each rank to its own cores: mpirun --bind-to core, or srun "
                             "--cpus-per-task"});
     } else if (cores < threads) {
         findings.push_back(
             {Colour::yellow, "cores",
-             concat(count, " ranks with ", threads, " threads share ", cores, " cores of ", host),
-             "Start fewer ranks there, or lower run.threads"});
+             concat(count, count == 1 ? " rank with " : " ranks with ", threads,
+                    count == 1 ? " threads uses " : " threads share ", cores,
+                    cores == 1 ? " core of " : " cores of ", host),
+             count == 1 ? "Lower run.threads" : "Start fewer ranks there, or lower run.threads"});
     } else if (first.granted_cores < threads) {
-        findings.push_back(
-            {Colour::yellow, "cores",
-             concat(threads, " threads on ", host, " get the processor time of only ",
-                    fixed(first.granted_cores, 1), " cores"),
-             "Ask the scheduler or the container for more cores"});
+        findings.push_back({Colour::yellow, "cores",
+                            concat(threads, threads == 1 ? " thread on " : " threads on ", host,
+                                   threads == 1 ? " gets" : " get", " the processor time of only ",
+                                   fixed(first.granted_cores, 1), " cores"),
+                            "Ask the scheduler or the container for more cores"});
     }
     std::map<int, Ranks> alone;
     for (auto const rank : ranks) {
@@ -182,7 +184,7 @@ void judge_cores_of(std::string const& host, Ranks const& ranks,
             findings.push_back(
                 {Colour::red, "cores",
                  concat(ranks_text(bound), " on ", host, " are bound to core ", core),
-                 "Bind each rank to a core of its own: mpirun --bind-to core"});
+                 "Bind each rank to its own core: mpirun --bind-to core"});
         }
     }
 }
@@ -193,7 +195,7 @@ void judge_cores(std::vector<LaunchFacts> const& facts, std::vector<Finding>& fi
         judge_cores_of(host, ranks, facts, findings);
     }
     if (findings.size() == before) {
-        findings.push_back(green("cores", "each rank has cores of its own"));
+        findings.push_back(green("cores", "each rank has its own cores"));
     }
 }
 

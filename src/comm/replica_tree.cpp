@@ -16,7 +16,8 @@ void require_fitting(int replicas, int ranks) {
         throw Error(ExitCode::usage,
                     {concat(ranks, " ranks for run.replicas = ", replicas),
                      "every rank needs at least one replica",
-                     concat("Start at most ", replicas, " ranks, or set run.replicas = ", ranks,
+                     concat("Start at most ", replicas, replicas == 1 ? " rank" : " ranks",
+                            ", or set run.replicas = ", ranks,
                             " for a new run (whose result will differ)")});
     }
 }

@@ -117,7 +117,7 @@ MpiSession::MpiSession(int& argc, char**& argv)
 MpiSession::~MpiSession() {
     if (heartbeats_->others_speak()) {
         static_cast<void>(std::fputs("lockstep: MPI is shutting down while a thread still writes a "
-                                     "checkpoint: the job is aborted\n",
+                                     "checkpoint, so the job is aborted\n",
                                      stderr));
         // A launcher that ends a job drops what it has not read.
         std::this_thread::sleep_for(std::chrono::milliseconds(300));

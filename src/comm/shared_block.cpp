@@ -49,14 +49,14 @@ class Name {
 Error cannot(std::string const& what, std::size_t bytes, int code) {
     return {ExitCode::unavailable,
             {concat("the ranks of a host cannot share ", bytes_text(bytes), " of memory"),
-             concat(what, ": ", system_text(code)),
+             concat(what, " (", system_text(code), ")"),
              "Give the host or the container a larger /dev/shm (docker: --shm-size)"}};
 }
 
 std::byte* mapped(Descriptor const& file, std::size_t bytes) {
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (at == MAP_FAILED) {
-        throw cannot("mmap", bytes, errno);
+        throw cannot("mmap failed", bytes, errno);
     }
     return static_cast<std::byte*>(at);
 }
@@ -64,7 +64,7 @@ std::byte* mapped(Descriptor const& file, std::size_t bytes) {
 Descriptor opened(Name const& name, int flags, std::size_t bytes) {
     auto file = name.open(flags);
     if (file.get() < 0) {
-        throw cannot("shm_open", bytes, errno);
+        throw cannot("shm_open failed", bytes, errno);
     }
     return file;
 }

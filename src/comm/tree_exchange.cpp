@@ -392,10 +392,11 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
     auto chosen = options;
     if (hosts.count() > 1) {
         chosen.route = route_of(options, partials, hosts);
+        auto const rounds = rounds_of(root, partials, Route::halving);
         name = concat("messages between ", hosts.count(), " hosts, ",
                       chosen.route == Route::direct
                           ? std::string("directly")
-                          : concat("in ", rounds_of(root, partials, Route::halving), " rounds"),
+                          : concat("in ", rounds, rounds == 1 ? " round" : " rounds"),
                       ", ", name);
     }
     auto const form = form_of(options, host.size());

@@ -113,7 +113,9 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
         bool const include = name_in_section(key) == "include";
         throw Error(ExitCode::usage,
                     {concat("unknown key ", key, " (", written.origin, ")"),
-                     "the deck has no such key",
+                     include ? "an include line inside a section is read as a key of that section"
+                     : near.empty() ? "no key has a similar name"
+                                    : "lockstep train --help lists all keys",
                      include        ? "Write include before the first [section]"
                      : near.empty() ? std::string("See lockstep train --help for all keys")
                                     : concat("Did you mean ", near, "?")});
@@ -145,7 +147,8 @@ void DeckSource::read(std::filesystem::path const& path, std::string const& name
         throw Error(ExitCode::usage,
                     {concat("include = ", shown(path.string()), " (", named_by, ")"),
                      depth > deepest_include
-                         ? "decks include each other in a cycle"
+                         ? concat("decks include each other in a cycle, or more than ",
+                                  deepest_include, " deep")
                          : concat("more than ", max_decks, " decks are included"),
                      "Remove one of the include lines"});
     }

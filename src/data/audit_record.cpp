@@ -43,12 +43,12 @@ std::int64_t sample_at(std::size_t place, std::int64_t samples) {
 
 Error changed_data(std::string const& dataset, std::filesystem::path const& file,
                    std::string const& where) {
-    return {ExitCode::usage,
-            {concat("data.train is not what this run was trained on: dataset ", dataset, " of ",
-                    file.string()),
-             concat("its contents have changed", where),
-             "Restore the old files, allow the change with --force, or start over with "
-             "--checkpoint.resume none"}};
+    return {
+        ExitCode::usage,
+        {"data.train is not what this run was trained on",
+         concat("the contents of dataset ", dataset, " of ", file.string(), " have changed", where),
+         "Restore the old files, allow the change with --force, or start over with "
+         "--checkpoint.resume none"}};
 }
 
 /// By field: those of 16 samples, from the first to the last.
@@ -108,7 +108,7 @@ void Audit::compare_weights(std::string const& record) const {
         if (before[i] != now[i]) {
             throw changed_data(first_->parts_->weights,
                                source.path_of(source.named.size() * i / now.size()),
-                               ", the samples' weights");
+                               " (the samples' weights)");
         }
     }
 }
@@ -125,9 +125,9 @@ void Audit::compare(std::string const& record) {
     std::getline(lines, line);
     if (samples != first_->samples()) {
         throw changed_data(first_->inputs().front().name, source.path_of(0),
-                           concat(": there are ", first_->samples(),
-                                  " samples now, and there were ", samples,
-                                  "; files were added, removed or rewritten"));
+                           concat("; data.train had ", samples, " samples and now has ",
+                                  first_->samples(),
+                                  ", because files were added, removed or rewritten"));
     }
     std::vector<FieldInfo> fields = first_->inputs();
     fields.insert(fields.end(), first_->targets().begin(), first_->targets().end());

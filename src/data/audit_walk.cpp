@@ -85,11 +85,12 @@ void Audit::close(Group& group) {
 void Audit::settle(Group& group, std::uint64_t digest) {
     group.full = digest;
     if (group.expected != 0 && group.expected != digest) {
-        failure_ = changed_data(
-            group.field->info().name, group.set->parts_->source.path_of(group.first),
-            group.last - group.first > 1 ? concat(", or those of one of the ",
-                                                  group.last - group.first - 1, " files after it")
-                                         : "");
+        auto const after = group.last - group.first - 1;
+        failure_ =
+            changed_data(group.field->info().name, group.set->parts_->source.path_of(group.first),
+                         after > 1 ? concat(", or those of one of the ", after, " files after it")
+                         : after == 1 ? ", or those of the file after it"
+                                      : "");
         failed_ = true;
     }
 }
@@ -155,12 +156,13 @@ void Audit::hash_block(Group const& group) {
     auto const hash = hash64(walk.block);
     if (auto const number = walk.at / checksum_block;
         number < walk.sums.size() && walk.sums[number] != hash) {
-        throw Error(ExitCode::data,
-                    {concat(file->path().string(), ": dataset ", column.name(), ", block ", number,
-                            " (bytes ", begin, " to ", begin + walk.block.size() - 1, ")"),
-                     "its checksum is wrong: it has changed since the import",
-                     "Restore the file or import it again; lockstep data verify lists all that has "
-                     "changed"});
+        throw Error(
+            ExitCode::data,
+            {concat(file->path().string(), ", dataset ", column.name(), ", block ", number,
+                    " (bytes ", begin, " to ", begin + walk.block.size() - 1, ")"),
+             "its checksum is wrong, so it has changed since the import",
+             "Restore the file or import it again; lockstep data verify lists everything that has "
+             "changed"});
     }
     walk.hasher.add(std::as_bytes(std::span(&hash, 1)));
     walk.at += walk.block.size();

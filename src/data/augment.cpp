@@ -135,7 +135,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     auto const refuse = [&](std::string const& why) {
         throw Error(
             ExitCode::usage,
-            {concat("data.augment = ", wanted_), concat("'", word, "': ", why),
+            {concat("data.augment = ", wanted_, " (entry '", word, "')"), why,
              "Valid entries: flip, flip:AXIS, crop:PLACES, noise:AMOUNT, mask:ROWS:COLUMNS"});
     };
     auto const whole = [&](std::size_t at) {
@@ -149,13 +149,14 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     if (name == "flip" && parts.size() <= 2) {
         auto const axis = parts.size() == 2 ? static_cast<std::size_t>(whole(1)) : dimensions - 1;
         if (dimensions == 0 || axis >= dimensions) {
-            refuse(concat("a sample has no such dimension: it has ", dimensions));
+            refuse(concat("a sample has no such dimension (it has ", dimensions,
+                          ", numbered from 0)"));
         }
         return {.kind = Kind::flip, .axis = axis};
     }
     if (name == "crop" && parts.size() == 2) {
         if (dimensions < 2) {
-            refuse(concat("a sample must have at least 2 dimensions, and has ", dimensions));
+            refuse(concat("a sample must have at least 2 dimensions, but has ", dimensions));
         }
         return {.kind = Kind::crop, .axis = dimensions - 2, .places = whole(1)};
     }

@@ -105,12 +105,10 @@ void require_rest(File const& file, std::vector<ByteRange> const& covered) {
     std::uint64_t stored = 0;
     file.read_at(covered.back().first, std::as_writable_bytes(std::span(&stored, 1)));
     if (checksum_outside(file, covered) != stored) {
-        throw Error(
-            ExitCode::data,
-            {file.path().string(),
-             "the checksum of its names, shapes and attributes is wrong: they have changed since "
-             "the import",
-             "Restore the file or import it again"});
+        throw Error(ExitCode::data, {file.path().string(),
+                                     "the checksum of its names, shapes and attributes is wrong, "
+                                     "so they have changed since the import",
+                                     "Restore the file or import it again"});
     }
 }
 

@@ -31,7 +31,7 @@ void require_names(std::vector<std::string> const& names, std::string const& of)
         auto const points = decoded(names[i], number);
         auto const refuse = [&](std::string const& what, std::string const& why) {
             throw Error(ExitCode::data,
-                        {what, why, "Give each class a name of its own, on one line"});
+                        {what, why, "Give each class a different name, on one line"});
         };
         if (names[i].empty()) {
             refuse(number, "its name is empty");

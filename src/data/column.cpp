@@ -141,10 +141,11 @@ void Column::keep(std::filesystem::path const& file) {
 
 void Column::require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const {
     auto const refuse = [&](std::string const& what) {
-        throw Error(ExitCode::data, {path.string(),
-                                     concat(what, " of dataset ", name_,
-                                            " do not end within the file's ", file_bytes, " bytes"),
-                                     "The file was cut short: recreate it, or copy it again"});
+        throw Error(ExitCode::data,
+                    {path.string(),
+                     concat(what, " of dataset ", name_, " reach past the end of the file (",
+                            file_bytes, " bytes)"),
+                     "The file was cut short: recreate it, or copy it again"});
     };
     if (form_->chunk.empty()) {
         auto const bytes =

@@ -85,7 +85,7 @@ void require_same(bool same, std::filesystem::path const& path, std::string cons
 std::vector<std::filesystem::path> named_files(DatasetOptions const& options) {
     auto paths = expand_files(options.files);
     if (paths.empty()) {
-        throw Error(ExitCode::usage, {"a data set without files", "no file is named",
+        throw Error(ExitCode::usage, {"no data file is named", "a data set needs at least one file",
                                       "Set data.train, or the key of the requested set"});
     }
     return paths;
@@ -124,7 +124,7 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
                         {path.string(),
                          concat(*samples, " samples of ", parts_->inputs.front().info().name,
                                 " but ", count, " of ", field.info().name),
-                         "Each needs one entry per sample"});
+                         "Each dataset needs one entry per sample"});
         }
         samples = count;
     };
@@ -229,10 +229,11 @@ void Dataset::measure_as(Dataset const& training) {
 void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
     if (!fit_channels(mean.size(), shape)) {
+        auto const channels = shape.empty() ? 1 : shape.front();
         throw Error(ExitCode::data,
                     {parts_->source.path_of(0).string(),
-                     concat("its samples have ", shape.empty() ? 1 : shape.front(),
-                            " channels, but the training set has mean and std for ", mean.size()),
+                     concat("its samples have ", channels, channels == 1 ? " channel" : " channels",
+                            ", but the training set has mean and std for ", mean.size()),
                      "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
@@ -282,8 +283,8 @@ std::vector<std::string> Dataset::remarks() const {
     }
     if (!attributes.empty()) {
         remarks.push_back(concat("warning: attributes in ", source.path_of(0).string(),
-                                 " are not applied: ", joined(attributes, "; "),
-                                 ": values are used as they are stored"));
+                                 " are not applied (", joined(attributes, "; "),
+                                 "); values are used as they are stored"));
     }
     return remarks;
 }

@@ -19,9 +19,9 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
     if (division->drawn() == 0) {
         throw Error(ExitCode::usage,
                     {concat("data.validation = ", percent, " %"),
-                     concat("the share of ", all, " samples is empty",
-                            has_labels() ? ": it is drawn from each class, and one sample of each "
-                                           "must remain for training"
+                     concat("this share of the ", all, " samples is empty",
+                            has_labels() ? " (it is drawn from each class, and one sample of each "
+                                           "must remain for training)"
                                          : ""),
                      "Name a larger share, add samples, or name a separate file"});
     }

@@ -74,8 +74,8 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     bool const positive = std::all_of(
         std.begin(), std.end(), [](double value) { return std::isfinite(value) && value > 0; });
     if (mean.size() != std.size() || !finite || !positive) {
-        refuse(file.path(), "attributes mean and std do not match each other",
-               "Store both or neither, with equally many values, and std above zero");
+        refuse(file.path(), "attributes mean and std do not match, or are not valid",
+               "Store both or neither, with equally many finite values, and std above zero");
     }
     return moments;
 }
@@ -160,9 +160,10 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
     auto const needed =
         targets.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(targets)) + 1;
     if (!given.empty() && given.size() < needed) {
-        throw Error(at_fault, {concat(given.size(), " class names"),
-                               concat("the labels of ", path.string(), " go up to ", needed - 1),
-                               concat("Name ", needed, " classes")});
+        throw Error(at_fault,
+                    {concat(given.size(), given.size() == 1 ? " class name" : " class names"),
+                     concat("the labels of ", path.string(), " go up to ", needed - 1),
+                     concat("Name ", needed, " classes")});
     }
     while (given.size() < needed) {
         given.push_back(std::to_string(given.size()));

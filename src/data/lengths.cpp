@@ -16,7 +16,7 @@ std::vector<std::int64_t> ragged_lengths(std::string const& files, std::string c
         auto const file = h5::File::open(path);
         if (!file.exists(name)) {
             throw Error(ExitCode::data, {path.string(),
-                                         concat("it has no ", name, ": samples of ", field,
+                                         concat("it has no ", name, ", so samples of ", field,
                                                 " all have the same length"),
                                          "Set data.bucket-by-length = 0"});
         }

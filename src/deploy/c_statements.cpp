@@ -445,8 +445,9 @@ std::string CStatements::of(Node const& node) {
     }
     auto const found = others.find(node.kind);
     if (found == others.end()) {
-        throw Error(ExitCode::usage, {concat("operator ", node.kind, " cannot be written in C"),
-                                      "the C export does not support it", "Use --format onnx"});
+        throw Error(ExitCode::usage, {"the model cannot be exported to C",
+                                      concat("the C export does not support operator ", node.kind),
+                                      "Use --format onnx"});
     }
     return (this->*found->second)(node);
 }

@@ -107,8 +107,7 @@ struct Facts {
                       " values (", input_type, ") in, ", outputs, " float out, for each sample. ",
                       memory,
                       " bytes of static memory for\n   the values between layers, besides the "
-                      "weights: one call at a "
-                      "time. */\n");
+                      "weights;\n   only one thread at a time may run the model. */\n");
     }
 };
 

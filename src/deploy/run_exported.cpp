@@ -106,10 +106,12 @@ RunResult run_exported(std::filesystem::path const& named, RunInputs const& inpu
         throw Error(ExitCode::unavailable, {"cannot run the ONNX file", last_line(log), next});
     }
     if (code != 0) {
-        refuse_file(file, "cannot be run",
-                    code == refused_sample && !onnx
-                        ? std::string("a whole number among the inputs is out of range")
-                        : concat("exit code ", code, ": ", last_line(log)));
+        auto const last = last_line(log);
+        refuse_file(
+            file, "cannot be run",
+            code == refused_sample && !onnx
+                ? std::string("a whole number among the inputs is out of range")
+                : concat(last.empty() ? "no reason was printed" : last, " (exit code ", code, ")"));
     }
     auto const seconds = number_of<double>(last_line(log));
     return {outputs_in(scratch.path() / "outputs"), seconds.value_or(0)};

@@ -210,11 +210,11 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     auto const least =
         std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
     if (std::cmp_less(collected.messages.size(), least)) {
-        throw Error(ExitCode::no_input,
-                    {concat("round ", round, " cannot continue"),
-                     concat("it needs the ", answered, " messages of at least ", least,
-                            " sites, and has ", collected.messages.size()),
-                     "Wait for more sites, or abandon the round (--abandon)"});
+        throw Error(ExitCode::no_input, {concat("round ", round, " cannot continue"),
+                                         concat("it needs the ", answered, " messages of at least ",
+                                                least, least == 1 ? " site" : " sites",
+                                                ", and has ", collected.messages.size()),
+                                         "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -236,8 +236,8 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     list.add_text("digests", lines_of(digests));
     say(list);
     progress.lines.push_back(concat(
-        "round ", round, ": ", answered, " of ", joined(names, ", "),
-        collected.missing.empty() ? "" : concat("; without ", joined(collected.missing, ", "))));
+        "round ", round, ": ", answered, " messages from ", joined(names, ", "),
+        collected.missing.empty() ? "" : concat("; none from ", joined(collected.missing, ", "))));
     return true;
 }
 
@@ -259,10 +259,11 @@ Progress Coordinator::advance(Waiting waiting) const {
                 progress.finished = true;
                 return progress;
             }
-            if (std::cmp_less(federation_.accepted().size(),
-                              std::max(charter.min_sites, std::int64_t{1}))) {
-                progress.lines.push_back(concat("round ", round, " begins when ", charter.min_sites,
-                                                " sites are accepted"));
+            auto const needed = std::max(charter.min_sites, std::int64_t{1});
+            if (std::cmp_less(federation_.accepted().size(), needed)) {
+                progress.lines.push_back(
+                    concat("round ", round, " begins when ", needed,
+                           needed == 1 ? " site is accepted" : " sites are accepted"));
                 return progress;
             }
             plan(round);

@@ -42,7 +42,7 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
                     {concat("another process is running as ", who),
-                     concat("it holds ", file.string()), "Wait until it has ended"});
+                     concat("it holds the lock file ", file.string()), "Wait until it has ended"});
     }
     return lock;
 }

@@ -65,9 +65,8 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
                 throw Error(
                     ExitCode::data,
                     {concat(what, " is not the same as before"),
-                     concat(
-                         journal,
-                         " recorded different contents then: a second answer could reveal secrets"),
+                     concat(journal, " recorded different contents then, and a second answer could "
+                                     "reveal secrets"),
                      "Restore the files that were there before, or ask the coordinator to abandon "
                      "the round (--abandon)"});
             }

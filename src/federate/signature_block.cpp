@@ -62,17 +62,17 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
     if (file.size() < signed_from) {
         throw refused(path,
                       concat("it has ", file.size(),
-                             " bytes: it was cut short, or is not a message of a federation"));
+                             " bytes, so it was cut short, or is not a message of a federation"));
     }
     std::array<std::byte, block_bytes> bytes{};
     file.read_at(block_at, bytes);
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-        throw refused(path, "it has no signature: it is not a message of a federation");
+        throw refused(path, "it has no signature, so it is not a message of a federation");
     }
     if (auto const damages = checkpoint::verify(path); !damages.empty()) {
         auto const& first = damages.front();
         throw refused(
-            path, concat("bytes ", first.first_byte, " to ", first.last_byte, ": ", first.what));
+            path, concat(first.what, " (bytes ", first.first_byte, " to ", first.last_byte, ")"));
     }
     SignatureBlock block;
     std::uint32_t length = 0;
@@ -94,8 +94,9 @@ void require_signature(SignatureBlock const& block, std::filesystem::path const&
                       concat("it is signed by ", hex_text(block.key), ", not by ", hex_text(key)));
     }
     if (!is_signed(block.text, block.signature, key)) {
-        throw refused(path, "its signature is wrong: it was not written by the owner of its key, "
-                            "or was changed since");
+        throw refused(path,
+                      "its signature is wrong, so it was not written by the owner of its key, "
+                      "or has changed since");
     }
     if (block.field("content") != hex_text(block.content)) {
         throw refused(path, "its bytes are not those that were signed");
@@ -118,7 +119,8 @@ void require_binding(SignatureBlock const& block, std::filesystem::path const& p
 void require_parts(SignatureBlock const& block, std::filesystem::path const& path,
                    Digest const& parts) {
     if (block.field("parts") != hex_text(parts)) {
-        throw refused(path, "what was read is not what was signed: it changed while it was read");
+        throw refused(path,
+                      "it changed while it was read, so what was read is not what was signed");
     }
 }
 

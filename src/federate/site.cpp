@@ -126,7 +126,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return standing("the coordinator has not begun the round");
     }
     if (!contains(listed(round, phase::plan), key_.name())) {
-        return standing("this site was not drawn: nothing to do");
+        return standing("this site was not drawn, so there is nothing to do");
     }
     if (!said(phase::roster)) {
         if (has_sent(round, phase::announce)) {
@@ -140,7 +140,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     }
     auto const sites = roster(round);
     if (sites.find(key_.name()) == nullptr) {
-        return standing("this site did not announce itself in time: nothing to do");
+        return standing("this site did not announce itself in time, so there is nothing to do");
     }
     if (charter.is_secure()) {
         if (!has_sent(round, phase::shares) && !said(phase::sharers)) {
@@ -150,7 +150,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
             return standing("shares of keys sent; waiting for the other sites");
         }
         if (!contains(listed(round, phase::sharers), key_.name())) {
-            return standing("this site did not send its shares in time: nothing to do");
+            return standing("this site did not send its shares in time, so there is nothing to do");
         }
     }
     if (!said(phase::survivors)) {
@@ -308,15 +308,19 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     make_directories(run_directory(round));
     message.write(run_directory(round) / "update.h5", key_.signing_key());
     send_kept_update(round);
-    auto words = concat("round ", round, ": update sent: ", count_text(own.samples),
-                        " samples, norm of the change ", change.norm);
+    auto words =
+        concat("round ", round, ": update sent; ", count_text(own.samples),
+               own.samples == 1 ? " sample" : " samples", ", norm of the change ", change.norm);
     if (charter.clip > 0 && change.norm > charter.clip) {
         words += concat(", scaled to ", charter.clip);
     }
-    return change.clipped == 0
-               ? words
-               : concat(words, "\nwarning: ", change.clipped, " values changed by more than ",
-                        charter.range, " and were clipped (--range)");
+    return change.clipped == 0 ? words
+                               : concat(words, "\nwarning: ", change.clipped,
+                                        change.clipped == 1 ? " value changed by more than "
+                                                            : " values changed by more than ",
+                                        charter.range,
+                                        change.clipped == 1 ? " and was clipped (--range)"
+                                                            : " and were clipped (--range)");
 }
 
 /// What `from` has shared with this site: the share of its own mask where its update counts, of its

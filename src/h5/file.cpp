@@ -33,14 +33,15 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
         return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
     };
     if (says("already open for")) {
-        return error("it is marked as open for writing: a program is still writing to it, or ended "
-                     "without closing it",
-                     concat("Wait until it is closed; if no program has it open, run h5clear -s ",
-                            path.string()));
+        return error(
+            "it is marked as open for writing, because a program is still writing to it or ended "
+            "without closing it",
+            concat("Wait until it is closed; if no program has it open, run h5clear -s ",
+                   path.string()));
     }
     if (says("superblock version")) {
         return error(concat("its format is unknown to HDF5 ", library_version(), " (", reason,
-                            "): a newer HDF5 wrote it, or it is damaged"),
+                            "), because a newer HDF5 wrote it or it is damaged"),
                      for_older_hdf5);
     }
     auto const kind = kind_of_file(path);

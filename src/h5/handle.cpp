@@ -20,7 +20,8 @@ struct Consequence {
 Consequence of(Doing doing) {
     switch (doing) {
     case Doing::reading:
-        return {ExitCode::data, "The file is damaged or does not have the expected layout"};
+        return {ExitCode::data,
+                "Recreate the file, or copy it again: it is damaged or has another layout"};
     case Doing::planning:
         return {ExitCode::memory, "Ask for more memory"};
     case Doing::writing:

@@ -53,7 +53,7 @@ Handle File::open_named(std::string const& path) const {
         ExitCode::data,
         {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
          newer ? concat("its format is unknown to HDF5 (", reason,
-                        "): a newer HDF5 wrote it, or it is damaged")
+                        "), because a newer HDF5 wrote it or it is damaged")
                : concat("it is not a dataset, or it is damaged (", reason, ")"),
          newer ? for_older_hdf5 : "Name another dataset, or recreate the file, or copy it again"});
 }
@@ -110,8 +110,8 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         throw Error(
             ExitCode::data,
             {concat("dataset ", path, " of ", holder.string(), " is a view"),
-             concat(missing,
-                    " of its elements have no source dataset: HDF5 returns fill values for them"),
+             concat(missing, missing == 1 ? " of its elements has" : " of its elements have",
+                    " no source dataset, so HDF5 returns fill values there"),
              "Recreate the view, no larger than its source datasets"});
     }
 }

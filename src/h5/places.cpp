@@ -52,8 +52,9 @@ File open_first(std::vector<fs::path> const& places, std::string const& what,
         }
     }
     if (failure) {
-        throw Error(failure->code(), {what, concat(failure->text().what, ": ", failure->text().why),
-                                      failure->text().next});
+        throw Error(failure->code(),
+                    {what, concat(failure->text().what, " (", failure->text().why, ")"),
+                     failure->text().next});
     }
     throw Error(ExitCode::no_input, {what,
                                      concat("there is no file ", name.string(), " (looked for as ",

@@ -50,7 +50,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
         if (file.offset > there || wanted > there - file.offset) {
             throw Error(ExitCode::data,
                         {what,
-                         concat("it was cut short: it has ", there, " bytes, but ", wanted,
+                         concat("that file was cut short to ", there, " bytes, but ", wanted,
                                 " bytes are needed, starting at byte ", file.offset),
                          "Recreate that file, or copy it again"});
         }

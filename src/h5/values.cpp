@@ -39,8 +39,9 @@ void require_within(std::string const& dataset, std::uint64_t extent, std::uint6
                     std::uint64_t count) {
     if (first > extent || count > extent - first) {
         throw Error(ExitCode::data,
-                    {concat(dataset, " ends at ", extent),
-                     concat("positions ", first, " to ", first + count, " were expected"),
+                    {concat(dataset, " has only ", extent, extent == 1 ? " row" : " rows"),
+                     concat("the program needs ", count, count == 1 ? " row" : " rows",
+                            " from row ", first, " on"),
                      "The file is damaged, or has another layout: recreate it"});
     }
 }

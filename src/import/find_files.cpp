@@ -52,6 +52,8 @@ std::pair<dev_t, ino_t> place_of(fs::path const& folder) {
     return {info.st_dev, info.st_ino};
 }
 
+constexpr char const* links_above = "links to a folder above them";
+
 /// Walks through folders and links to folders.
 class TreeWalk {
   public:
@@ -87,7 +89,10 @@ class TreeWalk {
 
     FoundTree result() && {
         for (auto const& [kind, found] : skipped_) {
-            tree_.skipped.push_back(concat(found.count, " ", kind, ", such as ", found.first));
+            auto const one = found.count == 1 && kind == links_above;
+            tree_.skipped.push_back(concat(found.count, " ",
+                                           one ? "link to a folder above it" : kind, ", such as ",
+                                           found.first));
         }
         std::sort(tree_.files.begin(), tree_.files.end(),
                   [](FoundFile const& a, FoundFile const& b) {
@@ -116,7 +121,7 @@ class TreeWalk {
     }
     void enter_below(fs::path const& path) {
         if (std::find(above_.begin(), above_.end(), place_of(path)) != above_.end()) {
-            pass_over("links to a folder above them", path);
+            pass_over(links_above, path);
             return;
         }
         names_.push_back(path.filename().string());

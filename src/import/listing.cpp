@@ -39,7 +39,8 @@ void require_files(FoundTree const& tree, ListingOptions const& options) {
         throw Error(
             ExitCode::data,
             {path.string(),
-             concat("this class or set has no file that ends with ", joined(options.endings, ", "),
+             concat("this class or set has no file whose name ends with ",
+                    joined(options.endings, ", "),
                     tree.skipped.empty() ? "" : concat("; skipped: ", joined(tree.skipped, "; "))),
              "Convert its files, or remove the folder"});
     }
@@ -167,7 +168,7 @@ void require_once(Listing& listing, std::vector<std::string> const& meanings) {
         };
         if (entry.set != first.set || meanings[i] != meanings[at->second]) {
             throw Error(ExitCode::data, {entry.path.string(),
-                                         concat("the same file is listed twice:", said(at->second),
+                                         concat("the same file is listed twice,", said(at->second),
                                                 ", and", said(i)),
                                          "Name each file once"});
         }
@@ -191,7 +192,7 @@ Listing list_files(ListingOptions const& options) {
     if (listing.entries.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("nothing to import in ", options.source.string()),
-                     concat("no file there ends with ", joined(options.endings, ", "),
+                     concat("no file name there ends with ", joined(options.endings, ", "),
                             listing.remarks.empty() ? "" : "; ", joined(listing.remarks, "; ")),
                      "Name a directory with a folder for each class"});
     }

@@ -91,8 +91,8 @@ void SourceField::read_rows(h5::File const& file, h5::File::Rows rows,
             kept_.ragged ? static_cast<std::uint64_t>(after - offsets_.begin() - 1) : row;
         throw Error(ExitCode::data,
                     {concat("dataset ", path_, " of ", file.path().string()),
-                     concat("one of its values does not fit ", h5::name_of(kept_.type), ": ",
-                            misfit->value, " in sample ", sample),
+                     concat("one of its values does not fit ", h5::name_of(kept_.type), " (",
+                            misfit->value, " in sample ", sample, ")"),
                      "Choose a type that holds all of them, or correct the data"});
     }
 }

@@ -117,9 +117,13 @@ std::vector<ItemSet> by_shares(ImportSource const& source, std::vector<std::int6
         sets[s].name = set_names[s];
         std::sort(sets[s].items.begin(), sets[s].items.end());
         if (sets[s].items.empty() && options.shares[s] > 0) {
-            refuse(concat("--split: nothing would be left for ", sets[s].name),
-                   concat("there are ", groups.size(), options.by_group ? " groups" : " items"),
-                   "Give it a larger share, or split by something with more values");
+            auto const one = groups.size() == 1;
+            refuse(concat("--split would leave nothing for ", sets[s].name),
+                   concat(one ? "there is only " : "there are only ", groups.size(),
+                          options.by_group ? " group" : " item", one ? "" : "s"),
+                   options.by_group
+                       ? "Give it a larger share, or split by something with more values"
+                       : "Give it a larger share, or import more items");
         }
     }
     return sets;

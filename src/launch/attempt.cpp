@@ -137,7 +137,9 @@ std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) c
         false,
         {missed.size() == 1 ? "it has not started, or is stopped"
                             : "they have not started, or are stopped",
-         concat(why, ", and MPI had not started"), "Look at that host and at the messages above"}};
+         concat(why, ", and MPI had not started"),
+         concat("Look at ", hosts.size() > 1 ? "those hosts" : "that host",
+                " and at the messages above")}};
 }
 
 /// Ranks fill hosts in their order.

@@ -37,7 +37,7 @@ std::vector<Host> hosts_of_file(std::string const& path) {
                 slots.starts_with("slots=") ? number_of<int>(slots.substr(6)) : std::optional(1);
             if (!ranks || *ranks < 1) {
                 throw Error(ExitCode::usage,
-                            {concat(path, ": ", line), "its number of ranks is not valid",
+                            {concat("\"", line, "\" in ", path), "the number of ranks is not valid",
                              "Write one host per line: NAME slots=RANKS"});
             }
             add(hosts, name, *ranks);

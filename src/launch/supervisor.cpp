@@ -169,7 +169,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,
                         {left_with(end.code), "the run did not begin",
-                         concat("See the messages above; it was started as: ", line)});
+                         concat("See the messages above; the command was ", line)});
         }
         if (had_nothing_to_do(end)) {
             return ExitCode::ok;
@@ -187,7 +187,8 @@ ExitCode supervise(LaunchPlan const& plan) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
                       << (hosts.empty() ? "no host answers"
                                         : concat("gave up after ", plan.restarts,
-                                                 " restarts without a newer checkpoint"))
+                                                 plan.restarts == 1 ? " restart" : " restarts",
+                                                 " without a newer checkpoint"))
                       << "\n";
             return ExitCode::rank_lost;
         }

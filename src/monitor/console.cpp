@@ -120,18 +120,21 @@ void Console::show(train::Started const& e) {
     }
     if (!empty.empty()) {
         important(concat("warning: data.train has no sample of ", joined(empty, ", "),
-                         ": the model cannot learn to recognize them"),
+                         ", so the model cannot learn to recognize ",
+                         empty.size() == 1 ? "it" : "them"),
                   Style::yellow);
     }
     if (e.class_counts.size() == 1) {
-        important("warning: data.train has only one class: there is nothing to distinguish",
+        important("warning: data.train has only one class, so there is nothing to distinguish",
                   Style::yellow);
     }
-    line(concat("batch: ", e.batch, " x ", e.replicas, " replicas x ", e.accumulate,
+    line(concat("batch: ", e.batch, " x ", count_of(e.replicas, "replica"), " x ", e.accumulate,
                 (e.accumulate == 1 ? " micro-batch = " : " micro-batches = "),
-                e.batch * e.replicas * e.accumulate, " samples per step, ", e.steps_per_epoch,
-                " steps per epoch, ", e.total_steps, " steps in all, ",
-                (e.steps_per_epoch * e.accumulate), " batches per replica and epoch"));
+                count_of(e.batch * e.replicas * e.accumulate, "sample"), " per step, ",
+                count_of(e.steps_per_epoch, "step"), " per epoch, ",
+                count_of(e.total_steps, "step"), " in all, ", e.steps_per_epoch * e.accumulate,
+                (e.steps_per_epoch * e.accumulate == 1 ? " batch" : " batches"),
+                " per replica and epoch"));
     line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
                 " after scaling by replicas"));
     line(concat("directory: ", e.directory));
@@ -230,7 +233,7 @@ void Console::show(train::Epoch const& e) {
 void Console::show(train::CheckpointWritten const& e) {
     auto const text =
         concat("checkpoint ", e.file, ": ", bytes_text(e.bytes), " in ", fixed(e.seconds, 3), " s",
-               e.collective ? "" : ", not collective: HDF5 fell back to slow writes");
+               e.collective ? "" : " (HDF5 fell back to slow writes that are not collective)");
     bar_.clear();
     if (e.collective) {
         log_.note(text);
@@ -240,7 +243,8 @@ void Console::show(train::CheckpointWritten const& e) {
 }
 
 void Console::show(train::CheckpointFailed const& e) {
-    important(concat("warning: no checkpoint of step ", e.step, ": ", e.cause, ": ", e.message,
+    important(concat("warning: no checkpoint of step ", e.step, ", because of a failure of ",
+                     e.cause, ": ", e.message,
                      e.older ? ". The run continues; older checkpoints remain"
                              : ". The run continues without any checkpoint"),
               Style::yellow);

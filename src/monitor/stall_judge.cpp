@@ -49,9 +49,10 @@ std::string why_still(RankView const& rank) {
     if (rank.wait == comm::Wait::nothing) {
         return rank.state == 'R' ? "it computes but makes no progress" : "it hangs";
     }
-    return concat("it waits in ", comm::name_of(rank.wait), " (call ", rank.collectives,
-                  ") while all ranks wait for each other: the network is broken, or the ranks run "
-                  "different code");
+    return concat(
+        "it waits in ", comm::name_of(rank.wait), " (call ", rank.collectives,
+        ") while all ranks wait for each other, so the network is broken or the ranks run "
+        "different code");
 }
 
 constexpr char const* limit =

@@ -50,7 +50,8 @@ void tell_late(RootCause& root_cause, Launch const& launch) {
                                                   : "they have not started, or are stopped",
                                concat("rank ", launch.rank, " (", own_host(), ") has waited ",
                                       fixed(launch.limit_s, 0), " s for MPI to start"),
-                               concat("Check the host of ", ranks_text(missed),
+                               concat("Check the ", missed.size() == 1 ? "host" : "hosts", " of ",
+                                      ranks_text(missed),
                                       " for a stopped process or a file system that hangs")}));
     }
 }

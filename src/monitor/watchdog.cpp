@@ -225,7 +225,7 @@ void Watchdog::watch_hosts(double now) {
     }
     if (link_.deaf(now) && !told_deaf_ && heartbeats_->own().rank.load() == 0) {
         told_deaf_ = true;
-        root_cause_.note("lockstep: hosts cannot reach each other by UDP: only the launcher can "
+        root_cause_.note("lockstep: hosts cannot reach each other by UDP, so only the launcher can "
                          "detect a host that is cut off\n");
     }
 }

@@ -40,10 +40,11 @@ struct Plan {
                 extents[i] = pooling ? extents[i] / stride : (extents[i] + stride - 1) / stride;
             }
             if (extents[0] * extents[1] * extents[2] == 0) {
-                throw Error(ExitCode::usage, {concat("model.channels = ", values.text("channels")),
-                                              concat("samples of ", joined_extents(),
-                                                     " cannot be halved that often"),
-                                              "Name fewer channels"});
+                throw Error(ExitCode::usage,
+                            {concat("model.channels = ", values.text("channels")),
+                             concat("samples of ", joined_extents(), " are too small for ",
+                                    channels.size(), channels.size() == 1 ? " block" : " blocks"),
+                             "List fewer values"});
             }
         }
         places = extents[0] * extents[1] * extents[2];

@@ -80,21 +80,21 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
     auto const& [two, three] = recordings;
     for (std::size_t at = 0; at < two.calls.size(); ++at) {
         auto const& call = two.calls[at];
-        auto const place = concat("operator ", call.schema->name(), ", number ", at + 1,
-                                  " of the model, ", place_of(two, at, table));
+        auto const place = concat("operator ", call.schema->name(), " (number ", at + 1,
+                                  " of the model, ", place_of(two, at, table), ")");
         auto const found = lowerings.find(call.name);
         if (found == lowerings.end()) {
-            refuse_export(place, "this operator cannot be exported");
+            refuse_export(concat(place, " is not supported in exports to ONNX and C"));
         }
         try {
             LoweredCall lowered(graph, table, call, three.calls[at]);
             found->second(lowered);
         } catch (Error const& error) {
-            throw Error(error.code(), {concat(error.text().what, " (", place, ")"),
-                                       error.text().why, error.text().next});
+            throw Error(error.code(), {concat(place, " cannot be exported"), error.text().why,
+                                       error.text().next});
         } catch (std::exception const& error) { // arguments of another form than usual
-            refuse_export(place, concat("its arguments have an unusual form: ",
-                                        split(error.what(), '\n').front()));
+            refuse_export(concat(place, " has arguments of an unusual form (",
+                                 split(error.what(), '\n').front(), ")"));
         }
     }
 }
@@ -134,7 +134,7 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
                     recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
         recordings[0].output != recordings[1].output) {
         refuse_export("its forward calls different operators for different batches",
-                      "a single graph cannot represent it");
+                      "a single graph cannot represent this");
     }
     deploy::Graph graph;
     ValueTable table;

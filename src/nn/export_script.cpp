@@ -39,9 +39,9 @@ void require_same(Model& model, torch::jit::Module script,
     if (count) {
         throw Error(ExitCode::usage,
                     {"this model cannot be exported as TorchScript",
-                     concat("its forward depends on the batch size: the trace gives different "
-                            "results for ",
-                            *count, *count == 1 ? " sample" : " samples"),
+                     concat("its forward depends on the batch size; for a batch of ", *count,
+                            *count == 1 ? " sample" : " samples",
+                            ", the trace and the model give different results"),
                      "Use --format safetensors and load the weights by name"});
     }
 }

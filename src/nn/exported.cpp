@@ -59,18 +59,19 @@ Programs programs_of(program::Archive const& archive) {
     if (names.size() != 1) {
         throw Error(ExitCode::usage,
                     {concat(file, " holds ", names.size(), " programs"),
-                     names.empty() ? "there is none to train"
-                                   : concat("they are named ", joined(names, ", "),
-                                            "; it must hold one, or two named train and eval"),
+                     names.empty()
+                         ? "there is none to train"
+                         : concat("they are named ", joined(names, ", "),
+                                  "; the file must hold one, or two named train and eval"),
                      "Save it with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
         throw Error(
             ExitCode::usage,
-            {concat(file, " holds one program, for training or for evaluation"),
+            {concat(file, " holds one program for both training and evaluation"),
              concat("operator ", mode, " behaves differently in training and in evaluation"),
-             "Save both with lockstep_export.save(model, inputs, FILE)"});
+             "Save a program for each with lockstep_export.save(model, inputs, FILE)"});
     }
     return {only, std::nullopt};
 }
@@ -100,7 +101,7 @@ class Exported : public Model {
                 throw Error(ExitCode::usage,
                             {concat(file_, " does not return single numbers for a batch of ",
                                     forms_of(arguments)),
-                             "each result of a loss is a sum over the batch",
+                             "each result of a loss must be a sum over the batch",
                              "Let the loss return sums over the batch"});
             }
             sums.push_back(value.toTensor());
@@ -241,10 +242,10 @@ class Exported : public Model {
         auto const count = programs_.train.outputs();
         if (has_loss_ &&
             count != loss.value().sums.size()) { // the task has looked that it is there
-            throw Error(ExitCode::data,
-                        {concat(file_, " is damaged"),
-                         concat("it returns ", count, " sums, but names ", loss->sums.size()),
-                         "Save it again with lockstep_export.save"});
+            throw Error(ExitCode::data, {concat(file_, " is damaged"),
+                                         concat("it returns ", count, count == 1 ? " sum" : " sums",
+                                                ", but names ", loss->sums.size()),
+                                         "Save it again with lockstep_export.save"});
         }
         if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
@@ -331,17 +332,19 @@ class Exported : public Model {
         } catch (c10::OutOfMemoryError const&) {
             throw;
         } catch (c10::Error const& error) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained"),
-                         split(error.what_without_backtrace(), '\n').front(),
-                         "Use operators that have a derivative, or detach what they are given"});
+            throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
+                                          split(error.what_without_backtrace(), '\n').front(),
+                                          "Use operators that have a derivative, or detach the "
+                                          "inputs of those that have none"});
         }
         for (auto const& parameter : named_parameters()) {
             if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
-                throw Error(ExitCode::usage,
-                            {concat(file_, ": the gradient of ", parameter.key(), " is sparse"),
-                             "replicas' gradients are added as dense arrays",
-                             "Make the layer with sparse=False, and export it again"});
+                throw Error(
+                    ExitCode::usage,
+                    {concat(file_, " cannot be trained"),
+                     concat("the gradient of ", parameter.key(),
+                            " is sparse, but gradients of replicas are added as dense arrays"),
+                     "Make the layer with sparse=False, and export the model again"});
             }
         }
         eval();

@@ -20,7 +20,7 @@ torch::Tensor call(char const* name, Stack stack) {
     auto const operation = c10::Dispatcher::singleton().findSchema({name, ""});
     if (!operation) {
         throw Error(ExitCode::unavailable,
-                    {concat("operator ", name),
+                    {concat("operator ", name, " is not available"),
                      "this LibTorch was built without oneDNN's int8 operators",
                      "Use a LibTorch from pytorch.org for x86-64 or aarch64"});
     }

@@ -101,14 +101,14 @@ void lower_convolution(LoweredCall& call) { // convNd
     } else if (call.text(4) == "valid") {
         padding = {0};
     } else {
-        call.refuse("its padding is a string: give numbers");
+        call.refuse("its padding is a string, not numbers");
     }
     convolve(call, call.wholes_of(3), padding, call.wholes_of(5), call.whole(6));
 }
 
 void lower_any_convolution(LoweredCall& call) { // convolution, _convolution
     if (call.flag(6)) {
-        call.refuse("it is transposed");
+        call.refuse("transposed convolutions are not supported");
     }
     convolve(call, call.wholes_of(3), call.wholes_of(4), call.wholes_of(5), call.whole(8));
 }

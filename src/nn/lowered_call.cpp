@@ -72,7 +72,7 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
 Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     if (two.dim() != three.dim()) {
         refuse_export("a tensor has different numbers of dimensions for different batches",
-                      "a single graph cannot represent it");
+                      "a single graph cannot represent this");
     }
     Shape shape;
     for (std::int64_t i = 0; i < two.dim(); ++i) {
@@ -273,7 +273,7 @@ void LoweredCall::give(Id id) {
 }
 
 void LoweredCall::refuse(std::string const& why) const {
-    refuse_export(concat("operator ", two_.schema->name()), why);
+    refuse_export(why);
 }
 
 } // namespace lockstep::nn

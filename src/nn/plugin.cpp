@@ -31,8 +31,9 @@ void* opened(PluginUse const& use, std::string const& file) {
     }
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
-        throw Error(ExitCode::no_input, {concat("the plug-in ", file), "there is no such file",
-                                         concat("Correct ", use.key, " = plugin:LIBRARY:NAME")});
+        throw Error(ExitCode::no_input,
+                    {concat("the plug-in ", file, " cannot be loaded"), "there is no such file",
+                     concat("Correct ", use.key, " = plugin:LIBRARY:NAME")});
     }
     // With a slash, so that it is this file and not one on the loader's path.
     void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);

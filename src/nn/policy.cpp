@@ -24,7 +24,7 @@ PolicyOutput judge(Policy& policy, PolicyInput const& input, std::int64_t parame
         if (!tensor.defined() || tensor.sizes() != torch::IntArrayRef(shape)) {
             throw Error(
                 ExitCode::usage,
-                {"model.name: not a policy for this environment",
+                {"the model is not a policy for this environment",
                  concat("its ", what,
                         tensor.defined() ? concat(" have shape ", sizes_text(tensor.sizes()))
                                          : std::string(" are not set"),

@@ -12,9 +12,10 @@
 namespace lockstep::nn {
 
 void refuse_export(std::string const& what, std::string const& why) {
-    throw Error(ExitCode::usage, {concat("this model cannot be exported: ", what), why,
-                                  "Change that part of the model, or use --format torchscript, or "
-                                  "use --format safetensors and load the weights by name"});
+    throw Error(ExitCode::usage,
+                {"this model cannot be exported", why.empty() ? what : concat(what, "; ", why),
+                 "Change that part of the model, or use --format torchscript, or "
+                 "use --format safetensors and load the weights by name"});
 }
 
 namespace {

@@ -41,7 +41,7 @@ Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const&
 /// Whether `record_calls` is recording this thread's calls.
 bool is_recording();
 
-/// Throws the error for what cannot be exported, with the reason.
-[[noreturn]] void refuse_export(std::string const& what, std::string const& why);
+/// Throws the error for what cannot be exported, with the reason, if there is more to say.
+[[noreturn]] void refuse_export(std::string const& what, std::string const& why = {});
 
 } // namespace lockstep::nn

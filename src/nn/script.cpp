@@ -112,9 +112,9 @@ void require_own_layers(Interface const& interface) {
         throw Error(ExitCode::usage,
                     {concat(interface.recompute ? "precision.gradient-checkpointing"
                                                 : "communication.sync-batch-norm",
-                            " with model.name = script"),
-                     "a script runs as a whole, and this needs access to its layers",
-                     "Switch it off, or save the model with lockstep_export.save and set "
+                            " cannot be combined with model.name = script"),
+                     "a script runs as a whole, but that key needs access to its layers",
+                     "Switch the key off, or save the model with lockstep_export.save and set "
                      "model.name = export"});
     }
 }

@@ -21,9 +21,9 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_of(Model const& model
     return tensors;
 }
 
-[[noreturn]] void throw_other_model(std::string const& line) {
+[[noreturn]] void throw_other_model(std::string const& why) {
     throw Error(ExitCode::data,
-                {concat("the file's shape ", line), "the deck's model has no such tensor",
+                {"the file does not fit the deck's model", why,
                  "Name a file of the deck's model, or the deck that this file was trained with"});
 }
 
@@ -56,13 +56,16 @@ void narrow(Model& model, std::string const& text) {
         auto const found = shapes.find(name);
         if (found == shapes.end() ||
             static_cast<std::int64_t>(found->second.size()) != tensor.dim()) {
-            throw_other_model(name);
+            throw_other_model(concat("it has no tensor ", name, " with ", tensor.dim(),
+                                     tensor.dim() == 1 ? " dimension" : " dimensions"));
         }
         auto part = tensor.detach();
         for (std::int64_t d = 0; d < tensor.dim(); ++d) {
             auto const extent = number_of<std::int64_t>(found->second[static_cast<std::size_t>(d)]);
             if (!extent || *extent < 1 || *extent > tensor.size(d)) {
-                throw_other_model(concat(name, " ", joined(found->second, " ")));
+                throw_other_model(concat("its tensor ", name, " has the shape [",
+                                         joined(found->second, ", "), "], which does not fit in ",
+                                         sizes_text(tensor.sizes())));
             }
             part = part.narrow(d, 0, *extent);
         }

@@ -50,8 +50,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     if (interface.inputs.size() > 1 || dimensions != (plan.tokens ? 1 : 2)) {
         throw Error(ExitCode::data,
                     {"model.name = transformer",
-                     "it takes one input: [tokens] of whole numbers, or [rows, values] of real "
-                     "ones",
+                     "it takes one input, either [tokens] of whole numbers or [rows, values] of "
+                     "real numbers",
                      "Import texts: lockstep data import text, and set data.sequence"});
     }
     plan.form = TransformerForm::of(values);
@@ -169,8 +169,8 @@ class Transformer : public Model, public Decoder {
         auto& own = dynamic_cast<State&>(state);
         auto const seen = own.caches.front().keys.defined() ? own.caches.front().keys.size(2) : 0;
         if (plan_.positions > 0 && seen + tokens.size(1) > plan_.positions) {
-            refuse(concat("a text of ", seen + tokens.size(1), " tokens"),
-                   concat("the model has learnt ", plan_.positions, " positions"),
+            refuse(concat("a text of ", seen + tokens.size(1), " tokens is too long"),
+                   concat("the model has learnt only ", plan_.positions, " positions"),
                    "Generate fewer tokens");
         }
         auto const found = blocks_(embedded(tokens, seen), Visible{.causal = true}, &own.caches);
@@ -190,8 +190,8 @@ class Transformer : public Model, public Decoder {
                 torch::arange(first, first + given.size(1),
                               torch::TensorOptions(torch::kInt64).device(given.device()));
             if (first + given.size(1) > plan_.positions) {
-                refuse(concat("a sample of ", given.size(1), " positions"),
-                       concat("the model has learnt only ", plan_.positions),
+                refuse(concat("a sample of ", given.size(1), " positions is too long"),
+                       concat("the model has learnt only ", plan_.positions, " positions"),
                        "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);

@@ -39,11 +39,11 @@ class UNet : public Model {
         auto const halvings = static_cast<std::int64_t>(channels.size()) - 1;
         for (auto const extent : layout_.extents()) {
             if (extent % (std::int64_t{1} << halvings) != 0) {
-                throw Error(
-                    ExitCode::usage,
-                    {concat("model.channels = ", values.text("channels")),
-                     concat("an extent of ", extent, " cannot be halved ", halvings, " times"),
-                     "Name fewer channels, or import images of another size"});
+                throw Error(ExitCode::usage,
+                            {concat("model.channels = ", values.text("channels")),
+                             concat("a height or width of ", extent, " cannot be halved ", halvings,
+                                    halvings == 1 ? " time" : " times", " without a remainder"),
+                             "List fewer values, or import images of another size"});
             }
         }
         auto from = layout_.channels();

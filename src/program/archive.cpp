@@ -95,7 +95,7 @@ void Archive::require_checksum(std::string const& record, std::string_view bytes
     auto const stored = checksums_.find(record);
     auto const* const begin = reinterpret_cast<Bytef const*>(bytes.data());
     if (stored == checksums_.end() || ::crc32_z(0, begin, bytes.size()) != stored->second) {
-        damaged(concat("the checksum of its record ", record, " is wrong"));
+        damaged(concat("the checksum of its record ", record, " does not match"));
     }
 }
 

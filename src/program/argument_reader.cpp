@@ -62,8 +62,8 @@ void require_kind(Json const& json, c10::Argument const& wanted) {
                              : kind == c10::TypeKind::MemoryFormatType ? "as_memory_format"
                                                                        : nullptr;
     if (name != nullptr && member_name(json) != name && member_name(json) != "as_none") {
-        damaged_program(concat("its argument ", wanted.name(), " is given ", member_name(json),
-                               ", where an operator takes ", name));
+        damaged_program(concat("argument ", wanted.name(), " of an operator is ", member_name(json),
+                               ", but must be ", name));
     }
 }
 
@@ -185,8 +185,9 @@ Argument ArgumentReader::plain_argument(Json const& json, c10::TypePtr const& el
         return list(value, of(c10::BoolType::get()), symbol);
     }
     throw Error(ExitCode::usage,
-                {concat("the exported program has an argument ", kind),
-                 "this version does not support that", "Give operators only tensors and numbers"});
+                {concat("the exported program has an operator with an argument of kind ", kind),
+                 "this version does not support such arguments",
+                 "Give operators only tensors and numbers"});
 }
 
 Argument ArgumentReader::read(Json const& json) const {

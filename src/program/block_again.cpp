@@ -76,7 +76,7 @@ void BlockAgain::require_unchanged() const {
             auto const& node = graph_->nodes[block_.first];
             throw Error(
                 ExitCode::usage,
-                {"precision.gradient-checkpointing: a block cannot be run again",
+                {"precision.gradient-checkpointing cannot run a block again",
                  concat("its input was changed in place after the block had run",
                         node.origin.empty() ? "" : concat("; the block begins at ", node.origin)),
                  "Do not change that tensor in place, or switch "

@@ -76,7 +76,8 @@ struct Pass : torch::CustomClassHolder {
         if (outputs.size() != segment.outputs.size()) {
             throw Error(ExitCode::data, {concat("the compiled step of ", step->file, " is damaged"),
                                          concat("it returns ", outputs.size(),
-                                                " tensors, but names ", segment.outputs.size()),
+                                                outputs.size() == 1 ? " tensor" : " tensors",
+                                                ", but names ", segment.outputs.size()),
                                          "Compile it again with lockstep_export.compile(FILE)"});
         }
         for (std::size_t at = 0; at < outputs.size(); ++at) {
@@ -176,8 +177,8 @@ class StepReader {
 
     std::size_t batch_input(std::size_t number) const {
         if (number >= train_.inputs()) {
-            archive_.damaged(
-                concat("its compiled step takes more inputs than its program: ", number + 1));
+            archive_.damaged(concat("its compiled step takes input number ", number + 1,
+                                    ", but its program has only ", train_.inputs()));
         }
         return number;
     }
@@ -230,7 +231,7 @@ void require_whole(StepDescription const& step, Archive const& archive) {
 
 std::string CompiledStep::misfit(Archive const& archive) {
     if (!archive.has(step_record)) {
-        return "the file has no compiled step: lockstep_export.compile(FILE) adds one";
+        return "the file has no compiled step (lockstep_export.compile(FILE) adds one)";
     }
     try {
         auto const json = archive.json(step_record);
@@ -239,14 +240,15 @@ std::string CompiledStep::misfit(Archive const& archive) {
                           json.at("format").dump());
         }
         if (auto const torch = json.at("torch").get<std::string>(); torch != version_of_torch()) {
-            return concat("the file's step was compiled for LibTorch ", torch, ", but this is ",
-                          version_of_torch());
+            return concat("the file's step was compiled for LibTorch ", torch,
+                          ", but this program has ", version_of_torch());
         }
         if (auto const wanted = json.at("processor").get<std::string>(); !processor_runs(wanted)) {
             return concat("the file's step was compiled for processors of kind ", wanted);
         }
         if (auto const threads = json.at("threads").get<int>(); threads != at::get_num_threads()) {
-            return concat("the file's step was compiled for run.threads = ", threads);
+            return concat("the file's step was compiled for run.threads = ", threads, ", not ",
+                          at::get_num_threads());
         }
         if (json.at("graph").get<std::uint64_t>() != sum_of(archive, "models/train.json")) {
             return "the file's step was compiled from another graph";

@@ -87,7 +87,7 @@ Input input_of(Json const& json, Json const& tensors) {
 void require_output_of_forward(Json const& json) {
     if (auto const& kind = member_name(json); kind != "user_output") {
         refuse(concat("the exported program has an output of kind ", kind),
-               "programs for training return what forward returns",
+               "programs for training return only what forward returns",
                "Export with torch.export.export(model, inputs), without decompositions");
     }
 }
@@ -95,8 +95,8 @@ void require_output_of_forward(Json const& json) {
 void require_training_dialect(Json const& json) {
     auto const& version = json.at("schema_version");
     if (version.at("major") != schema_major) {
-        refuse(concat("the exported program has the schema ", version.at("major").dump()),
-               concat("this version reads the schema ", schema_major),
+        refuse(concat("the exported program has schema version ", version.at("major").dump()),
+               concat("this program reads only schema version ", schema_major),
                "Export it with PyTorch 2.6 or later, or use a newer Lockstep");
     }
     bool trains = false;
@@ -104,10 +104,11 @@ void require_training_dialect(Json const& json) {
         trains = trains || verifier == "TRAINING";
     }
     if (!trains) {
-        refuse("the exported program is decomposed",
-               concat("its dialect is ", json.at("verifiers").dump(),
-                      ", not TRAINING: its operators may have no derivative, or a different one"),
-               "Save what torch.export.export returns, without run_decompositions");
+        refuse(
+            "the exported program is decomposed",
+            concat("its dialect is ", json.at("verifiers").dump(),
+                   ", not TRAINING, so its operators may have no derivative, or a different one"),
+            "Save what torch.export.export returns, without run_decompositions");
     }
 }
 

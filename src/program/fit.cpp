@@ -23,16 +23,18 @@ class Fit {
     void require(Input const& input, at::Tensor const& tensor) {
         require_type(input, tensor);
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
-            differs(input, concat("it has ", tensor.dim(),
-                                  tensor.dim() == 1 ? " dimension" : " dimensions",
-                                  "; exported with ", input.sizes.size()));
+            differs(input,
+                    concat("it has ", tensor.dim(),
+                           tensor.dim() == 1 ? " dimension" : " dimensions",
+                           ", but the export has ", input.sizes.size()),
+                    "Export the model with inputs that have as many dimensions as a batch");
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
             auto const& wanted = input.sizes[at];
             auto const size = tensor.size(static_cast<std::int64_t>(at));
             if (wanted.kind == Size::Kind::fixed && size != wanted.value) {
-                differs(input, concat("dimension ", at, " is ", size, "; exported for ",
-                                      wanted.value, " only"));
+                differs(input, concat("dimension ", at, " is ", size,
+                                      ", but the export allows only ", wanted.value));
             }
             if (wanted.kind == Size::Kind::symbol) {
                 require_symbol(input, at, size);
@@ -46,7 +48,7 @@ class Fit {
             if (!holds(guard, named_)) {
                 throw Error(ExitCode::usage,
                             {concat(description_.name, " cannot take this batch"),
-                             concat("its export assumed: ", guard), name_dimension});
+                             concat("its export assumed that ", guard), name_dimension});
             }
         }
     }
@@ -54,12 +56,13 @@ class Fit {
   private:
     void require_type(Input const& input, at::Tensor const& tensor) const {
         if (tensor.scalar_type() != input.type) {
-            throw Error(ExitCode::usage,
-                        {concat(description_.name, " takes ", c10::toString(input.type),
-                                " as its input ", input.name),
-                         concat("it is given ", c10::toString(tensor.scalar_type())),
-                         "Let forward take what the data set holds, int64 (Long) or else float32 "
-                         "(Float), and convert it, as in mask.bool(); then export it again"});
+            throw Error(
+                ExitCode::usage,
+                {concat(description_.name, " takes ", c10::toString(input.type), " as its input ",
+                        input.name),
+                 concat("it is given ", c10::toString(tensor.scalar_type())),
+                 "Let forward take what the dataset holds, int64 (Long) or else float32 "
+                 "(Float), and convert it, as in mask.bool(); then export the model again"});
         }
     }
 
@@ -74,15 +77,18 @@ class Fit {
                                   " like another dimension"));
         }
         if (size < bounds.minimum || size > bounds.maximum) {
-            differs(input, concat("dimension ", at, " is ", size, "; exported for ", bounds.minimum,
-                                  " to ", bounds.maximum));
+            differs(input, concat("dimension ", at, " is ", size, ", but the export allows only ",
+                                  bounds.maximum == Bounds{}.maximum
+                                      ? concat("at least ", bounds.minimum)
+                                      : concat(bounds.minimum, " to ", bounds.maximum)));
         }
     }
 
-    [[noreturn]] void differs(Input const& input, std::string const& why) const {
+    [[noreturn]] void differs(Input const& input, std::string const& why,
+                              char const* next = name_dimension) const {
         throw Error(ExitCode::usage,
                     {concat(description_.name, " cannot take a batch as its input ", input.name),
-                     why, name_dimension});
+                     why, next});
     }
 
     Description const& description_;

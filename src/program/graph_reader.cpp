@@ -95,7 +95,7 @@ class GraphReader {
         auto const name = node.target.substr(higher_order.size());
         if (name != "wrap_with_set_grad_enabled" && name != "wrap_with_autocast") {
             refuse(node, concat("the higher-order operator ", name,
-                                " is not supported: only no_grad and autocast are"));
+                                " is not supported (only no_grad and autocast are)"));
         }
         read_arguments(node, json);
         auto const& given = node.arguments;
@@ -153,7 +153,7 @@ class GraphReader {
         }
         for (auto const& input : json.at("inputs")) {
             if (input.at("name") == "output_size" && member_name(input.at("arg")) != "as_none") {
-                refuse(node, "it does not compare output_size with its repeats");
+                refuse(node, "LibTorch does not check output_size against repeats");
             }
         }
     }

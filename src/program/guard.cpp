@@ -28,9 +28,9 @@ class Expression {
 
   private:
     [[noreturn]] void fail() const {
-        throw Error(ExitCode::usage,
-                    {concat("the export assumed: ", text_), "this condition is not understood",
-                     "Export with dynamic_shapes that need no such condition"});
+        throw Error(ExitCode::usage, {concat("the export assumed that ", text_),
+                                      "this program cannot evaluate that condition",
+                                      "Export with dynamic_shapes that need no such condition"});
     }
     void skip_blanks() {
         while (at_ < text_.size() && text_[at_] == ' ') {

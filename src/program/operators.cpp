@@ -71,7 +71,7 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
             return name.find(part) != std::string_view::npos;
         });
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
-        return std::string("programs for training do not contain it: was this one decomposed?");
+        return std::string("programs for training do not contain it, but decomposed ones do");
     }
     if (is_unchecked) {
         return std::string("it does not check the indices that it is given");

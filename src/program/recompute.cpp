@@ -51,9 +51,10 @@ void compute_again(std::shared_ptr<ForgottenActivations> const& activations) {
     }
     if (activations->saved.size() != activations->count) {
         throw Error(ExitCode::usage,
-                    {"precision.gradient-checkpointing: a block cannot be run again",
-                     concat("it saved ", activations->count, " tensors in the first run, but ",
-                            activations->saved.size()),
+                    {"precision.gradient-checkpointing cannot run a block again",
+                     concat("it saved ", activations->count,
+                            activations->count == 1 ? " tensor" : " tensors",
+                            " in the first run, but ", activations->saved.size(), " in the second"),
                      "Switch precision.gradient-checkpointing off"});
     }
 }

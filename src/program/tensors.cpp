@@ -20,9 +20,11 @@ class Folder {
         auto const json = archive_.json(path_ + list);
         for (auto const& [name, entry] : json.at("config").items()) {
             if (entry.at("use_pickle").get<bool>()) {
-                throw Error(ExitCode::usage, {concat(name, " of ", archive_.path().string()),
-                                              "it is stored as a pickle, which could run any code",
-                                              "Make it a plain tensor before the export"});
+                throw Error(ExitCode::usage,
+                            {concat("tensor ", name, " of ", archive_.path().string(),
+                                    " is stored as a pickle"),
+                             "loading a pickle could run any code",
+                             "Make it a plain tensor before the export"});
             }
             auto const record = path_ + entry.at("path_name").get<std::string>();
             auto const& form = entry.at("tensor_meta");

@@ -42,7 +42,7 @@ RunSummary summary_of(monitor::RunRecords const& run) {
     std::set<std::string> const hosts(run.hosts.begin(), run.hosts.end());
     RunSummary summary{.name = run.name(),
                        .state = run.attempts.empty() || run.attempts.back().reason.empty()
-                                    ? "no end"
+                                    ? "no end recorded"
                                     : monitor::ending_text(run.attempts.back().reason),
                        .model = run.model,
                        .ranks = run.ranks,

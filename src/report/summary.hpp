@@ -10,7 +10,7 @@ namespace lockstep::report {
 /// A run in one line of a table.
 struct RunSummary {
     std::string name;
-    std::string state; ///< "finished", a signal's name, "failed", "no end"
+    std::string state; ///< "finished", a signal's name, "failed", "no end recorded"
     std::string model;
     std::int64_t ranks = 0; ///< of the newest attempt
     std::size_t hosts = 0;

@@ -13,9 +13,10 @@ namespace {
 
 [[noreturn]] void refuse(std::string const& text, std::string const& origin,
                          std::string const& why) {
-    throw Error(ExitCode::usage, {concat("search.constraints: \"", text, "\" (", origin, ")"), why,
-                                  "Write a comparison such as data.batch * run.replicas <= 4096, "
-                                  "with semicolons between several"});
+    throw Error(ExitCode::usage,
+                {concat("\"", text, "\" in search.constraints (", origin, ")"), why,
+                 "Write a comparison such as data.batch * run.replicas <= 4096, "
+                 "and separate several with semicolons"});
 }
 
 } // namespace

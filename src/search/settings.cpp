@@ -40,8 +40,8 @@ void take_goals(std::vector<Goal>& goals, std::string const& key, config::Writte
         auto const way = blank == std::string::npos ? "" : std::string(trimmed(text.substr(blank)));
         if ((way != "max" && way != "min") || name.empty() || !seen.insert(name).second) {
             refuse_setting(key, written,
-                           "metrics, each once with max or min, such as: accuracy max, "
-                           "parameters min");
+                           "metrics, each once with max or min, such as \"accuracy max, "
+                           "parameters min\"");
         }
         goals.push_back({name, way == "max"});
     }

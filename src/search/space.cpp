@@ -72,7 +72,7 @@ void take_bounds(Dimension& dimension, config::Written const& written,
     auto const least = words.size() == 2 ? number_of<double>(words[0]) : std::nullopt;
     auto const most = words.size() == 2 ? number_of<double>(words[1]) : std::nullopt;
     if (!least || !most || !std::isfinite(*least) || !std::isfinite(*most)) {
-        refuse("it needs two numbers: the least and the largest value");
+        refuse("it needs two numbers, the least and the largest value");
     }
     if (*least >= *most) {
         refuse("the first number must be below the second");
@@ -119,7 +119,7 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         refuse_value(dimension.key, written,
                      spec.find(')') == std::string::npos
                          ? "its bracket is not closed"
-                         : "after its bracket only a condition may follow: if KEY = VALUE",
+                         : "only a condition may follow its bracket, such as if KEY = VALUE",
                      forms);
     }
     std::tie(dimension.kind, dimension.logarithmic) = found->second;

@@ -60,16 +60,17 @@ Outcome outcome_of(Json const& json) {
 }
 
 [[noreturn]] void throw_foreign(std::string const& why) {
-    throw Error(ExitCode::data,
-                {"the search's journal does not fit the search", why,
-                 "Continue with the version of the program that began it, or start the search in "
-                 "another --directory"});
+    throw Error(
+        ExitCode::data,
+        {"the search's journal does not fit the search", why,
+         "Continue with the version of the program that began the search, or start the search "
+         "in another --directory"});
 }
 
 void require_same(Identity const& before, Identity const& now) {
     auto const refuse = [](std::string const& what, std::string const& why) {
         throw Error(ExitCode::usage, {what, why,
-                                      "Change it back, or start the search in another "
+                                      "Undo this change, or start the search in another "
                                       "--directory"});
     };
     for (auto const& [key, value] : now.space) {
@@ -86,7 +87,8 @@ void require_same(Identity const& before, Identity const& now) {
         }
     }
     if (before.deck != now.deck) {
-        refuse("the deck of the search was changed", "its trials would not be comparable");
+        refuse("the deck of the search was changed",
+               "trials of different decks cannot be compared");
     }
 }
 
@@ -231,10 +233,9 @@ void Study::accept(Outcome const& outcome) {
 void Study::tell(Outcome outcome) {
     auto const open = open_.find(outcome.trial);
     if (open == open_.end()) {
-        throw Error(ExitCode::usage,
-                    {concat("trial ", outcome.trial + 1),
-                     "it is not open: it already has its result, or was never suggested",
-                     "Name a trial that was suggested and has no result yet"});
+        throw Error(ExitCode::usage, {concat("trial ", outcome.trial + 1, " is not open"),
+                                      "it already has its result, or was never suggested",
+                                      "Name a trial that was suggested and has no result yet"});
     }
     outcome.share = open->second.share;
     std::erase_if(waiting_, [&](Job const& job) { return job.trial == outcome.trial; });

@@ -96,7 +96,7 @@ Listener Listener::on_socket(std::filesystem::path path) {
     ::umask(mask);
     if (!bound || ::listen(socket.get(), waiting_connections) != 0) {
         throw no_listener(path.string(), system_text(bound ? errno : failure),
-                          "Name a --socket in a directory of yours");
+                          "Name a --socket in a directory that you can write to");
     }
     return {std::move(socket), 0, std::move(path)};
 }

@@ -73,7 +73,7 @@ class Classification : public Task {
                          concat("it needs an output of 2 dimensions, [samples, classes], but the "
                                 "model's output has ",
                                 logits.dim()),
-                         "Set task.kind = ctc or segmentation, or a model such as cnn1d"});
+                         "Set task.kind = ctc or segmentation, or choose a model such as cnn1d"});
         }
         if (logits.size(1) != cross_entropy_.classes()) {
             throw Error(ExitCode::usage, {"task.kind = classification",

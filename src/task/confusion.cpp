@@ -19,19 +19,20 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     auto const* const right = truths.const_data_ptr<std::int64_t>();
     if (guesses.numel() != truths.numel()) {
         throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(), " predictions"),
-                                      concat("but there are ", truths.numel(), " targets"),
+                                      concat("there are ", truths.numel(), " targets"),
                                       "Choose a model that returns a score for each class"});
     }
     for (std::int64_t i = 0; i < truths.numel(); ++i) {
         if (right[i] < 0 || right[i] >= classes) {
             throw Error(ExitCode::data, {concat("a target of ", right[i]),
-                                         concat("there are ", classes, " classes"),
+                                         concat("there are ", classes, " classes, numbered from 0"),
                                          "Correct the data, or name more classes"});
         }
         if (guess[i] < 0 || guess[i] >= classes) {
-            throw Error(ExitCode::usage, {concat("a prediction of class ", guess[i]),
-                                          concat("there are ", classes, " classes"),
-                                          "Choose a model that returns a score for each class"});
+            throw Error(ExitCode::usage,
+                        {concat("a prediction of class ", guess[i]),
+                         concat("there are ", classes, " classes, numbered from 0"),
+                         "Choose a model that returns a score for each class"});
         }
         count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));
     }

@@ -116,8 +116,11 @@ class Ctc : public Task, public Remarks {
             return {};
         }
         auto const all = static_cast<std::int64_t>(bad.size()) == dataset.samples();
-        auto const text = concat(all ? "all " : "", bad.size(),
-                                 " transcripts of data.train are too long for their recordings");
+        bool const one = bad.size() == 1;
+        auto const text =
+            concat(all && !one ? "all " : "", bad.size(),
+                   one ? " transcript of data.train is too long for its recording"
+                       : " transcripts of data.train are too long for their recordings");
         if (all) {
             throw Error(ExitCode::data,
                         {text, "each symbol needs one frame of the model's output",
@@ -131,7 +134,8 @@ class Ctc : public Task, public Remarks {
                 break;
             }
         }
-        return concat(text, " and are left out: samples ", joined(some, ", "));
+        return concat(text, one ? " and is left out: sample " : " and are left out: samples ",
+                      joined(some, ", "));
     }
 
     std::int64_t outputs() const override { return symbols_ + 1; }

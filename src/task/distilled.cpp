@@ -108,8 +108,8 @@ class Distilled : public Task {
         auto const teacher = teachers_.forward(batch.inputs).to(torch::kFloat32);
         if (teacher.sizes() != student.sizes()) {
             throw Error(ExitCode::usage,
-                        {"the outputs of distill.teacher",
-                         concat("they are ", nn::sizes_text(teacher.sizes()),
+                        {"distill.teacher does not fit the model",
+                         concat("its outputs are ", nn::sizes_text(teacher.sizes()),
                                 ", but the model's are ", nn::sizes_text(student.sizes())),
                          "Choose a teacher whose outputs have the model's shape"});
         }

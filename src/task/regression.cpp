@@ -85,7 +85,8 @@ class Regression : public Task {
         if (given.numel() != truth.numel()) {
             throw Error(ExitCode::usage, {"task.kind = regression",
                                           concat("the model gives ", nn::sizes_text(given.sizes()),
-                                                 ", but a sample has ", values_, " real values"),
+                                                 ", but a sample has ", values_,
+                                                 values_ == 1 ? " real value" : " real values"),
                                           "Choose a model that returns [samples, real values]"});
         }
         return given.reshape(truth.sizes());

@@ -23,14 +23,14 @@ constexpr char const* gpt2_words =
 constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a float32 can hold
 
 [[noreturn]] void refuse(std::string const& from, std::string const& what) {
-    throw Error(ExitCode::usage, {concat("the tokenizer ", from), what,
+    throw Error(ExitCode::usage, {concat("the tokenizer ", from, " cannot be used"), what,
                                   "Use a tokenizer with byte-level BPE, like those of GPT-2 and "
                                   "Llama 3, or train one: --vocabulary N"});
 }
 
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
-    throw Error(ExitCode::data,
-                {concat("the tokenizer ", from), what, "Download it again, or train a new one"});
+    throw Error(ExitCode::data, {concat("the tokenizer ", from, " is damaged"), what,
+                                 "Download it again, or train a new one"});
 }
 
 bool is_set(Json const& json, char const* name) {
@@ -107,7 +107,7 @@ void require_known(Json const& file, std::string const& from) {
         for (auto const* const key : {"lstrip", "rstrip", "single_word"}) {
             if (is_set(added, key)) {
                 refuse(from, concat("its added token ", added.at("content").get<std::string>(),
-                                    " has ", key));
+                                    " has ", key, ", which is not supported"));
             }
         }
     }
@@ -155,8 +155,8 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
             auto const place = [&](std::string const& letters) {
                 auto const found = places.find(letters);
                 if (found == places.end()) {
-                    damaged(from,
-                            concat("its merge ", left, " ", right, " has no token ", letters));
+                    damaged(from, concat("its merge ", left, " ", right, " makes ", letters,
+                                         ", which is not a token"));
                 }
                 return found->second;
             };
@@ -190,7 +190,7 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
         }
         return made;
     } catch (nlohmann::json::exception const& error) {
-        damaged(from, concat("it is not a tokenizer.json: ", error.what()));
+        damaged(from, concat("it is not a tokenizer.json (", error.what(), ")"));
     }
 }
 

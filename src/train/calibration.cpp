@@ -104,8 +104,8 @@ std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& gra
                           zero->ge(0).logical_and(zero->le(255)).all().item<bool>();
         if (!fits) {
             throw Error(ExitCode::data,
-                        {concat(weights.path().string(), ": the scales of ", layer.weight),
-                         "some are missing, or are not valid scales",
+                        {concat(weights.path().string(), " lacks valid scales for ", layer.weight),
+                         "some scales are missing, not finite or out of range",
                          "Train the model again, or quantise one that was trained without "
                          "quantise.aware"});
         }

@@ -32,8 +32,8 @@ void Departure::leave(int signal, int rank) {
         // A new job would come no further, and job scripts would start one after the other.
         throw AgreedError(
             ExitCode::usage,
-            {"the job's time is over before its first step",
-             "the job's time limit is too short for start-up, one step and a checkpoint",
+            {"the job has too little time for its first step",
+             "its time limit is too short for start-up, one step and a checkpoint",
              "Ask for more time (sbatch --time, qsub -l walltime, run.walltime-seconds)"},
             rank, concat(comm::place_of_rank(parts_.world, rank), " in training"));
     }

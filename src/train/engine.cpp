@@ -46,8 +46,8 @@ void require_same_model(comm::Communicator const& world, Layout const& layout,
             return at < lines.size() ? lines[at] : std::string("nothing");
         };
         throw Error(ExitCode::usage,
-                    {concat("this rank's model differs from rank 0's: it has ", line(ours)),
-                     concat("rank 0 has ", line(roots), " there"),
+                    {"this rank's model differs from rank 0's",
+                     concat("it has ", line(ours), " where rank 0's has ", line(roots)),
                      "Start the same program with the same deck on all hosts"});
     });
 }
@@ -108,7 +108,7 @@ ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
     }
     if (parts.privacy) {
         none.remark =
-            "run.graphs has no effect: with privacy.noise samples are computed one by one";
+            "run.graphs has no effect: with privacy.noise, samples are computed one by one";
         return none;
     }
     return choose_graphs(parts.model, parts.device, several_instances);
@@ -195,8 +195,8 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
         throw Error(ExitCode::usage,
                     {"communication.sync-batch-norm with several replicas on a rank",
-                     "they must run concurrently, and the model draws random numbers (dropout) "
-                     "from LibTorch's global generator",
+                     "these replicas must run concurrently, but this model cannot: it draws random "
+                     "numbers (dropout) from LibTorch's global generator",
                      "Start as many ranks as run.replicas, or export the model without dropout"});
     }
     arena_.adopt(parts.model);

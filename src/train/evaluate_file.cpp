@@ -67,9 +67,9 @@ std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
             return nullptr;
         }
         auto text = error.text();
-        text.what = concat("data.train: ", text.what);
-        text.next = concat(text.next, "; or leave data.train empty: the set is then scaled by the "
-                                      "mean and std in its own file");
+        text.what = concat(text.what, " (data.train)");
+        text.next = concat(text.next, "; or leave data.train empty: the evaluated set is then "
+                                      "scaled by the mean and std in its own file");
         throw AgreedError(error.code(), text, error.rank(), error.cause());
     }
 }
@@ -197,14 +197,14 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     keep_near(deck.data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);
     std::optional<data::Audit> audit;
-    comm::agree(world, "looking at the data", [&] {
+    comm::agree(world, "checking the data", [&] {
         if (topology.local_rank == 0) {
             audit.emplace(std::vector<data::Dataset const*>{dataset.get()}, dataset->viewers())
                 .start();
         }
     });
     auto result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
-    comm::agree(world, "looking at the data", [&] {
+    comm::agree(world, "checking the data", [&] {
         if (audit) {
             audit->finish();
         }

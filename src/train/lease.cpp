@@ -76,7 +76,7 @@ std::string described(Claim const& claim) {
 Error superseded(std::filesystem::path const& directory, Claim const& newer) {
     return {ExitCode::superseded,
             {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
-             concat("a newer attempt of this run has taken it over: ", described(newer)),
+             concat("a newer attempt of this run has taken it over (", described(newer), ")"),
              "Do nothing, and do not requeue this job: the newer attempt resumes from the newest "
              "checkpoint"}};
 }
@@ -154,9 +154,10 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
     if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
-        throw Error(ExitCode::cannot_create, {concat("run directory ", directory.string()),
-                                              concat("its ", file_name, " is not a regular file"),
-                                              "Remove it: each start creates it again"});
+        throw Error(ExitCode::cannot_create,
+                    {concat("run directory ", directory.string()),
+                     concat("its ", file_name, " is not a regular file"),
+                     concat("Remove ", file_.string(), ": each start creates it again")});
     }
     auto const before = read_claim(file_);
     auto const job = job_id();
@@ -167,7 +168,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     if (!same_job && (held || is_alive(before, file_, period_s, waiting))) {
         throw Error(ExitCode::cannot_create,
                     {concat("run directory ", directory.string()),
-                     concat("another live job is using it: ", described(before)),
+                     concat("another live job is using it (", described(before), ")"),
                      "Wait for that job, end it, or set run.directory to another directory"});
     }
     number_ = before.number + 1;
@@ -179,7 +180,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
         auto const why = system_error(file_.string(), errno, "Check its permissions").text();
         throw Error(ExitCode::cannot_create,
                     {concat("cannot renew the lease of run directory ", directory.string()),
-                     concat(why.what, ": ", why.why), why.next});
+                     concat(why.why, " (", why.what, ")"), why.next});
     }
     renewal_ = std::jthread([descriptor = own_.get(), period_s](std::stop_token const& stop) {
         renew(descriptor, stop, period_s);
@@ -197,15 +198,14 @@ void Lease::require() const {
     auto const now = read_claim(file_);
     if (now.number == 0) {
         bool const there = std::filesystem::exists(file_);
-        throw Error(
-            ExitCode::io,
-            {concat("run directory ", file_.parent_path().string()),
-             there ? concat("its file ", file_name,
-                            " is damaged: something has written to it, truncated it or replaced it")
-                   : concat("its file ", file_name,
-                            " is gone: it was moved or removed during the run"),
-             concat(there ? "Remove it" : "Restore it",
-                    ", and start again: the run resumes from its newest checkpoint")});
+        throw Error(ExitCode::io,
+                    {concat("run directory ", file_.parent_path().string()),
+                     there ? concat("its file ", file_name,
+                                    " is damaged, because something has written to it, truncated "
+                                    "it or replaced it")
+                           : concat("its file ", file_name, " was moved or removed during the run"),
+                     concat(there ? "Remove that file" : "Restore the directory if it is gone too",
+                            ", and start again: the run resumes from its newest checkpoint")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);

@@ -23,7 +23,7 @@ void rethrow_of_batch(task::Tensors const& batch) {
     } catch (Error const&) {
         throw;
     } catch (std::exception const& of_torch) {
-        if (error.code() != ExitCode::software) {
+        if (error.code() != ExitCode::software && error.code() != ExitCode::usage) {
             throw; // memory, or a device that failed
         }
         std::string why = of_torch.what();
@@ -32,8 +32,8 @@ void rethrow_of_batch(task::Tensors const& batch) {
         describe(texts, "inputs", batch.inputs);
         describe(texts, "targets", batch.targets);
         throw Error(ExitCode::usage,
-                    {concat("a batch does not fit the model and the loss: ", why),
-                     concat("the batch has ", joined(texts, ", ")),
+                    {"a batch does not fit the model and the loss",
+                     concat(why, "; the batch has ", joined(texts, ", ")),
                      "Check that model.name, its keys, task.kind and precision fit the data's "
                      "shapes and types; see lockstep data info and lockstep models"});
     }

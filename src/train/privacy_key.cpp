@@ -36,8 +36,8 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         }
         digits = trimmed(read_secret_text(
             file, "whoever has the key can remove the noise",
-            "Restore the file that the run began with: the noise of its next steps is drawn "
-            "from it; or start over with --checkpoint.resume none"));
+            "Restore the file that the run began with, since the noise of its next steps is drawn "
+            "from it, or start over with --checkpoint.resume none"));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
             throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
                                          "it does not hold 64 hexadecimal digits",

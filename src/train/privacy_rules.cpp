@@ -70,11 +70,11 @@ void require_private(config::Deck const& deck) {
     }
     federate::require_cryptography();
     if (deck.privacy.noise < min_noise) {
-        throw Error(
-            ExitCode::usage,
-            {concat("privacy.noise = ", deck.privacy.noise),
-             "so little noise does not protect the samples: epsilon would be practically infinite",
-             "Raise it to about 1, or set it to 0 to train without noise"});
+        throw Error(ExitCode::usage,
+                    {concat("privacy.noise = ", deck.privacy.noise),
+                     "so little noise does not protect the samples, since epsilon would be "
+                     "practically infinite",
+                     "Raise it to about 1, or set it to 0 to train without noise"});
     }
     auto const& data = deck.data;
     auto const& sums = deck.communication;
@@ -102,7 +102,7 @@ void require_private(config::Deck const& deck) {
          "which parameters are updated would depend on the samples, and noise would not hide it",
          "Set it to false, and remove parameters that the loss does not depend on"},
         {sums.sync_batch_norm, "communication.sync-batch-norm",
-         "batch norm mixes samples: one of them would change the gradients of others",
+         "batch norm mixes samples, so one of them would change the gradients of others",
          "Use a model with another norm, such as layer norm"},
         {deck.quantise.aware, "quantise.aware",
          "the scales would be calibrated on training samples, without noise",

@@ -42,7 +42,7 @@ void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile c
                     {concat(file.path().string(), " cannot be calibrated on data.train"),
                      "it was trained with privacy.noise, and the ranges of its layers' inputs "
                      "would reveal single samples",
-                     "Name other samples than those of the training, such as public ones: "
+                     "Name samples that it was not trained on, such as public ones: "
                      "--data.train FILE"});
     }
 }
@@ -60,12 +60,13 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             return samples.front().narrow(0, 0, std::min(wanted, samples.front().size(0)));
         });
     if (count) {
-        throw Error(ExitCode::usage,
-                    {"this model cannot be quantised",
-                     concat("its forward depends on the batch size: its trace gives different "
-                            "results for ",
-                            *count, *count == 1 ? " sample" : " samples"),
-                     "Choose a model whose forward does not depend on the batch size"});
+        throw Error(
+            ExitCode::usage,
+            {"this model cannot be quantised",
+             concat("its forward depends on the batch size, since its trace gives different "
+                    "results for ",
+                    *count, *count == 1 ? " sample" : " samples"),
+             "Choose a model whose forward does not depend on the batch size"});
     }
 }
 
@@ -109,7 +110,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     require_same_results(*work.model, graph, samples);
     auto const learnt = learnt_scales(graph, *checkpoint::open_weights(file));
     auto const how =
-        learnt ? std::string("scales that were learnt") : concat("calibrated by ", options.method);
+        learnt ? std::string("with learnt scales") : concat("calibrated by ", options.method);
 
     std::vector<nn::IntegerWeights> layers;
     auto const scales =
@@ -132,8 +133,9 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     record.notes["quantised"] = concat("int8, ", how);
     record.notes[layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
-    return concat(graph.layers(), " layers with ", count_text(into.weights()), " weights in int8, ",
-                  how, ", ", bytes_text(std::filesystem::file_size(out)), " instead of ",
+    return concat(graph.layers(), graph.layers() == 1 ? " layer with " : " layers with ",
+                  count_text(into.weights()), " weights in int8, ", how, ", ",
+                  bytes_text(std::filesystem::file_size(out)), " instead of ",
                   bytes_text(std::filesystem::file_size(file.path())));
 }
 

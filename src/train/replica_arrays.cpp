@@ -36,7 +36,8 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
                          concat("it is missing, or does not belong to ", replicas,
-                                " replicas of this deck's task"),
+                                replicas == 1 ? " replica of this deck's task"
+                                              : " replicas of this deck's task"),
                          "Resume with the replicas, the task and the policy that were trained, or "
                          "start over with --checkpoint.resume none"});
         }

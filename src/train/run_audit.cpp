@@ -58,13 +58,13 @@ void RunAudit::share() {
 
 void RunAudit::settle(bool whole_epoch) {
     constexpr std::uint64_t little = std::uint64_t{1} << 30;
-    comm::agree(world_, "looking at the data", [&] {
+    comm::agree(world_, "checking the data", [&] {
         if (audit_ && (whole_epoch || audit_->bytes() <= little)) {
             audit_->finish();
         }
     });
     share();
-    comm::agree(world_, "looking at the data", [&] { require_good(); });
+    comm::agree(world_, "checking the data", [&] { require_good(); });
 }
 
 std::optional<std::string> RunAudit::known_of(checkpoint::Record const& record) const {

@@ -33,8 +33,8 @@ config::Deck evaluation_deck(config::Deck deck) {
 nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
     auto const& inputs = work.samples.inputs;
     if (inputs.size() != 1) {
-        throw Error(ExitCode::usage, {"this model cannot be exported: it takes several inputs",
-                                      "exported models take one",
+        throw Error(ExitCode::usage, {"this model cannot be exported",
+                                      "it takes several inputs, but exported models take only one",
                                       "Use --format safetensors and load the weights by name"});
     }
     if (inputs.front().ragged != (rows > 0)) {

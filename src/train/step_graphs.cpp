@@ -79,7 +79,8 @@ StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
         return found->second.failed ? nullptr : &found->second;
     }
     if (recordings_.size() == max_forms) {
-        refuse(concat("batches of any shape beyond the first ", max_forms, " run eagerly"));
+        refuse(concat("only the first ", max_forms,
+                      " shapes of batches are recorded; others run eagerly"));
         return nullptr;
     }
     return &recordings_[form];

@@ -69,7 +69,7 @@ void require_no_plugin(config::Deck const& deck, config::Deck const& teacher) {
     if (nn::names_plugin(teacher.model.name) && teacher.model.name != deck.model.name) {
         throw no_teacher(deck,
                          concat("its model is ", teacher.model.name,
-                                ", a plug-in: this is code, which only your own deck may name"),
+                                ", a plug-in, which is code that only your own deck may name"),
                          "Name the teacher's deck in distill.teacher-deck, or export the teacher "
                          "with lockstep checkpoint export --format torchscript");
     }
@@ -158,8 +158,8 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
             throw;
         }
         throw no_teacher(deck,
-                         concat("it does not fit the samples and the task of this run: ",
-                                error.text().what, ": ", error.text().why),
+                         concat("it does not fit the samples and the task of this run (",
+                                error.text().what, ": ", error.text().why, ")"),
                          "Choose a teacher that was trained on samples of the same shape, for the "
                          "same number of outputs");
     }
@@ -179,8 +179,8 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
         }
         given = concat("it returns ", nn::sizes_text(sizes), " for two samples");
     } catch (c10::Error const& error) {
-        given = concat("it cannot take the samples of this run: ",
-                       split(error.what_without_backtrace(), '\n').front());
+        given = concat("it cannot take the samples of this run (",
+                       split(error.what_without_backtrace(), '\n').front(), ")");
     }
     throw no_teacher(deck, concat(given, "; this run's model returns ", nn::sizes_text(own)),
                      "Choose a teacher with the same inputs and outputs as this run's model");

@@ -116,7 +116,7 @@ StepOutcome TrainLoop::one_step() {
         }
         return outcome;
     } catch (Diverged const&) { // which data can be the cause of
-        comm::agree(run.world, concat("the samples of step ", step + 1),
+        comm::agree(run.world, concat("checking the samples of step ", step + 1),
                     [&] { run.data_module->require_finite(step); });
         throw;
     } catch (AgreedError const&) {

@@ -155,7 +155,7 @@ void TrainingRecords::end_epoch() {
     parts_.observers.tell(report);
     if (wants_histograms("weights")) {
         auto const& world = parts_.run.world;
-        comm::agree(world, "histograms of the weights", [&] {
+        comm::agree(world, "computing histograms of the weights", [&] {
             if (world.is_root()) {
                 parts_.observers.tell(
                     Histograms{progress.step, "weights", histograms(*parts_.run.work.model)});

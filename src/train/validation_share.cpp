@@ -43,8 +43,9 @@ std::vector<std::string> share_remarks(config::Deck const& deck, Workload const&
                    ? ""
                    : concat(" (", joined(counts, ", "), measured.size() > most ? ", …)" : ")"))};
     if (!none.empty()) {
-        remarks.push_back(concat("warning: too few samples to validate ", joined(none, ", "),
-                                 ": give data.validation a larger share, or more samples"));
+        remarks.push_back(
+            concat("warning: too few samples to validate ", joined(none, ", "),
+                   ": give data.validation a larger share, or add samples of these classes"));
     }
     return remarks;
 }

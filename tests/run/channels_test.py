@@ -89,7 +89,7 @@ def aware(scratch, whole, small):
     run_ = alike(scratch, "aware", options, ranks=(1, 2, 4) if LONG else (2,))
     best, deck = run_ / "best.h5", run_ / "deck.ini"
     quantised = scratch / "aware-int8.h5"
-    run(["checkpoint", "quantise", best, quantised]).expect(0, "scales that were learnt")
+    run(["checkpoint", "quantise", best, quantised]).expect(0, "with learnt scales")
     figures = [float(measured(deck, file).split("accuracy ")[1].split(",")[0]) for file in (best, quantised)]
     check(abs(figures[0] - figures[1]) < 0.003, f"int8 gives what training simulated: {figures}")
     with h5py.File(best) as file, h5py.File(checkpoints(run_)[0]) as first:

@@ -55,7 +55,7 @@ with Scratch() as scratch:
 
     # plans
     plan = run(["plan", DECK, *SETS, "--run.replicas", 8, "--run.directory", scratch / "run",
-                "--ranks", 4, "--ranks-per-host", 2]).expect(0, "host 1", "6 to 7", "it begins")
+                "--ranks", 4, "--ranks-per-host", 2]).expect(0, "host 1", "6 to 7", "it starts at step 0")
     check(not (scratch / "run").exists(), "a plan writes nothing")
     run(["plan", DECK, *SETS, "--run.replicas", 1], 2).expect(64, "replicas")
     train(scratch / "run").expect(0)

@@ -34,7 +34,7 @@ def decisions(scratch):
     directory = scratch / "run"
     open_deck = ["--run.directory", directory, "--run.replicas", 0]
     plan = ["plan", DECK, *SETS, *open_deck]
-    run([*plan, "--ranks", 2]).expect(0, "it begins", "2 replicas x 32")
+    run([*plan, "--ranks", 2]).expect(0, "it starts at step 0", "2 replicas x 32")
     refused = ("data.global-batch = 64", "not a multiple of the 3 replicas")
     run([*plan, "--ranks", 3]).expect(64, *refused)
     train(directory, *open_deck, ranks=3).expect(64, *refused)

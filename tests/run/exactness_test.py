@@ -65,7 +65,7 @@ with Scratch() as scratch:
                  "--data.replacement", replacement, "--data.validation", ""]
         short = [*drawn, "--train.steps", 12]
         whole, killed = (scratch / f"{name}-{replacement}" for name in ("drawn", "drawn-killed"))
-        train(whole, *short, ranks=1).expect(0, "warning: sample_weights added to ")
+        train(whole, *short, ranks=1).expect(0, "warning: sample_weights was added to ")
         train(killed, *short, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
         train(killed, *short, "--data.workers", 5, ranks=4).expect(0, "resumed from")
         check_same(whole, killed, f"drawn by weight, replacement = {replacement}")

@@ -122,7 +122,7 @@ def check_refused(scratch, train):
     train("--model.file", scratch / "tables.pt2").expect(0)
     case(exported(Tables(True)), "buffer mask", "of type Bool", "float32 or int64")
     case(exported(Dropping()), "one program", "aten.dropout", "exported_files_test.py, line", "lockstep_export.save")
-    case(exported(Net(), None), "cannot take a batch", "dimension 0 is 2; exported for 4 only", "dynamic_shapes")
+    case(exported(Net(), None), "cannot take a batch", "dimension 0 is 2, but the export allows only 4", "dynamic_shapes")
     case(exported(Net()).run_decompositions({}), "decomposed", "run_decompositions")
     records = lockstep_export._read_records(scratch / "plain.pt2")
     text = json.loads(records["models/model.json"])
@@ -134,7 +134,7 @@ def check_refused(scratch, train):
     case(exported(Net(lambda self, x: torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, (x,)))),
          "operator torch.ops.higher_order.cond cannot be run", "higher-order")
     narrow = nn.Sequential(nn.Linear(5, 10))
-    case(exported(narrow, ANY, (torch.randn(4, 5),)), "cannot take a batch", "dimension 1 is 24; exported for 5 only")
+    case(exported(narrow, ANY, (torch.randn(4, 5),)), "cannot take a batch", "dimension 1 is 24, but the export allows only 5")
     case(exported(Net().double(), ANY, (torch.randn(4, 24).double(),)), "takes Double as its input x", "it is given Float")
     case(exported(Words()), "the gradient of words.weight is sparse", "sparse=False")
     frozen = Net()
@@ -142,7 +142,7 @@ def check_refused(scratch, train):
     case(exported(frozen), "cannot be trained", "does not depend on its parameters")
     case(exported(nn.ReLU()), "has no parameters")
     case(exported(Net(lambda self, x: (self.calls.unsqueeze_(0), x)[1])), "changes the shape of its buffer calls")
-    case(exported(Net(), ({0: torch.export.Dim("batch", min=3)},)), "exported for 3 to")
+    case(exported(Net(), ({0: torch.export.Dim("batch", min=3)},)), "the export allows only ")
     by_python(Net(lambda self, x: Doubled.apply(x)), "step 1, the gradient of first.weight")
     by_python(nn.Sequential(Net(replaced)), "differs from the model")
     lockstep_export.save(Net(replaced), BATCH, scratch / "case.pt2")  # of the model itself it is exported
@@ -257,16 +257,16 @@ def check_hostile(scratch, train):
         return change
 
     for number in (-1, 200):
-        case("where an operator takes as_scalar_type", dropout("to.dtype", ("dtype", {"as_int": number})))
-        case("where an operator takes as_memory_format", dropout("clone.default", ("memory_format", {"as_int": number})))
-        case("where an operator takes as_layout", dropout("zeros_like.default", ("layout", {"as_int": number})))
+        case("but must be as_scalar_type", dropout("to.dtype", ("dtype", {"as_int": number})))
+        case("but must be as_memory_format", dropout("clone.default", ("memory_format", {"as_int": number})))
+        case("but must be as_layout", dropout("zeros_like.default", ("layout", {"as_int": number})))
     case("does not check the indices", dropout("lu_unpack.default"), 64)
     case("the derivative for 'geqrf' is not implemented", dropout("geqrf.default"), 64)
-    case("does not compare output_size with its repeats",
+    case("does not check output_size against repeats",
          dropout("repeat_interleave.self_int", ("repeats", {"as_int": 2}), ("output_size", {"as_int": 3})), 64)
     case("levels deep", lambda value: value["schema_version"].update(major="DEEP"))
     case("levels deep", lambda value: value.update(verifiers="DEEP"))
-    case("this condition is not understood", lambda value: value.update(
+    case("cannot evaluate that condition", lambda value: value.update(
         guards_code=["L['x'].size()[" * 100_000 + "0" + "]" * 100_000]), 64)
     case("is not the name of a parameter", called("a." * 100_000 + "b"))
     case("is not the name of a parameter", called("a..b"))

@@ -22,7 +22,7 @@ with Scratch() as scratch:
         check(older.poll() is None, "still training")
         time.sleep(0.1)
     train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "6.server"}).expect(
-        73, "another live job is using it: job 5.server")
+        73, "another live job is using it (job 5.server")
     newer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "PBS_JOBID": "5.server"})
     output = older.communicate(timeout=120)[0]
@@ -30,7 +30,7 @@ with Scratch() as scratch:
     resumed = newer.communicate(timeout=120)[0]
     check(newer.returncode == 75 and "resumed from" in resumed, f"{newer.returncode}: {resumed}")
     check(older.returncode == 79, f"the older attempt ends with 79, not {older.returncode}: {output}")
-    check("a newer attempt of this run has taken it over: job 5.server" in output, output)
+    check("a newer attempt of this run has taken it over (job 5.server" in output, output)
     check(not records(both, "failure"), f"how it ended is no part of the newer attempt's records: {records(both, 'failure')}")
     attempts = list(map(json.loads, (both / "history.jsonl").read_text().splitlines()))
     check([attempt["exit_code"] for attempt in attempts] == [None, 75], f"{attempts}")
@@ -50,13 +50,13 @@ with Scratch() as scratch:
     check(process.returncode == 74 and "its file lease is damaged" in output, f"{process.returncode}: {output}")
     check(records(taken, "failure")[-1].get("exit_code") == 74, "it is on record")
     run(["watch", taken]).expect(0, "failed")
-    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is not a regular file", "Remove it")
+    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is not a regular file", "Remove ")
 
     # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
     train(scratch / "requeued", "--train.steps", 5, env=slurm).expect(0)
     train(scratch / "requeued", "--train.steps", 9, env={"SLURM_JOB_ID": "8"}).expect(
-        79, "a newer attempt of this run has taken it over: job 8")
+        79, "a newer attempt of this run has taken it over (job 8")
     train(scratch / "requeued", "--train.steps", 9, env=slurm).expect(0)
 
     # Written by 4 ranks, resumed by others.

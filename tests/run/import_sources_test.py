@@ -79,7 +79,7 @@ def links_and_pipes(scratch):
     (source / "dog/again").unlink()
     (source / "cat/all").unlink()
     (source / "cat/self").symlink_to(source / "cat")
-    images(source, scratch / "circle.h5").expect(0, "2 samples", "links to a folder above them")
+    images(source, scratch / "circle.h5").expect(0, "2 samples", "1 link to a folder above it")
     os.mkfifo(source / "dog/2.png")
     images(source, scratch / "x.h5").expect(65, "dog/2.png", "it is a pipe")
     for kind, name in (("series", "dog/2.png"), ("hdf5", "dog/2.png"), ("idx", f"dog/2.png,{source}/dog/1.png")):
@@ -102,7 +102,7 @@ def twice(scratch):
     source = two_classes(scratch / "twice")
     write(scratch / "labels.csv", "file,label\ncat/1.png,cat\ndog/1.png,dog\ncat/1.png,dog\n")
     images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
-        65, "the same file is listed twice: in line 2 with label cat, and in line 4 with label dog")
+        65, "the same file is listed twice, in line 2 with label cat, and in line 4 with label dog")
     write(scratch / "labels.csv", "file,label,set\ncat/1.png,cat,train\ncat/../cat/1.png,cat,test\n")
     images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in train", "in test")
     write(scratch / "labels.csv", "file,label\ncat/1.png,\n")
@@ -220,7 +220,7 @@ def interrupted(scratch):
     text = started.communicate()[0]
     check(started.returncode == 75, f"exit code {started.returncode}: {text}")
     check("the import was interrupted" in text and "SIGUSR1" not in text and str(parts) in text, text)
-    run(words).expect(0, "parts of an interrupted import", "300,000 samples")
+    run(words).expect(0, " of an interrupted import", "300,000 samples")
     check(not parts.exists(), "nothing is left")
 
 

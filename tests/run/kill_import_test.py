@@ -29,7 +29,7 @@ with Scratch() as scratch:
     check(started.returncode == -signal.SIGKILL, "it was killed before it was done")
     check(not (scratch / "out/test.h5").exists(), "nothing is there under its name")
 
-    run(words, ranks=3).expect(0, "parts of an interrupted import")
+    run(words, ranks=3).expect(0, " of an interrupted import")
     check(not parts.exists(), "the parts are gone")
     names = sorted(os.listdir(scratch / "whole"))
     check(names == sorted(os.listdir(scratch / "out")), "the same files")

@@ -82,7 +82,7 @@ def gives_up(scratch):
     site, directory = Site(scratch / "hopeless"), scratch / "given-up"
     env = site.environment(LOCKSTEP_INJECT="kill:rank=1:step=7")
     run(words(directory, "--fault-tolerance.restarts", 1), env=env).expect(
-        76, "gave up after 1 restarts without a newer checkpoint")
+        76, "gave up after 1 restart without a newer checkpoint")
     check(len(site.calls()) == 2, f"one restart: {site.calls()}")
     run(words(scratch / "none"), env=env).expect(76, "gave up after 0 restarts")
     run(words(scratch / "wrong", "--data.batch", 0), env=env).expect(64)

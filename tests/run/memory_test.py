@@ -38,7 +38,7 @@ def runs_out(run_directory, train_set, test_set, limit, where):
                   "--data.shuffle", "none", "--train.steps", 16], ranks=2, last_through=["prlimit", limit])
     result.expect(71, "root cause: rank 1 (", f", cpu) in {where}: out of memory: ", "Lower data.batch")
     amount = r"([0-9.]+) (\w+)"
-    found = re.search(f"out of memory: {amount} were needed: {amount} of memory were left for this process", result.text)
+    found = re.search(f"out of memory: {amount} were needed; {amount} of memory were left for this process", result.text)
     check(found, result.text)
     needed, left = (float(found[at]) * UNITS[found[at + 1]] for at in (1, 3))
     check(left < needed, f"had it been there, it would have been given: {found[0]}")

@@ -171,7 +171,7 @@ with Scratch() as scratch:
 
     # One whose job still waits is waited for, and shown to its end.
     text, code = on_terminal([LOCKSTEP, "watch", "later"], 40, [(b"has not begun", 2, b"q")])
-    check(code == 0 and "waits for later/metrics.jsonl" in text, f"{code} {text}")
+    check(code == 0 and "waiting for later/metrics.jsonl" in text, f"{code} {text}")
     begins = threading.Timer(1, shutil.copytree, (one, scratch / "later"))
     begins.start()
     text, code = on_terminal([LOCKSTEP, "watch", "later"], 80)

@@ -61,7 +61,7 @@ with Scratch() as scratch:
         check(loss_of(run(["evaluate", deck, file, *train_elsewhere], 2)) == told, f"the scale that {file} has noted")
     (scratch / "cut.h5").write_bytes(first.read_bytes()[:900])
     run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], 2).expect(
-        65, "data.train: ", "cut.h5")
+        65, "(data.train)", "cut.h5")
 
     # A sample that is no number shows.
     broken = put(scratch / "broken.h5", labels, ("cat", "dog", "eel"), 3, 2, wrong=True)

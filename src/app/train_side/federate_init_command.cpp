@@ -44,18 +44,20 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                        deck.schedule.name == "constant" && deck.schedule.warmup_steps == 0 &&
                        deck.schedule.warmup_epochs == 0 && deck.precision.compute != "fp16";
     if (charter.has_controls() && !plain) {
-        throw Error(ExitCode::usage,
-                    {"--strategy scaffold with this deck",
-                     "control variates are computed from the change of the weights, which must "
-                     "come from plain SGD",
-                     "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
-                     "no warm-up, and not precision.compute = fp16"});
+        throw Error(
+            ExitCode::usage,
+            {"--strategy scaffold with this deck",
+             "control variates are computed from the change of the weights, which must "
+             "come from plain SGD",
+             "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant; "
+             "use no warm-up, and no precision.compute = fp16"});
     }
     if (deck.privacy.is_on()) {
-        throw Error(ExitCode::usage,
-                    {"privacy.noise in a federation's deck",
-                     "each round is a run of its own, so epsilon would count only one round",
-                     "Leave it out; --noise and --clip hide whole sites"});
+        throw Error(
+            ExitCode::usage,
+            {"privacy.noise in a federation's deck",
+             "each round is a separate run, so epsilon would count only one round",
+             "Leave it out; use --noise and --clip instead, which hide the data of whole sites"});
     }
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
@@ -91,8 +93,8 @@ ExitCode federate_init_command(Invocation const& invocation) {
                 require_outside(told.key, directory);
                 if (world.is_root() && std::filesystem::exists(directory / "charter.h5")) {
                     throw Error(ExitCode::cannot_create,
-                                {concat(directory.string(), " has a federation already"),
-                                 "its sites would not know which of the two they are in",
+                                {concat(directory.string(), " already holds a federation"),
+                                 "sites could not tell the two federations apart",
                                  "Name another directory"});
                 }
             });
@@ -115,9 +117,10 @@ ExitCode federate_init_command(Invocation const& invocation) {
                 auto const key =
                     federate::PrivateKey::open_or_make(told.key, federate::coordinator_name);
                 auto const federation = federate::Federation::found(directory, charter, from, key);
-                std::cout << "federation " << charter.id << " in " << directory.string() << ": "
+                std::cout << "federation " << charter.id << " in " << directory.string()
+                          << ": a model of "
                           << count_text(static_cast<std::int64_t>(from.values.size()))
-                          << " values, " << charter.rounds << " rounds\n"
+                          << " numbers, " << charter.rounds << " rounds\n"
                           << "the coordinator's fingerprint is\n  "
                           << federate::hex_text(federation.coordinator()) << "\n";
             });

@@ -44,9 +44,9 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
         throw Error(
             ExitCode::usage,
-            {concat("keys that only the federation can set: ", joined(changes, "; ")),
+            {concat("a site cannot set ", joined(changes, "; ")),
              "all sites must train in the same way; a site chooses only its data and where it runs",
-             "Leave them out"});
+             "Leave these keys out"});
     }
     if (deck.run.directory == whole.run.directory) {
         deck.run.directory = concat("runs/federate-", site);

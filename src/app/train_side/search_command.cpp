@@ -185,7 +185,10 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     std::cout << concat("search in ", task.directory.string(), ": ",
                         head.study->settings().strategy, " on ", world.size(),
                         world.size() == 1 ? " rank" : " ranks",
-                        done > 0 ? concat(", continues with ", done, " earlier trials") : "", "\n")
+                        done > 0 ? concat(", continues with ", done,
+                                          done == 1 ? " earlier trial" : " earlier trials")
+                                 : "",
+                        "\n")
               << std::flush;
 }
 

@@ -137,13 +137,14 @@ void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
                 names.push_back(name);
             }
             auto const near = nearest_name(goal.metric, names);
+            bool const validated = outcome.metrics.contains("loss");
             throw Error(ExitCode::usage,
-                        {concat("search.goals: ", goal.metric),
-                         outcome.metrics.contains("loss")
-                             ? concat("trials measure ", joined(names, ", "))
-                             : std::string("the deck has no validation set"),
-                         near.empty() ? std::string("Name one of these, and set data.validation")
-                                      : concat("Did you mean ", near, "?")});
+                        {concat("search.goals names ", goal.metric),
+                         concat(validated ? "" : "without a validation set, ",
+                                "trials measure only ", joined(names, ", ")),
+                         !near.empty() ? concat("Did you mean ", near, "?")
+                         : validated   ? std::string("Name one of these")
+                                       : std::string("Set data.validation, or name one of these")});
         }
     }
 }

@@ -34,7 +34,7 @@ void require_whole(std::filesystem::path const& path, SNDFILE* file) {
         // NOLINTNEXTLINE(cert-err34-c): the count says what was read
         if (std::sscanf(line.c_str(), "data : %llu (should be %llu)", &said, &there) == 2 &&
             said > there) {
-            refuse(path, concat("it was cut short: ", there, " of ", said, " bytes are there"));
+            refuse(path, concat("it was cut short (", there, " of ", said, " bytes are there)"));
         }
     }
 }

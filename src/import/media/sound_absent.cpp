@@ -6,7 +6,7 @@ namespace lockstep::import::media {
 
 Sound decode_sound(std::filesystem::path const&) {
     throw Error(ExitCode::unavailable,
-                {"recordings", "this program was built without libsndfile",
+                {"recordings cannot be read", "this program was built without libsndfile",
                  "Install libsndfile (Debian: libsndfile1-dev) and build again"});
 }
 

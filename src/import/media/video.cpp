@@ -62,7 +62,7 @@ class Video {
         while ((result = av_read_frame(format_.get(), packet_.get())) >= 0) {
             if (packet_->stream_index == stream_) {
                 if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) {
-                    refuse(concat("it is damaged or cut short after ", frames_, " frames"));
+                    refuse(concat("it is damaged or cut short", after_frames()));
                 }
                 check(avcodec_send_packet(decoder_.get(), packet_.get()), "decoding");
                 drain();
@@ -85,9 +85,13 @@ class Video {
         if (code < 0) {
             std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
             av_strerror(code, text.data(), text.size());
-            refuse(concat(doing, " failed after ", frames_, " frames: ", text.data()));
+            refuse(concat(doing, " failed", frames_ > 0 ? after_frames() : "", " (", text.data(),
+                          ")"));
         }
         return code;
+    }
+    std::string after_frames() const {
+        return concat(" after ", frames_, frames_ == 1 ? " frame" : " frames");
     }
     [[noreturn]] void refuse(std::string const& why) const {
         throw Error(ExitCode::data,
@@ -157,8 +161,8 @@ void decode_video(std::filesystem::path const& path, std::function<void(Image&&)
     require_file(path);
     if (auto const said = container_bytes(path); said > std::filesystem::file_size(path)) {
         throw Error(ExitCode::data, {path.string(),
-                                     concat("it was cut short: ", std::filesystem::file_size(path),
-                                            " of ", said, " bytes are there"),
+                                     concat("it was cut short (", std::filesystem::file_size(path),
+                                            " of ", said, " bytes are there)"),
                                      "Replace the file, or skip such files: --skip-bad"});
     }
     Video(path, sink).read();

@@ -29,7 +29,7 @@ double whole(comm::StepParts const& parts) {
 
 std::string start_text(train::RunPlan const& plan) {
     if (plan.newest.empty()) {
-        return "it begins";
+        return "it starts at step 0";
     }
     return plan.finished
                ? concat("it is finished at step ", plan.done, ", according to ", plan.newest)
@@ -82,8 +82,10 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
               << (inputs.ranks_per_host == 1 ? " rank" : " ranks") << " per host\n"
               << "gradients          " << bytes_text(static_cast<std::uint64_t>(inputs.arena_bytes))
               << " in " << inputs.buckets << (inputs.buckets == 1 ? " bucket" : " buckets") << ", "
-              << (inputs.replicas > 0 ? concat(inputs.replicas, " replicas in all")
-                                      : std::string("a replica on each rank"))
+              << (inputs.replicas > 0
+                      ? concat(inputs.replicas,
+                               inputs.replicas == 1 ? " replica in all" : " replicas in all")
+                      : std::string("a replica on each rank"))
               << "\n\n";
 }
 

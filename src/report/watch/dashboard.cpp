@@ -98,7 +98,8 @@ class Page {
                    run_.ranks == 1 ? " rank on " : " ranks on ", hosts.size(),
                    hosts.size() == 1 ? " host, " : " hosts, ",
                    devices.size() == 1 ? *devices.begin() : concat(devices.size(), " devices"),
-                   ", ", run_.replicas, " replicas, ", run_.batch, " samples per step")));
+                   ", ", run_.replicas, run_.replicas == 1 ? " replica, " : " replicas, ",
+                   run_.batch, " samples per step")));
     }
 
     void progress() {

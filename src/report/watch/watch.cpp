@@ -55,7 +55,7 @@ bool begins(monitor::RunRecords& run, double interval_s) {
     do {
         auto const columns = monitor::terminal_size().columns;
         if (!screen.draw({monitor::cut(concat(run.name(), "  has not begun yet"), columns),
-                          monitor::cut(concat("waits for ", run.path().string()), columns),
+                          monitor::cut(concat("waiting for ", run.path().string()), columns),
                           monitor::cut("q quits", columns)}) ||
             screen.wait(interval_s) == Screen::Wish::leave) {
             return false;

@@ -137,7 +137,7 @@ export class Chart {
     if (!Number.isFinite(x[0]) || !Number.isFinite(y[0])) {
       pen.fillStyle = this.ink;
       pen.textAlign = "center";
-      pen.fillText("nothing was recorded yet", outer / 2, tall / 2);
+      pen.fillText("nothing has been recorded yet", outer / 2, tall / 2);
       this.legend.replaceChildren();
       return;
     }

@@ -8,7 +8,7 @@ const views = { ...plain, searches };
 
 const names = [["curves", "Curves"], ["time", "Step time"], ["ranks", "Ranks"], ["history", "Checkpoints"], ["log", "Log"],
   ["deck", "Deck"], ["pictures", "Pictures"], ["searches", "Searches"]];
-const keys = [["1 – 8", "a view"], ["j, k", "next, previous run"], ["a", "all runs over each other, or one"],
+const keys = [["1 – 8", "a view"], ["j, k", "next, previous run"], ["a", "overlay up to 8 runs, or show one"],
   ["x", "steps or time below the curves"], ["l", "logarithmic loss"], ["s", "smoothing"], ["0", "whole range again"],
   ["/", "filter of log and deck"], ["t", "dark or light"], ["?", "these keys"], ["Esc", "close"]];
 const at = (id) => document.getElementById(id);
@@ -38,7 +38,7 @@ function showRuns() {
     if (run.reason && run.state === "failed") box.append(views.make("span", run.reason, "facts failed"));
     return box;
   }));
-  if (!runs.size) at("runs").append(views.make("p", "No run is here yet.", "empty"));
+  if (!runs.size) at("runs").append(views.make("p", "There are no runs here yet.", "empty"));
 }
 
 async function loadDetails() {
@@ -147,7 +147,7 @@ function show() {
   const content = views.make("div");
   at("view").replaceChildren(tools(), content);
   if (state.chosen().length || state.view === "searches") update = views[state.view](state, content);
-  else content.append(views.make("p", runs.size ? "Tick a run." : "No run is here yet; it appears when it begins.", "empty"));
+  else content.append(views.make("p", runs.size ? "Tick a run." : "There are no runs here yet; a run appears when it begins.", "empty"));
 }
 
 async function pick(places) {

@@ -218,7 +218,7 @@ export function searches(state, element) {
   const update = async (changed) => {
     if (changed && changed !== "searches") return;
     const all = await ask("/api/searches");
-    if (!all.length && !element.firstChild) element.append(make("p", "No search is here: lockstep search writes search.jsonl into its directory.", "empty"));
+    if (!all.length && !element.firstChild) element.append(make("p", "There are no searches here: the directory of a search holds search.jsonl.", "empty"));
     if (all.length) element.querySelector(".empty")?.remove();
     await Promise.all(all.map(load));
   };

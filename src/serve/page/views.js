@@ -189,7 +189,7 @@ export function history(state, element) {
       const starts = details.events.filter((each) => each.event === "start");
       const saved = details.events.filter((each) => each.event === "checkpoint");
       const ends = details.events.filter((each) => each.event === "end" || each.event === "failure");
-      const box = panel(name, `${starts.length} attempt${starts.length === 1 ? "" : "s"}, ${saved.length} checkpoints`);
+      const box = panel(name, `${starts.length} attempt${starts.length === 1 ? "" : "s"}, ${saved.length} checkpoint${saved.length === 1 ? "" : "s"}`);
       const origin = starts.length ? seconds(starts[0]) : 0;
       const chart = new Chart({ title: "checkpoints and attempts", height: 220, x: duration });
       box.append(chart.element,
@@ -205,7 +205,7 @@ export function history(state, element) {
       box.append(make("h2", "Attempts"), table(["attempt", "begun", "ranks", "steps", "productive", "lost", "checkpoints", "end"],
         details.history.map((each) => [String(each.attempt ?? ""), each.start ? clock(Date.parse(each.start) / 1000) : "–",
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
-          duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "runs"])));
+          duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "running"])));
       const used = resources(details.events);
       if (used) box.append(make("h2", "Used by all attempts"), table(used.map(([head]) => head), [used.map(([, words]) => words)]));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],

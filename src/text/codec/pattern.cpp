@@ -41,9 +41,9 @@ Pattern::Pattern(std::string const& expression) : compiled_(std::make_unique<Com
         pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
                       PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &place, nullptr));
     if (!compiled_->code) {
-        throw Error(ExitCode::data, {concat("the regular expression ", expression),
-                                     concat("at byte ", place, ": ", reason_of(error)),
-                                     "Correct it in the tokenizer's file"});
+        throw Error(ExitCode::data,
+                    {concat("the regular expression ", expression, " is invalid at byte ", place),
+                     reason_of(error), "Correct it in the tokenizer's file"});
     }
     pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE); // without it, it is slower
 }
@@ -66,8 +66,9 @@ void Pattern::cut(std::string_view text, std::function<void(std::string_view)> c
         }
         if (code < 0) {
             throw Error(ExitCode::data,
-                        {concat("the regular expression ", compiled_->expression),
-                         concat("splitting a text failed: ", reason_of(code)),
+                        {concat("the regular expression ", compiled_->expression,
+                                " could not split a text"),
+                         reason_of(code),
                          "Use texts in UTF-8, and an expression that backtracks less"});
         }
         options = PCRE2_NO_UTF_CHECK;

@@ -52,11 +52,11 @@ TEST_CASE("differing elements are told by view, first and number") {
     auto const state = Pair().diff(a.snapshot(), b.snapshot()).state;
     REQUIRE(state.size() == 4);
     CHECK(state[0].where == "model/conv1/weight");
-    CHECK(state[0].what == "2 of 160 elements differ, the first is element 3");
+    CHECK(state[0].what == "2 of 160 elements differ, the first at index 3");
     CHECK(state[1].where == "model/conv1/bias");
-    CHECK(state[1].what == "1 of 8 elements differ, the first is element 2");
+    CHECK(state[1].what == "1 of 8 elements differs, at index 2");
     CHECK(state[2].where == "state/parameters");
-    CHECK(state[2].what == "1 of 600,000 elements differ, the first is element 500000");
+    CHECK(state[2].what == "1 of 600,000 elements differs, at index 500000");
     CHECK(state[3].where == "model/norm/batches");
 }
 

@@ -255,8 +255,8 @@ TEST_CASE("what a file says of its values and is not applied is told, and what w
     auto const told = warnings_of({path.string()});
     REQUIRE(told.size() == 1);
     CHECK(told[0] == "warning: attributes in " + path.string() +
-                         " are not applied: dataset inputs has scale_factor = 0.5, missing_value = "
-                         "-999: values are used as they are stored");
+                         " are not applied (dataset inputs has scale_factor = 0.5, missing_value = "
+                         "-999); values are used as they are stored");
     {
         auto file = h5::File::create(path);
         file.create_dataset("inputs", h5::Type::f32, {4, 1}, {.chunk_rows = 2});

@@ -106,15 +106,15 @@ TEST_CASE("a claim that is gone is told from one that is damaged or no file") {
         write_text_durably(file, text);
         CHECK(told().code() == ExitCode::io);
         CHECK(test::says(told(), "is damaged"));
-        CHECK(test::says(told(), "Remove it"));
+        CHECK(test::says(told(), "Remove that file"));
         CHECK_FALSE(train::taken_over(scratch.path(), lease.number()));
     }
     std::filesystem::remove(file);
-    CHECK(test::says(told(), "is gone"));
+    CHECK(test::says(told(), "was moved or removed"));
     std::filesystem::create_directory(file);
-    CHECK(test::says(told(), "Remove it"));
+    CHECK(test::says(told(), "Remove that file"));
     CHECK_FALSE(train::taken_over(scratch.path(), lease.number())); // so that it is on record
     auto const again = test::error_of([&] { Lease(scratch.path(), false, period_s); });
     CHECK(again.code() == ExitCode::cannot_create);
-    CHECK(test::says(again, "Remove it"));
+    CHECK(test::says(again, "Remove " + file.string()));
 }
