@@ -46,14 +46,7 @@ Programs programs_of(program::Archive const& archive) {
     };
     if (has("train") && has("eval")) {
         program::Program const train(archive, "train", {});
-        program::Tensors tensors;
-        for (auto const& [name, tensor] : train.parameters()) {
-            tensors[name] = tensor;
-        }
-        for (auto const& [name, tensor] : train.buffers()) {
-            tensors[name] = tensor;
-        }
-        return {train, program::Program(archive, "eval", tensors)};
+        return {train, program::Program(archive, "eval", train.tensors())};
     }
     auto const file = archive.path().string();
     if (names.size() != 1) {

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/vendors.hpp"
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -11,7 +12,9 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 
 namespace lockstep::train {
 
@@ -117,6 +120,23 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
                      "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
     }
     return accelerator(index);
+}
+
+void require_one_kind(comm::Communicator const& world, torch::Device device) {
+    std::array roots{static_cast<int>(device.type())};
+    comm::broadcast(world, std::span<int>(roots));
+    comm::agree(world, "choosing devices", [&] {
+        if (roots.front() != static_cast<int>(device.type())) {
+            auto const type = static_cast<c10::DeviceType>(roots.front());
+            throw Error(ExitCode::unavailable,
+                        {concat("this rank would compute on ", device_text(device),
+                                ", but rank 0 on ", c10::DeviceTypeName(type, true)),
+                         "devices of different kinds round differently, so the weights would "
+                         "depend on where a replica is computed",
+                         "Set run.device = cpu, or start ranks only where the same kind of device "
+                         "is available"});
+        }
+    });
 }
 
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run) {

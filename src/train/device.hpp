@@ -1,6 +1,7 @@
 #pragma once
 
 #include "comm/topology.hpp"
+#include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <torch/types.h>
@@ -15,6 +16,12 @@ namespace lockstep::train {
 /// Throws  Error 69 when the deck names a device that does not exist here, 64 when it is no
 ///         device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
+
+/// Refuses ranks with devices of different kinds.
+///
+/// Collective  over world
+/// Throws      AgreedError 69 that names the first rank whose kind is not rank 0's
+void require_one_kind(comm::Communicator const& world, torch::Device device);
 
 /// The devices on which the replicas of a single process compute concurrently: the GPUs that
 /// run.devices allows, with run.mode = dp or auto; else none, and replicas are on the rank's own

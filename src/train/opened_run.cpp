@@ -103,6 +103,7 @@ void OpenedRun::choose_device() {
             File::append(setup.directory->path() / "log.txt"); // what goes wrong is told there
         }
     });
+    require_one_kind(world, device);
 }
 
 void OpenedRun::open_work() {

@@ -79,7 +79,8 @@ def write(scratch, name, samples):
 
 
 def eager(model, inputs, targets):
-    """Losses and the state of the model after the steps, as PyTorch trains it on one thread."""
+    """Losses and the state of the model after the steps, as PyTorch trains it on one thread, and the loss of all
+    samples in evaluation, where the model can be evaluated."""
     torch.set_num_threads(1)
     if not isinstance(model, torch.fx.GraphModule):
         model.train()
@@ -93,7 +94,11 @@ def eager(model, inputs, targets):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    return losses, model.state_dict()
+    evaluated = None
+    if not isinstance(model, torch.fx.GraphModule):
+        with torch.no_grad():
+            evaluated = F.cross_entropy(model.eval()(*inputs), targets).item()
+    return losses, model.state_dict(), evaluated
 
 
 def train(scratch, name, where, *options, ranks=1, env=None):
@@ -101,11 +106,14 @@ def train(scratch, name, where, *options, ranks=1, env=None):
 
 
 def compare_with_eager(scratch, name):
-    losses, state = eager(*write(scratch, name, BATCH * STEPS))
+    losses, state, evaluated = eager(*write(scratch, name, BATCH * STEPS))
     where = f"{name}-1"
     train(scratch, name, where, "--run.replicas", 1).expect(0)
     ours = [each["loss"] for each in records(scratch / where, "step")]
     check(ours == losses, f"{name}: the losses are eager PyTorch's:\n{ours}\n{losses}")
+    validation = records(scratch / where, "validation")[-1]
+    check(evaluated is None or np.isclose(validation["loss"], evaluated, rtol=1e-5),
+          f"{name}: PyTorch's loss in evaluation, {evaluated}: {validation}")
     with h5py.File(checkpoints(scratch / where)[-1]) as saved:
         compared = 0
         for key, value in state.items():
@@ -144,6 +152,29 @@ def check_dropout(scratch):
     for name, ranks, words in some((("dropout", 1, []), ("dropout-3", 3, []), ("dropout-dp", 1, ["--run.mode", "dp"]))):
         train(scratch, "cnn", name, *options, *exported, *words, ranks=ranks).expect(0)
         check(hashes(scratch / "script") == hashes(scratch / name), f"{name} has the bits of the script")
+
+
+class Tied(torch.nn.Module):
+    """Two layers of one weight, by two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = exported_models.CNN()
+        self.first, self.second = (torch.nn.Linear(exported_models.CLASSES, exported_models.CLASSES) for _ in "12")
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(torch.tanh(self.first(self.convolution(x))))
+
+
+def check_tied(scratch, inputs, targets):
+    """Training and evaluation use the same weight, whichever of its names they use."""
+    model = Tied()
+    lockstep_export.save(model, inputs[0][:4], scratch / "tied.pt2")
+    _, _, evaluated = eager(model, inputs, targets)
+    train(scratch, "cnn", "tied", "--model.file", scratch / "tied.pt2", "--run.replicas", 1).expect(0)
+    validation = records(scratch / "tied", "validation")[-1]
+    check(np.isclose(validation["loss"], evaluated, rtol=1e-5), f"tied: PyTorch's loss {evaluated}: {validation}")
 
 
 def check_own_loss(scratch, inputs, targets):
@@ -271,6 +302,7 @@ if __name__ == "__main__":
                 compare_ranks(scratch, name)
         _, inputs, targets = write(scratch, "cnn", BATCH * STEPS)
         check_dropout(scratch)
+        check_tied(scratch, inputs, targets)
         check_recomputed(scratch, names if LONG else [], inputs)
         check_synchronised(scratch, inputs)
         check_own_loss(scratch, inputs, targets)

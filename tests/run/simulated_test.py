@@ -31,14 +31,15 @@ OWN_KERNELS = ("clstm-policy", "lstm-policy", "transformer", "vit")
 COUNTS = ("launches", "waits", "host_waits", "races", "peers")  # of tests/sim/counts_file.hpp
 
 
-def simulated(words, ranks, seed=1, route="direct", counts="", inject="", **more):
+def simulated(words, ranks, seed=1, route="direct", counts="", inject="", last_through=(), **more):
     """The program with the library of simulated devices."""
     settings = {"devices": 4, "mib": 1024, "delay-us": 60, "seed": seed, **more, **({"counts": counts} if counts else {})}
     env = {"LD_PRELOAD": SIM, "LOCKSTEP_HOST_SUMS": route,
            "LOCKSTEP_SIM": ",".join(f"{key}={value}" for key, value in settings.items())}
     if counts:
         pathlib.Path(counts).mkdir()
-    return run(words, ranks, env={**env, **({"LOCKSTEP_INJECT": inject} if inject else {})}, limit=300)
+    return run(words, ranks, env={**env, **({"LOCKSTEP_INJECT": inject} if inject else {})}, limit=300,
+               last_through=last_through)
 
 
 def counts_of(directory):
@@ -132,6 +133,7 @@ def what_goes_wrong(scratch):
     ends(69, "run.device = sim:9", "LibTorch finds 4 sim devices", device="sim:9")
     ends(69, "run.device = xpu", "LibTorch finds 4 sim devices", device="xpu")
     ends(64, "run.device = gpu", device="gpu")
+    ends(69, "rank 1 (", "would compute on cpu, but rank 0 on", device="auto", last_through=("env", "-u", "LD_PRELOAD"))
     ends(71, "out of device memory", "sim:0", model="resnet", mib=258)
     ends(137, "root cause: rank 1 (", "sim:1", inject="kill:rank=1:step=2")  # mpirun's code
     ends(76, "root cause: rank 1 (", "sim:1", "the link is down", lose=4)
