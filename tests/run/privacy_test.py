@@ -168,7 +168,7 @@ def refusals(runs):
     runs.train("none", "--privacy.key", runs.scratch / "nowhere").expect(66, "nowhere")
     check((runs.scratch / "nowhere").is_symlink(), "a link is not replaced")
     (runs.scratch / "folder").mkdir()
-    runs.train("none", "--privacy.key", runs.scratch / "folder").expect(65, "it is not a file")
+    runs.train("none", "--privacy.key", runs.scratch / "folder").expect(65, "it is not a regular file")
     trained = runs.scratch / "one/checkpoints/step-00000006.h5"
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5"]).expect(64, "with privacy.noise", "--data.train FILE")
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--privacy.noise", 0]).expect(64, "with privacy.noise")

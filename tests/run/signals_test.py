@@ -130,7 +130,7 @@ def before_the_walltime(scratch, whole):
     train(late, "--run.walltime-seconds", 100,
           env={"LOCKSTEP_JOB_STARTED": str(int(time.time()) - 200)}).expect(75)
     check(not records(late, "step"), "no time is left for a step")
-    train(late, "--run.walltime-seconds", 5).expect(64, "over before its first step")
+    train(late, "--run.walltime-seconds", 5).expect(64, "too little time for its first step")
     train(late, "--run.walltime-seconds", 1000, env={"LOCKSTEP_JOB_STARTED": "noon"}).expect(
         0, "job ends at 20", " UTC, in 16 min ", "warning: LOCKSTEP_JOB_STARTED = noon is ignored")
     check_same(whole, late, "and the next job resumes to the same bits")
