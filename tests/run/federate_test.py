@@ -80,13 +80,14 @@ class Federation:
 
 def killed(call, phase):
     """Repeats a call until it is killed in a phase, which others may have to make possible first."""
-    for _ in range(300):
+    end = time.monotonic() + 200
+    while time.monotonic() < end:
         result = call(env=inject(phase))
         if result.code == -9:
             return
         result.expect(0)
         time.sleep(0.2)
-    check(False, f"never came to {phase}")
+    check(False, f"never came to {phase}: {result.text}")
 
 
 def disturbed_round(federation):
