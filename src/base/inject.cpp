@@ -178,6 +178,10 @@ void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names 
     }
 }
 
+bool injects_nan() {
+    return parse(environment_text("LOCKSTEP_INJECT")).deed == Deed::nan;
+}
+
 double injected_clock_skew(int rank) {
     constexpr double longest_s = 1e6;
     auto const fault = asked_of(rank);

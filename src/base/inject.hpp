@@ -27,6 +27,9 @@ Damage inject_fault(int rank, std::int64_t step);
 /// Throws  Error 64
 void require_known_fault();
 
+/// Whether "nan" is asked for, on any rank and in any step.
+bool injects_nan();
+
 /// By how many seconds "clock:rank=1:seconds=1" shifts the clock of this rank's timelines, as if it
 /// ran on another host; else 0.
 double injected_clock_skew(int rank);

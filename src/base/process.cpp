@@ -35,8 +35,13 @@ std::optional<ProcessState> process_state(int id) {
             filled.push_back(field);
         }
     }
-    constexpr std::size_t start_field = 19; // the 22nd of proc(5), the state being the third
-    if (filled.size() <= start_field || filled[0] == "Z" || filled[0] == "X") {
+    constexpr std::size_t flags_field = 6; // the 9th of proc(5), the state being the third
+    constexpr std::size_t start_field = 19;
+    // PF_EXITING and PF_SIGNALED: it runs no more of its own code, though a host that is short of
+    // cores may take many seconds to free what it held.
+    constexpr std::uint64_t ending = 0x4 | 0x400;
+    if (filled.size() <= start_field || filled[0] == "Z" || filled[0] == "X" ||
+        (std::stoull(filled[flags_field]) & ending) != 0) {
         return std::nullopt;
     }
     return ProcessState{filled[0][0], std::stoull(filled[start_field])};

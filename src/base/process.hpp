@@ -11,7 +11,8 @@ struct ProcessState {
     std::uint64_t started = 0; ///< clock ticks after the host's start: with the id, unique
 };
 
-/// The state of a process; nothing when there is no such process or it is a zombie.
+/// The state of a process; nothing when there is no such process, it is a zombie, or the kernel is
+/// ending it: then it runs no more of its own code.
 [[nodiscard]] std::optional<ProcessState> process_state(int id);
 
 /// The same, but a process that sleeps and wakes only briefly is distinguished from one that runs:

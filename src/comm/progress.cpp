@@ -21,4 +21,10 @@ void set_step(Communicator const& comm, std::int64_t step) noexcept {
     }
 }
 
+void name_devices(Communicator const& comm, std::string_view devices) noexcept {
+    if (comm.heartbeats() != nullptr) {
+        comm.heartbeats()->set_device(devices);
+    }
+}
+
 } // namespace lockstep::comm

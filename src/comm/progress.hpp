@@ -3,6 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace lockstep::comm {
 
@@ -15,5 +16,9 @@ std::int64_t current_step(Communicator const& comm) noexcept;
 
 /// Sets the step that the rank is doing, from 1 on. Not collective.
 void set_step(Communicator const& comm, std::int64_t step) noexcept;
+
+/// Names the devices that the rank computes on where it has several: "cuda:0 and 3 more".
+/// Not collective.
+void name_devices(Communicator const& comm, std::string_view devices) noexcept;
 
 } // namespace lockstep::comm

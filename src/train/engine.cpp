@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/inject.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
 #include "base/text.hpp"
@@ -109,6 +110,11 @@ ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
     if (parts.privacy) {
         none.remark =
             "run.graphs has no effect: with privacy.noise, samples are computed one by one";
+        return none;
+    }
+    if (injects_nan()) {
+        none.remark =
+            "run.graphs has no effect: LOCKSTEP_INJECT = nan needs steps that run eagerly";
         return none;
     }
     return choose_graphs(parts.model, parts.device, several_instances);

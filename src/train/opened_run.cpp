@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/shapes.hpp"
 #include "task/remarks.hpp"
@@ -267,6 +268,10 @@ void OpenedRun::make_engine() {
             load_weights(*model, checkpoint::VerifiedFile(setup.correction));
             engine->set_correction(*model);
         });
+    }
+    if (!devices.empty()) {
+        comm::name_devices(
+            world, concat(device_text(devices.front()), " and ", devices.size() - 1, " more"));
     }
     if (!attempt.empty()) {
         return; // made again for a smaller model: the start has said it

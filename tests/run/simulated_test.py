@@ -126,9 +126,9 @@ def what_goes_wrong(scratch):
     settings = {"run.replicas": 4, "communication.timeout-seconds": 20}
     at = itertools.count()
 
-    def ends(code, *phrases, device="sim", model="cnn", options=(), **more):
+    def ends(code, *phrases, device="sim", model="cnn", options=(), ranks=2, **more):
         words = words_of(deck_of(scratch, model, STEPS), scratch / f"wrong-{next(at)}", settings, device)
-        simulated([*words, *options], 2, **more).expect(code, *phrases)
+        simulated([*words, *options], ranks, **more).expect(code, *phrases)
 
     ends(69, "run.device = sim:9", "LibTorch finds 4 sim devices", device="sim:9")
     ends(69, "run.device = xpu", "LibTorch finds 4 sim devices", device="xpu")
@@ -138,6 +138,9 @@ def what_goes_wrong(scratch):
     ends(137, "root cause: rank 1 (", "sim:1", inject="kill:rank=1:step=2")  # mpirun's code
     ends(76, "root cause: rank 1 (", "sim:1", "the link is down", lose=4)
     ends(76, "root cause: rank ", "sim:", hang=300)
+    ends(76, "root cause: rank 0 (", "sim:0 and 3 more)", hang=300, ranks=1)  # replicas on 4 devices
+    ends(64, "run.graphs has no effect: LOCKSTEP_INJECT = nan", "is not finite", inject="nan:rank=1:step=3",
+         options=("--run.graphs", "true"))
     # Ranks that share a device, which NCCL refuses.
     ends(0, "gradients over shared memory", devices=1,
          options=[word for key, value in SMALL_BUCKETS.items() for word in (f"--{key}", value)])
