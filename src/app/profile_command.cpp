@@ -80,8 +80,7 @@ ExitCode profile_command(Invocation const& invocation) {
         std::cout << "timeline of steps " << profile.first_step << " to " << profile.step << ": "
                   << (directory / profile.file).string() << "\n";
     } else {
-        std::cout << "asked for a timeline of " << told.steps
-                  << (told.steps == 1 ? " step\n" : " steps\n");
+        std::cout << "asked for a timeline of " << amount_of(told.steps, "step") << "\n";
     }
     return ExitCode::ok;
 }

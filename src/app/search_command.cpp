@@ -126,8 +126,7 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
     }
     if (words.size() - 2 != settings.goals.size()) {
         refuse(concat(words.size() - 2, words.size() == 3 ? " value" : " values"),
-               concat("the search has ", settings.goals.size(),
-                      settings.goals.size() == 1 ? " goal" : " goals"));
+               concat("the search has ", amount_of(settings.goals.size(), "goal")));
     }
     for (std::size_t at = 0; at < settings.goals.size(); ++at) {
         auto const value = number_of<double>(words[at + 2]);

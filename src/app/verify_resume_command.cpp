@@ -56,10 +56,10 @@ ExitCode verify_resume_command(Invocation const& invocation) {
     measure::ResumeTrialOptions told;
     told.words = verify_resume_options(told).parse(invocation.arguments).all();
     if (told.kill_at > told.steps) {
-        throw Error(ExitCode::usage, {concat("--kill-at ", told.kill_at),
-                                      concat("the training has only ", told.steps,
-                                             told.steps == 1 ? " step" : " steps"),
-                                      "Choose one of its steps"});
+        throw Error(ExitCode::usage,
+                    {concat("--kill-at ", told.kill_at),
+                     concat("the training has only ", amount_of(told.steps, "step")),
+                     "Choose one of its steps"});
     }
     measure::ResumeTrial const trial(told);
     trial.run();

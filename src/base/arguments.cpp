@@ -115,7 +115,7 @@ class Parser {
         auto const count = found_.positions.size();
         auto const& allowed = options_.positions;
         if (count < allowed.least || count > allowed.most) {
-            refuse(concat(count, count == 1 ? " argument" : " arguments"),
+            refuse(amount_of(count, "argument"),
                    count < allowed.least ? "an argument is missing" : "there are too many");
         }
     }

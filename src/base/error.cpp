@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -58,6 +59,11 @@ Error internal_error(std::string const& why) {
     return Error(ExitCode::software, {"internal error", why, "Please report this"});
 }
 
+bool holds_any(std::string const& text, std::span<char const* const> phrases) {
+    return std::ranges::any_of(
+        phrases, [&](char const* phrase) { return text.find(phrase) != std::string::npos; });
+}
+
 /// What LibTorch says when a GPU is full: "Tried to allocate 2.00 GiB. GPU 0 has a total capacity
 /// of 79.10 GiB of which 1.00 GiB is free. ..."
 std::optional<Error> out_of_device_memory(std::string const& text) {
@@ -86,10 +92,7 @@ std::optional<Error> failed_device(std::string const& text) {
     constexpr std::array failures{
         "ECC",           "NVLink",     "nvlink", "ardware", "unspecified launch failure",
         "unknown error", "GPU is lost"};
-    bool const broke = std::any_of(failures.begin(), failures.end(), [&](char const* failure) {
-        return text.find(failure) != std::string::npos;
-    });
-    if (found == vendors().end() || !broke) {
+    if (found == vendors().end() || !holds_any(text, failures)) {
         return std::nullopt;
     }
     return Error(ExitCode::rank_lost,
@@ -103,8 +106,7 @@ std::optional<Error> failed_device(std::string const& text) {
 /// launched, that an assertion has failed.
 std::optional<Error> index_out_of_range(std::string const& text) {
     constexpr std::array phrases{"device-side assert", "index out of range"};
-    if (std::ranges::none_of(
-            phrases, [&](char const* phrase) { return text.find(phrase) != std::string::npos; })) {
+    if (!holds_any(text, phrases)) {
         return std::nullopt;
     }
     return Error(ExitCode::usage,
@@ -125,12 +127,8 @@ std::optional<std::string> failed_allocation(std::string const& text) {
         return concat(in_bytes ? bytes_text(bytes) : amount.substr(0, amount.find(". ")),
                       " were needed");
     }
-    for (char const* phrase : {"out of memory", "not enough memory"}) {
-        if (text.find(phrase) != std::string::npos) {
-            return text;
-        }
-    }
-    return std::nullopt;
+    constexpr std::array phrases{"out of memory", "not enough memory"};
+    return holds_any(text, phrases) ? std::optional(text) : std::nullopt;
 }
 
 std::string remedy_for(int error_number, std::string const& otherwise) {

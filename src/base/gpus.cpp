@@ -125,8 +125,8 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
         throw Error(
             ExitCode::unavailable,
             {concat("run.devices = ", devices),
-             concat("this host has no GPU ", name, "; it has ", gpus.size(),
-                    gpus.size() == 1 ? " GPU" : " GPUs", ", numbered from 0"),
+             concat("this host has no GPU ", name, "; it has ", amount_of(gpus.size(), "GPU"),
+                    ", numbered from 0"),
              concat("Choose GPUs that lockstep check lists; ", visible_text(), " may hide some")});
     }
     return index;
@@ -187,10 +187,10 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
         int const count =
             text == "all" ? static_cast<int>(gpus.size()) : number_of<int>(text).value_or(-1);
         if (count > static_cast<int>(gpus.size())) {
-            throw Error(ExitCode::unavailable, {concat("run.devices = ", devices),
-                                                concat("this host offers ", gpus.size(),
-                                                       gpus.size() == 1 ? " GPU" : " GPUs"),
-                                                "Lower the number, or set run.device = cpu"});
+            throw Error(ExitCode::unavailable,
+                        {concat("run.devices = ", devices),
+                         concat("this host offers ", amount_of(gpus.size(), "GPU")),
+                         "Lower the number, or set run.device = cpu"});
         }
         if (text != "all" && count < 1) {
             index_of("none", devices, gpus);

@@ -52,6 +52,12 @@ std::string bytes_text(std::uint64_t bytes);
 /// A whole number with thousands separated: "60,000".
 std::string count_text(std::int64_t value);
 
+/// A number of things: "1 rank", "3 ranks". For nouns whose plural takes an s.
+template <class Number>
+std::string amount_of(Number number, std::string_view noun) {
+    return concat(number, " ", noun, number == 1 ? "" : "s");
+}
+
 /// A duration as people read it: "2 h 03 min", "4.2 s".
 std::string duration_text(double seconds);
 

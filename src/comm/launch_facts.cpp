@@ -162,16 +162,16 @@ void judge_cores_of(std::string const& host, Ranks const& ranks,
     } else if (cores < threads) {
         findings.push_back(
             {Colour::yellow, "cores",
-             concat(count, count == 1 ? " rank with " : " ranks with ", threads,
-                    count == 1 ? " threads uses " : " threads share ", cores,
-                    cores == 1 ? " core of " : " cores of ", host),
+             concat(amount_of(count, "rank"), " with ", threads,
+                    count == 1 ? " threads uses " : " threads share ", amount_of(cores, "core"),
+                    " of ", host),
              count == 1 ? "Lower run.threads" : "Start fewer ranks there, or lower run.threads"});
     } else if (first.granted_cores < threads) {
-        findings.push_back({Colour::yellow, "cores",
-                            concat(threads, threads == 1 ? " thread on " : " threads on ", host,
-                                   threads == 1 ? " gets" : " get", " the processor time of only ",
-                                   fixed(first.granted_cores, 1), " cores"),
-                            "Ask the scheduler or the container for more cores"});
+        findings.push_back(
+            {Colour::yellow, "cores",
+             concat(amount_of(threads, "thread"), " on ", host, threads == 1 ? " gets" : " get",
+                    " the processor time of only ", fixed(first.granted_cores, 1), " cores"),
+             "Ask the scheduler or the container for more cores"});
     }
     std::map<int, Ranks> alone;
     for (auto const rank : ranks) {

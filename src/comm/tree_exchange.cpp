@@ -394,9 +394,8 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
         chosen.route = route_of(options, partials, hosts);
         auto const rounds = rounds_of(root, partials, Route::halving);
         name = concat("messages between ", hosts.count(), " hosts, ",
-                      chosen.route == Route::direct
-                          ? std::string("directly")
-                          : concat("in ", rounds, rounds == 1 ? " round" : " rounds"),
+                      chosen.route == Route::direct ? std::string("directly")
+                                                    : concat("in ", amount_of(rounds, "round")),
                       ", ", name);
     }
     auto const form = form_of(options, host.size());

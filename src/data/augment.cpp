@@ -169,8 +169,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     }
     if (name == "mask" && parts.size() == 3) {
         if (dimensions != 2) {
-            refuse(concat("a sample has ", dimensions,
-                          dimensions == 1 ? " dimension" : " dimensions",
+            refuse(concat("a sample has ", amount_of(dimensions, "dimension"),
                           ", not rows and columns"));
         }
         return {.kind = Kind::mask, .places = whole(1), .columns = whole(2)};

@@ -232,7 +232,7 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
         auto const channels = shape.empty() ? 1 : shape.front();
         throw Error(ExitCode::data,
                     {parts_->source.path_of(0).string(),
-                     concat("its samples have ", channels, channels == 1 ? " channel" : " channels",
+                     concat("its samples have ", amount_of(channels, "channel"),
                             ", but the training set has mean and std for ", mean.size()),
                      "Import all sets in the same way"});
     }

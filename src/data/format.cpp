@@ -160,10 +160,9 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
     auto const needed =
         targets.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(targets)) + 1;
     if (!given.empty() && given.size() < needed) {
-        throw Error(at_fault,
-                    {concat(given.size(), given.size() == 1 ? " class name" : " class names"),
-                     concat("the labels of ", path.string(), " go up to ", needed - 1),
-                     concat("Name ", needed, " classes")});
+        throw Error(at_fault, {amount_of(given.size(), "class name"),
+                               concat("the labels of ", path.string(), " go up to ", needed - 1),
+                               concat("Name ", needed, " classes")});
     }
     while (given.size() < needed) {
         given.push_back(std::to_string(given.size()));

@@ -210,11 +210,11 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     auto const least =
         std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
     if (std::cmp_less(collected.messages.size(), least)) {
-        throw Error(ExitCode::no_input, {concat("round ", round, " cannot continue"),
-                                         concat("it needs the ", answered, " messages of at least ",
-                                                least, least == 1 ? " site" : " sites",
-                                                ", and has ", collected.messages.size()),
-                                         "Wait for more sites, or abandon the round (--abandon)"});
+        throw Error(ExitCode::no_input,
+                    {concat("round ", round, " cannot continue"),
+                     concat("it needs the ", answered, " messages of at least ",
+                            amount_of(least, "site"), ", and has ", collected.messages.size()),
+                     "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -322,8 +322,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
                      static_cast<double>(counted.size()) / accepted.value());
     }
     write_result(round, model, counted);
-    progress.lines.push_back(concat("round ", round, " is over: ", counted.size(),
-                                    counted.size() == 1 ? " site, " : " sites, ",
+    progress.lines.push_back(concat("round ", round,
+                                    " is over: ", amount_of(counted.size(), "site"), ", ",
                                     federation_.global_file(round).string()));
     return true;
 }

@@ -57,21 +57,19 @@ bool has_begun(Federation const& federation, std::int64_t round) {
 
 std::string settings_text(Federation const& federation) {
     auto const& charter = federation.charter();
-    auto text =
-        concat("federation ", charter.id, ", model ", charter.model, "\ncoordinator ",
-               hex_text(federation.coordinator()), "\n", charter.rounds,
-               charter.rounds == 1 ? " round of " : " rounds of ", charter.strategy, ", at least ",
-               charter.min_sites, charter.min_sites == 1 ? " site each\n" : " sites each\n");
+    auto text = concat("federation ", charter.id, ", model ", charter.model, "\ncoordinator ",
+                       hex_text(federation.coordinator()), "\n", amount_of(charter.rounds, "round"),
+                       " of ", charter.strategy, ", at least ", charter.min_sites,
+                       charter.min_sites == 1 ? " site each\n" : " sites each\n");
     text += charter.is_secure()
                 ? concat("secure aggregation: ", charter.threshold, " sites can unmask the sum\n")
                 : std::string("no secure aggregation: the coordinator sees each site's change\n");
     if (charter.is_private()) {
         auto const rounds = spent(federation);
-        text +=
-            concat("differential privacy of sites: noise ", charter.noise, " x clip ", charter.clip,
-                   "; after ", rounds.rounds, rounds.rounds == 1 ? " round" : " rounds",
-                   ", epsilon is ", rounds.published, " at delta ", charter.delta, " (",
-                   rounds.known, " against those who know which sites were drawn)\n");
+        text += concat("differential privacy of sites: noise ", charter.noise, " x clip ",
+                       charter.clip, "; after ", amount_of(rounds.rounds, "round"), ", epsilon is ",
+                       rounds.published, " at delta ", charter.delta, " (", rounds.known,
+                       " against those who know which sites were drawn)\n");
     }
     return text;
 }

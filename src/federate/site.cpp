@@ -187,10 +187,10 @@ void Site::send_shares(std::int64_t round) const {
     auto const count = sites.members.size();
     auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
     if (count < threshold || count > 255) {
-        throw Error(ExitCode::data, {concat("round ", round, " is to share keys among ", count,
-                                            count == 1 ? " site" : " sites"),
-                                     concat("that needs ", threshold, " to 255 sites"),
-                                     "Ask the coordinator to abandon the round (--abandon)"});
+        throw Error(ExitCode::data,
+                    {concat("round ", round, " is to share keys among ", amount_of(count, "site")),
+                     concat("that needs ", threshold, " to 255 sites"),
+                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
     auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
@@ -295,11 +295,10 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
         auto const masked = sites.part(listed(round, phase::sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
-            throw Error(ExitCode::data,
-                        {concat("round ", round, " is to be masked among ", masked.size(),
-                                masked.size() == 1 ? " site" : " sites"),
-                         concat("that needs at least ", charter.threshold),
-                         "Ask the coordinator to abandon the round (--abandon)"});
+            throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
+                                                amount_of(masked.size(), "site")),
+                                         concat("that needs at least ", charter.threshold),
+                                         "Ask the coordinator to abandon the round (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
     }
@@ -315,10 +314,8 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
         words += concat(", scaled to ", charter.clip);
     }
     return change.clipped == 0 ? words
-                               : concat(words, "\nwarning: ", change.clipped,
-                                        change.clipped == 1 ? " value changed by more than "
-                                                            : " values changed by more than ",
-                                        charter.range,
+                               : concat(words, "\nwarning: ", amount_of(change.clipped, "value"),
+                                        " changed by more than ", charter.range,
                                         change.clipped == 1 ? " and was clipped (--range)"
                                                             : " and were clipped (--range)");
 }
@@ -347,8 +344,7 @@ void Site::send_unmasking(std::int64_t round) const {
     if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
         throw Error(
             ExitCode::data,
-            {concat("round ", round, " is to be unmasked for ", counted.size(),
-                    counted.size() == 1 ? " site" : " sites"),
+            {concat("round ", round, " is to be unmasked for ", amount_of(counted.size(), "site")),
              all_shared ? concat("that needs at least ", federation_.charter().threshold)
                         : std::string("some of them have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});

@@ -25,8 +25,7 @@ bool Unmasking::take_off(std::span<std::uint32_t> sum, std::vector<std::string>&
         bool const counts = std::ranges::find(counted, of.name) != counted.end();
         auto const shares = valid_shares(of, counts, lines);
         if (shares.size() < threshold_) {
-            lines.push_back(concat("only ", shares.size(),
-                                   shares.size() == 1 ? " share" : " shares", " of the key of ",
+            lines.push_back(concat("only ", amount_of(shares.size(), "share"), " of the key of ",
                                    of.name, shares.size() == 1 ? " is" : " are", " valid, but ",
                                    threshold_, " are needed"));
             return false;

@@ -38,11 +38,10 @@ void require_fit(std::string const& dataset, std::uint64_t elements, std::uint64
 void require_within(std::string const& dataset, std::uint64_t extent, std::uint64_t first,
                     std::uint64_t count) {
     if (first > extent || count > extent - first) {
-        throw Error(ExitCode::data,
-                    {concat(dataset, " has only ", extent, extent == 1 ? " row" : " rows"),
-                     concat("the program needs ", count, count == 1 ? " row" : " rows",
-                            " from row ", first, " on"),
-                     "The file is damaged, or has another layout: recreate it"});
+        throw Error(ExitCode::data, {concat(dataset, " has only ", amount_of(extent, "row")),
+                                     concat("the program needs ", amount_of(count, "row"),
+                                            " from row ", first, " on"),
+                                     "The file is damaged, or has another layout: recreate it"});
     }
 }
 

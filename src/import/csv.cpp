@@ -143,12 +143,11 @@ CsvTable read_csv(std::filesystem::path const& path) {
             continue; // an empty line
         }
         if (fields.size() != table.columns.size()) {
-            throw Error(ExitCode::data,
-                        {concat(path.string(), ", line ", line),
-                         concat("it has ", fields.size(), fields.size() == 1 ? " field" : " fields",
-                                ", but the first line names ", table.columns.size(),
-                                table.columns.size() == 1 ? " column" : " columns"),
-                         "Correct the line"});
+            throw Error(ExitCode::data, {concat(path.string(), ", line ", line),
+                                         concat("it has ", amount_of(fields.size(), "field"),
+                                                ", but the first line names ",
+                                                amount_of(table.columns.size(), "column")),
+                                         "Correct the line"});
         }
         table.rows.push_back({std::move(fields), line});
     }

@@ -115,8 +115,8 @@ class VideoSource : public ListedSource {
         if (cutter.seen() < options_.frames) {
             throw Error(ExitCode::data,
                         {path.string(),
-                         concat("it has ", cutter.seen(), cutter.seen() == 1 ? " frame" : " frames",
-                                ", but a clip needs ", options_.frames),
+                         concat("it has ", amount_of(cutter.seen(), "frame"), ", but a clip needs ",
+                                options_.frames),
                          "Ask for fewer frames with --frames, or skip such files: --skip-bad"});
         }
     }

@@ -159,10 +159,10 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
     }
     auto const ratio = static_cast<double>(replicas) / static_cast<double>(reference);
     auto const rate = deck.optimizer.learning_rate;
-    std::cout << "  A step trains on the samples of " << replicas
-              << (replicas == 1 ? " replica" : " replicas") << "; the learning rate " << rate
-              << " was chosen for " << reference << ".\n  none " << rate << ", linear "
-              << rate * ratio << ", sqrt " << rate * std::sqrt(ratio) << "\n";
+    std::cout << "  A step trains on the samples of " << amount_of(replicas, "replica")
+              << "; the learning rate " << rate << " was chosen for " << reference << ".\n  none "
+              << rate << ", linear " << rate * ratio << ", sqrt " << rate * std::sqrt(ratio)
+              << "\n";
     choice.scale_rate = ask({"Scale the learning rate", deck.optimizer.scale_learning_rate,
                              one_of({"none", "linear", "sqrt"})});
 }
@@ -189,8 +189,8 @@ void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
     }
     for (auto const& host : hosts) {
         if (!host.name.empty()) {
-            std::cout << paint(Style::bold, "Host") << "  " << host.name << ", " << host.ranks
-                      << (host.ranks == 1 ? " rank" : " ranks") << "\n";
+            std::cout << paint(Style::bold, "Host") << "  " << host.name << ", "
+                      << amount_of(host.ranks, "rank") << "\n";
         }
     }
     std::cout << "\n";

@@ -47,8 +47,8 @@ void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition 
                "Lower it, or name another --partition");
     }
     if (choice.devices * deck.run.threads > partition.cores) {
-        refuse(concat("--devices ", choice.devices, ", with ", deck.run.threads,
-                      deck.run.threads == 1 ? " thread each" : " threads each"),
+        refuse(concat("--devices ", choice.devices, ", with ",
+                      amount_of(deck.run.threads, "thread"), " each"),
                has, "Lower --devices or run.threads, or name another --partition");
     }
     if (seconds_of(choice.time).value_or(0) > partition.longest_s) {
@@ -64,10 +64,9 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
         return;
     }
     if (choice.gpus > 0 && choice.devices > choice.gpus && !choice.oversubscribe) {
-        refuse(
-            concat("--devices ", choice.devices),
-            concat("each node of the job has ", choice.gpus, choice.gpus == 1 ? " GPU" : " GPUs"),
-            "Lower it, or let ranks share GPUs with --oversubscribe");
+        refuse(concat("--devices ", choice.devices),
+               concat("each node of the job has ", amount_of(choice.gpus, "GPU")),
+               "Lower it, or let ranks share GPUs with --oversubscribe");
     }
     auto const ranks = std::max<std::int64_t>(choice.nodes, 1) * choice.devices;
     if (deck.run.replicas > 0 && ranks > deck.run.replicas) {

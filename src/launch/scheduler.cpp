@@ -61,9 +61,8 @@ std::vector<Partition> partitions_of(std::string const& listing) {
 } // namespace
 
 std::string Partition::text() const {
-    return concat(nodes, nodes == 1 ? " node of " : " nodes of ", cores,
-                  cores == 1 ? " core" : " cores",
-                  gpus > 0 ? concat(", ", gpus, gpus == 1 ? " GPU" : " GPUs") : "");
+    return concat(amount_of(nodes, "node"), " of ", amount_of(cores, "core"),
+                  gpus > 0 ? concat(", ", amount_of(gpus, "GPU")) : "");
 }
 
 Partition const* Scheduler::partition(std::string const& wanted) const {

@@ -185,10 +185,10 @@ ExitCode supervise(LaunchPlan const& plan) {
         hosts = answering(plan.hosts, probe_limit_s);
         if (without_progress > plan.restarts || hosts.empty()) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
-                      << (hosts.empty() ? "no host answers"
-                                        : concat("gave up after ", plan.restarts,
-                                                 plan.restarts == 1 ? " restart" : " restarts",
-                                                 " without a newer checkpoint"))
+                      << (hosts.empty()
+                              ? "no host answers"
+                              : concat("gave up after ", amount_of(plan.restarts, "restart"),
+                                       " without a newer checkpoint"))
                       << "\n";
             return ExitCode::rank_lost;
         }

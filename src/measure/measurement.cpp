@@ -66,8 +66,8 @@ void print(std::ostream& out, Measurement const& measurement, bool json) {
         print_json(out, measurement, spread);
         return;
     }
-    out << measurement.what << ", " << measurement.variant << ", " << measurement.ranks
-        << (measurement.ranks == 1 ? " rank, " : " ranks, ") << bytes_text(measurement.bytes)
+    out << measurement.what << ", " << measurement.variant << ", "
+        << amount_of(measurement.ranks, "rank") << ", " << bytes_text(measurement.bytes)
         << ": median " << milliseconds(spread.median) << " (" << milliseconds(spread.minimum)
         << " to " << milliseconds(spread.maximum) << ")\n";
     for (auto const& [key, value] : measurement.figures) {

@@ -94,8 +94,7 @@ int ResumeTrial::train(std::string const& run, std::int64_t ranks, std::string c
                                "true",
                                "--monitor.log-every",
                                "1"});
-    std::cout << run << ": " << options_.steps << " steps on " << ranks
-              << (ranks == 1 ? " rank" : " ranks")
+    std::cout << run << ": " << options_.steps << " steps on " << amount_of(ranks, "rank")
               << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
     return run_child(words, {"LOCKSTEP_INJECT=" + fault}, runs_ / "output");
 }

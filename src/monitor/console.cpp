@@ -18,12 +18,6 @@ double plain_line_s(double elapsed_s) {
     return std::clamp(elapsed_s / 50, 10.0, 300.0);
 }
 
-/// "1 rank", "2 ranks".
-template <class Number>
-std::string count_of(Number number, char const* noun) {
-    return concat(number, " ", noun, number == 1 ? "" : "s");
-}
-
 std::string percent(double share) {
     return concat(fixed(100 * share, 2), " %");
 }
@@ -57,7 +51,7 @@ std::vector<std::string> rank_lines(train::Started const& e) {
             first == last ? concat("rank ", first) : concat("ranks ", first, "-", last);
         lines.push_back(
             concat("  ", ranks, " on ", e.host_of_rank[first], ", ", e.device_of_rank[first], ", ",
-                   count_of(e.replicas_of_rank[first], "replica"), first == last ? "" : " each"));
+                   amount_of(e.replicas_of_rank[first], "replica"), first == last ? "" : " each"));
         first = last + 1;
     }
     return lines;
@@ -93,8 +87,8 @@ void Console::show(train::Started const& e) {
     for (auto const& host : e.host_of_rank) {
         ++hosts[host];
     }
-    line(concat("lockstep ", e.version, ": ", count_of(e.host_of_rank.size(), "rank"), " on ",
-                count_of(hosts.size(), "host"), ", ", count_of(e.replicas, "replica"),
+    line(concat("lockstep ", e.version, ": ", amount_of(e.host_of_rank.size(), "rank"), " on ",
+                amount_of(hosts.size(), "host"), ", ", amount_of(e.replicas, "replica"),
                 ", gradients over ", e.backend, ", seed ", e.seed),
          Style::bold);
     for (auto const& text : rank_lines(e)) {
@@ -128,11 +122,11 @@ void Console::show(train::Started const& e) {
         important("warning: data.train has only one class, so there is nothing to distinguish",
                   Style::yellow);
     }
-    line(concat("batch: ", e.batch, " x ", count_of(e.replicas, "replica"), " x ", e.accumulate,
+    line(concat("batch: ", e.batch, " x ", amount_of(e.replicas, "replica"), " x ", e.accumulate,
                 (e.accumulate == 1 ? " micro-batch = " : " micro-batches = "),
-                count_of(e.batch * e.replicas * e.accumulate, "sample"), " per step, ",
-                count_of(e.steps_per_epoch, "step"), " per epoch, ",
-                count_of(e.total_steps, "step"), " in all, ", e.steps_per_epoch * e.accumulate,
+                amount_of(e.batch * e.replicas * e.accumulate, "sample"), " per step, ",
+                amount_of(e.steps_per_epoch, "step"), " per epoch, ",
+                amount_of(e.total_steps, "step"), " in all, ", e.steps_per_epoch * e.accumulate,
                 (e.steps_per_epoch * e.accumulate == 1 ? " batch" : " batches"),
                 " per replica and epoch"));
     line(concat("learning rate: ", e.base_rate, " in the deck, ", e.peak_rate,
@@ -272,7 +266,7 @@ void Console::show(train::Signalled const& e) {
 
 void Console::show(train::Ended const& e) {
     important(concat(ending_text(e.reason), " at step ", e.step, ": ",
-                     count_of(e.steps_done, "step"), " in ", duration_text(training_s_), ", ",
+                     amount_of(e.steps_done, "step"), " in ", duration_text(training_s_), ", ",
                      duration_text(e.seconds), " with start, validation and checkpoints; ",
                      count_text(static_cast<std::int64_t>(e.samples_per_s)),
                      " samples/s, communication ", percent(e.communication_share),

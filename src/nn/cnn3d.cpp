@@ -43,7 +43,7 @@ struct Plan {
                 throw Error(ExitCode::usage,
                             {concat("model.channels = ", values.text("channels")),
                              concat("samples of ", joined_extents(), " are too small for ",
-                                    channels.size(), channels.size() == 1 ? " block" : " blocks"),
+                                    amount_of(channels.size(), "block")),
                              "List fewer values"});
             }
         }

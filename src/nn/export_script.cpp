@@ -39,8 +39,8 @@ void require_same(Model& model, torch::jit::Module script,
     if (count) {
         throw Error(ExitCode::usage,
                     {"this model cannot be exported as TorchScript",
-                     concat("its forward depends on the batch size; for a batch of ", *count,
-                            *count == 1 ? " sample" : " samples",
+                     concat("its forward depends on the batch size; for a batch of ",
+                            amount_of(*count, "sample"),
                             ", the trace and the model give different results"),
                      "Use --format safetensors and load the weights by name"});
     }

@@ -236,7 +236,7 @@ class Exported : public Model {
         if (has_loss_ &&
             count != loss.value().sums.size()) { // the task has looked that it is there
             throw Error(ExitCode::data, {concat(file_, " is damaged"),
-                                         concat("it returns ", count, count == 1 ? " sum" : " sums",
+                                         concat("it returns ", amount_of(count, "sum"),
                                                 ", but names ", loss->sums.size()),
                                          "Save it again with lockstep_export.save"});
         }

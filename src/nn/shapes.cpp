@@ -56,8 +56,8 @@ void narrow(Model& model, std::string const& text) {
         auto const found = shapes.find(name);
         if (found == shapes.end() ||
             static_cast<std::int64_t>(found->second.size()) != tensor.dim()) {
-            throw_other_model(concat("it has no tensor ", name, " with ", tensor.dim(),
-                                     tensor.dim() == 1 ? " dimension" : " dimensions"));
+            throw_other_model(
+                concat("it has no tensor ", name, " with ", amount_of(tensor.dim(), "dimension")));
         }
         auto part = tensor.detach();
         for (std::int64_t d = 0; d < tensor.dim(); ++d) {

@@ -41,8 +41,8 @@ class UNet : public Model {
             if (extent % (std::int64_t{1} << halvings) != 0) {
                 throw Error(ExitCode::usage,
                             {concat("model.channels = ", values.text("channels")),
-                             concat("a height or width of ", extent, " cannot be halved ", halvings,
-                                    halvings == 1 ? " time" : " times", " without a remainder"),
+                             concat("a height or width of ", extent, " cannot be halved ",
+                                    amount_of(halvings, "time"), " without a remainder"),
                              "List fewer values, or import images of another size"});
             }
         }

@@ -75,8 +75,7 @@ struct Pass : torch::CustomClassHolder {
         auto outputs = segment.code->run(std::move(inputs));
         if (outputs.size() != segment.outputs.size()) {
             throw Error(ExitCode::data, {concat("the compiled step of ", step->file, " is damaged"),
-                                         concat("it returns ", outputs.size(),
-                                                outputs.size() == 1 ? " tensor" : " tensors",
+                                         concat("it returns ", amount_of(outputs.size(), "tensor"),
                                                 ", but names ", segment.outputs.size()),
                                          "Compile it again with lockstep_export.compile(FILE)"});
         }

@@ -152,7 +152,7 @@ void Execution::keep_results(Node const& node) {
         if (list.size() < result.slots.size()) {
             throw Error(ExitCode::usage,
                         {concat("operator ", node.target, " of the exported program returned ",
-                                list.size(), list.size() == 1 ? " tensor" : " tensors"),
+                                amount_of(list.size(), "tensor")),
                          concat("the program uses ", result.slots.size()),
                          "Use batches like those that it was exported for"});
         }

@@ -24,9 +24,8 @@ class Fit {
         require_type(input, tensor);
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
             differs(input,
-                    concat("it has ", tensor.dim(),
-                           tensor.dim() == 1 ? " dimension" : " dimensions",
-                           ", but the export has ", input.sizes.size()),
+                    concat("it has ", amount_of(tensor.dim(), "dimension"), ", but the export has ",
+                           input.sizes.size()),
                     "Export the model with inputs that have as many dimensions as a batch");
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
@@ -101,8 +100,7 @@ class Fit {
 void require_fit(Description const& description, std::vector<at::Tensor> const& inputs) {
     if (inputs.size() != description.given() || inputs.empty()) {
         throw Error(ExitCode::usage,
-                    {concat(description.name, " takes ", description.given(),
-                            description.given() == 1 ? " input" : " inputs"),
+                    {concat(description.name, " takes ", amount_of(description.given(), "input")),
                      concat("it is given ", inputs.size()),
                      "Name as many datasets in data.inputs as its forward has arguments"});
     }

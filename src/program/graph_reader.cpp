@@ -124,10 +124,15 @@ class GraphReader {
             refuse(node, *why);
         }
         node.op = std::get<c10::OperatorHandle>(found);
-        require_no_output_size(node, json);
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {
             given[input.at("name").get<std::string>()] = &input.at("arg");
+        }
+        // repeat_interleave writes as many rows as its repeats say, wherever the output ends.
+        auto const size = given.find("output_size");
+        if (node.op->schema().name() == "aten::repeat_interleave" && size != given.end() &&
+            member_name(*size->second) != "as_none") {
+            refuse(node, "LibTorch does not check output_size against repeats");
         }
         for (auto const& wanted : node.op->schema().arguments()) {
             auto const found_argument = given.find(wanted.name());
@@ -146,17 +151,6 @@ class GraphReader {
         }
     }
 
-    /// repeat_interleave writes as many rows as its repeats say, wherever the output ends.
-    static void require_no_output_size(Node const& node, Json const& json) {
-        if (node.op->schema().name() != "aten::repeat_interleave") {
-            return;
-        }
-        for (auto const& input : json.at("inputs")) {
-            if (input.at("name") == "output_size" && member_name(input.at("arg")) != "as_none") {
-                refuse(node, "LibTorch does not check output_size against repeats");
-            }
-        }
-    }
     std::size_t named_slot(Json const& name) {
         auto const slot = graph_->slots++;
         names_[name.get<std::string>()] = slot;

@@ -1,17 +1,15 @@
 #include "zip_directory.hpp"
 
-#include "lockstep/base/error.hpp"
-
 #include <cstring>
+
+#include "schema.hpp"
 
 namespace lockstep::program {
 
 namespace {
 
 [[noreturn]] void damaged() {
-    throw Error(ExitCode::data, {"the exported program is damaged",
-                                 "the directory of its ZIP archive lies outside the file",
-                                 "Copy it once more, or export it again"});
+    damaged_program("the directory of its ZIP archive lies outside the file");
 }
 
 /// Little-endian numbers.

@@ -141,8 +141,7 @@ Chart gradient_chart(monitor::RunRecords const& run) {
 }
 
 Chart throughput_chart(monitor::RunRecords const& run) {
-    auto chart = chart_of(run, "throughput",
-                          concat("throughput on ", run.ranks, run.ranks == 1 ? " rank" : " ranks"),
+    auto chart = chart_of(run, "throughput", concat("throughput on ", amount_of(run.ranks, "rank")),
                           "throughput (samples/s)");
     auto const points = values(run, &monitor::StepRecord::samples_per_s);
     add_smoothed(chart, points, "training", 0);

@@ -190,8 +190,7 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
             text += attempts_table(run);
         }
         if (run.bad_lines > 0) {
-            text += concat("\n", run.bad_lines, run.bad_lines == 1 ? " line of " : " lines of ",
-                           run.path().string(),
+            text += concat("\n", amount_of(run.bad_lines, "line"), " of ", run.path().string(),
                            run.bad_lines == 1 ? " is not a record and was skipped.\n"
                                               : " are not records and were skipped.\n");
         }

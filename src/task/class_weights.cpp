@@ -28,9 +28,8 @@ std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
         weights.push_back(*weight);
     }
     if (static_cast<std::int64_t>(weights.size()) != classes) {
-        refuse(wanted,
-               concat("it has ", weights.size(), weights.size() == 1 ? " weight" : " weights",
-                      " for ", classes, " classes"));
+        refuse(wanted, concat("it has ", amount_of(weights.size(), "weight"), " for ", classes,
+                              " classes"));
     }
     return weights;
 }

@@ -76,13 +76,13 @@ class Classification : public Task {
                          "Set task.kind = ctc or segmentation, or choose a model such as cnn1d"});
         }
         if (logits.size(1) != cross_entropy_.classes()) {
-            throw Error(ExitCode::usage, {"task.kind = classification",
-                                          concat("the model gives ", logits.size(1),
-                                                 logits.size(1) == 1 ? " score" : " scores",
-                                                 " per sample, but there are ",
-                                                 cross_entropy_.classes(), " classes"),
-                                          "Choose a model that gives one score for each class; "
-                                          "policies are for task.kind = ppo"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = classification",
+                 concat("the model gives ", amount_of(logits.size(1), "score"),
+                        " per sample, but there are ", cross_entropy_.classes(), " classes"),
+                 "Choose a model that gives one score for each class; "
+                 "policies are for task.kind = ppo"});
         }
         return logits.to(torch::kFloat32);
     }

@@ -60,7 +60,7 @@ void require_fitting_compression(config::Communication const& options, int ranks
             ExitCode::usage,
             {what,
              concat("it needs one replica on each rank, but run.replicas is ", replicas, " on ",
-                    ranks, ranks == 1 ? " rank" : " ranks"),
+                    amount_of(ranks, "rank")),
              concat("Start ", replicas, " ranks, or set run.replicas = ", ranks, " in a new run")});
     }
 }

@@ -65,7 +65,7 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             {"this model cannot be quantised",
              concat("its forward depends on the batch size, since its trace gives different "
                     "results for ",
-                    *count, *count == 1 ? " sample" : " samples"),
+                    amount_of(*count, "sample")),
              "Choose a model whose forward does not depend on the batch size"});
     }
 }
@@ -133,10 +133,9 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     record.notes["quantised"] = concat("int8, ", how);
     record.notes[layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
-    return concat(graph.layers(), graph.layers() == 1 ? " layer with " : " layers with ",
-                  count_text(into.weights()), " weights in int8, ", how, ", ",
-                  bytes_text(std::filesystem::file_size(out)), " instead of ",
-                  bytes_text(std::filesystem::file_size(file.path())));
+    return concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
+                  " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),
+                  " instead of ", bytes_text(std::filesystem::file_size(file.path())));
 }
 
 bool is_quantised(checkpoint::VerifiedFile const& file) {

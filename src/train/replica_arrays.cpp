@@ -35,9 +35,8 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
         if (!reader.has(name) || reader.array(name).elements != whole) {
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
-                         concat("it is missing, or does not belong to ", replicas,
-                                replicas == 1 ? " replica of this deck's task"
-                                              : " replicas of this deck's task"),
+                         concat("it is missing, or does not belong to ",
+                                amount_of(replicas, "replica"), " of this deck's task"),
                          "Resume with the replicas, the task and the policy that were trained, or "
                          "start over with --checkpoint.resume none"});
         }

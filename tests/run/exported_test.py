@@ -105,15 +105,20 @@ def train(scratch, name, where, *options, ranks=1, env=None):
     return run(["train", scratch / f"{name}.ini", "--run.directory", scratch / where, *options], ranks, env)
 
 
+def check_evaluated(where, loss):
+    """The last validation's loss is PyTorch's of the same samples."""
+    validation = records(where, "validation")[-1]
+    check(np.isclose(validation["loss"], loss, rtol=1e-5), f"{where}: PyTorch evaluates to {loss}: {validation}")
+
+
 def compare_with_eager(scratch, name):
     losses, state, evaluated = eager(*write(scratch, name, BATCH * STEPS))
     where = f"{name}-1"
     train(scratch, name, where, "--run.replicas", 1).expect(0)
     ours = [each["loss"] for each in records(scratch / where, "step")]
     check(ours == losses, f"{name}: the losses are eager PyTorch's:\n{ours}\n{losses}")
-    validation = records(scratch / where, "validation")[-1]
-    check(evaluated is None or np.isclose(validation["loss"], evaluated, rtol=1e-5),
-          f"{name}: PyTorch's loss in evaluation, {evaluated}: {validation}")
+    if evaluated is not None:
+        check_evaluated(scratch / where, evaluated)
     with h5py.File(checkpoints(scratch / where)[-1]) as saved:
         compared = 0
         for key, value in state.items():
@@ -173,8 +178,7 @@ def check_tied(scratch, inputs, targets):
     lockstep_export.save(model, inputs[0][:4], scratch / "tied.pt2")
     _, _, evaluated = eager(model, inputs, targets)
     train(scratch, "cnn", "tied", "--model.file", scratch / "tied.pt2", "--run.replicas", 1).expect(0)
-    validation = records(scratch / "tied", "validation")[-1]
-    check(np.isclose(validation["loss"], evaluated, rtol=1e-5), f"tied: PyTorch's loss {evaluated}: {validation}")
+    check_evaluated(scratch / "tied", evaluated)
 
 
 def check_own_loss(scratch, inputs, targets):

@@ -86,8 +86,8 @@ void print_plan(train::RunPlan const& plan) {
                concat(count_text(plan.samples),
                       deck.task.kind == "ppo" ? " samples played in an iteration" : " samples",
                       sets_text(plan), "; a step takes ", count_text(plan.samples_per_step), ": ",
-                      deck.run.replicas, deck.run.replicas == 1 ? " replica x " : " replicas x ",
-                      deck.data.batch, " samples x ", deck.optimizer.accumulate,
+                      amount_of(deck.run.replicas, "replica"), " x ", deck.data.batch,
+                      " samples x ", deck.optimizer.accumulate,
                       deck.optimizer.accumulate == 1 ? " micro-batch" : " micro-batches"));
     print_line("length", concat(count_text(plan.steps), " steps, ",
                                 count_text(plan.steps_per_epoch), " per epoch"));

@@ -183,10 +183,8 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     head.study->note({{"event", "start"}, {"ranks", world.size()}});
     auto const done = head.study->trials().size();
     std::cout << concat("search in ", task.directory.string(), ": ",
-                        head.study->settings().strategy, " on ", world.size(),
-                        world.size() == 1 ? " rank" : " ranks",
-                        done > 0 ? concat(", continues with ", done,
-                                          done == 1 ? " earlier trial" : " earlier trials")
+                        head.study->settings().strategy, " on ", amount_of(world.size(), "rank"),
+                        done > 0 ? concat(", continues with ", amount_of(done, "earlier trial"))
                                  : "",
                         "\n")
               << std::flush;

@@ -90,9 +90,7 @@ class Video {
         }
         return code;
     }
-    std::string after_frames() const {
-        return concat(" after ", frames_, frames_ == 1 ? " frame" : " frames");
-    }
+    std::string after_frames() const { return concat(" after ", amount_of(frames_, "frame")); }
     [[noreturn]] void refuse(std::string const& why) const {
         throw Error(ExitCode::data,
                     {path_.string(), why, "Replace the file, or skip such files: --skip-bad"});

@@ -99,8 +99,7 @@ void check_libraries(CheckContext const& context, comm::LaunchFacts const& facts
 /// Collective  over the world
 void check_hosts(CheckContext const& context, comm::LaunchFacts const& facts) {
     auto const shm = free_space("/dev/shm");
-    auto const text = concat(facts.host, ": ", context.topology.local_size,
-                             context.topology.local_size == 1 ? " rank, " : " ranks, ",
+    auto const text = concat(facts.host, ": ", amount_of(context.topology.local_size, "rank"), ", ",
                              facts.cores.size(), " of ", facts.host_cores, " cores each, ",
                              facts.processor, ", ", bytes_text(available_memory()),
                              " of memory and ", bytes_text(shm), " of /dev/shm free");

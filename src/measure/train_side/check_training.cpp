@@ -51,8 +51,7 @@ void check_exchange(CheckContext const& context, train::DryRunSize const& size) 
         context.topology.local_size > 1 && size.exchange.find("messages (") != std::string::npos;
     context.report.add(
         {by_messages ? Colour::yellow : Colour::green, "gradients",
-         concat("go through ", size.exchange, ", in ", size.buckets,
-                size.buckets == 1 ? " bucket" : " buckets"),
+         concat("go through ", size.exchange, ", in ", amount_of(size.buckets, "bucket")),
          by_messages ? "Make /dev/shm larger (docker --shm-size, or mount -o remount,size=)" : ""});
 }
 

@@ -78,14 +78,11 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
     }
     std::cout << "network of hosts   " << fixed(inputs.between.latency_s * 1e6, 1) << " us + "
               << bytes_text(static_cast<std::uint64_t>(inputs.between.bytes_per_s)) << "/s, "
-              << network << "; " << inputs.ranks_per_host
-              << (inputs.ranks_per_host == 1 ? " rank" : " ranks") << " per host\n"
+              << network << "; " << amount_of(inputs.ranks_per_host, "rank") << " per host\n"
               << "gradients          " << bytes_text(static_cast<std::uint64_t>(inputs.arena_bytes))
-              << " in " << inputs.buckets << (inputs.buckets == 1 ? " bucket" : " buckets") << ", "
-              << (inputs.replicas > 0
-                      ? concat(inputs.replicas,
-                               inputs.replicas == 1 ? " replica in all" : " replicas in all")
-                      : std::string("a replica on each rank"))
+              << " in " << amount_of(inputs.buckets, "bucket") << ", "
+              << (inputs.replicas > 0 ? concat(amount_of(inputs.replicas, "replica"), " in all")
+                                      : std::string("a replica on each rank"))
               << "\n\n";
 }
 

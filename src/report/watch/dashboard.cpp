@@ -94,12 +94,11 @@ class Page {
         }
         add(paint_(
             monitor::Style::dim,
-            concat(run_.model, ", ", count_text(run_.parameters), " parameters; ", run_.ranks,
-                   run_.ranks == 1 ? " rank on " : " ranks on ", hosts.size(),
-                   hosts.size() == 1 ? " host, " : " hosts, ",
+            concat(run_.model, ", ", count_text(run_.parameters), " parameters; ",
+                   amount_of(run_.ranks, "rank"), " on ", amount_of(hosts.size(), "host"), ", ",
                    devices.size() == 1 ? *devices.begin() : concat(devices.size(), " devices"),
-                   ", ", run_.replicas, run_.replicas == 1 ? " replica, " : " replicas, ",
-                   run_.batch, " samples per step")));
+                   ", ", amount_of(run_.replicas, "replica"), ", ", run_.batch,
+                   " samples per step")));
     }
 
     void progress() {
