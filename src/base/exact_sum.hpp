@@ -5,7 +5,7 @@
 
 namespace lockstep::exact_sum {
 
-/// Real numbers as whole numbers of limbs, as in Kulisch's accumulator (Kulisch and Miranker 1986,
+/// Real numbers as integers made of limbs, as in Kulisch's accumulator (Kulisch and Miranker 1986,
 /// SIAM Review 28): they can be added limb by limb in any order, on any rank, and the sum is the
 /// same. Limb i counts units of 2^(32 i - 160): what is below 2^-160 is dropped, and a number of
 /// 2^160 or more counts as not finite, which makes the sum NaN.

@@ -37,7 +37,7 @@ constexpr LinkModel device_link{
     .latency_s = 1e-5, .message_s = 1e-6, .bytes_per_s = 2.5e10, .copy_per_s = 5e11};
 
 /// The route that `link` expects to be faster, with its effort. A pure function of its arguments,
-/// so that all ranks find the same one. `partials`: those of the whole tree, on several hosts.
+/// so that all ranks find the same one. `partials`: all those of the tree; `hosts`: more than one.
 RouteEffort faster_route(TreeNode root, std::vector<Partial> const& partials, Hosts const& hosts,
                          double shard_bytes, LinkModel const& link = {});
 

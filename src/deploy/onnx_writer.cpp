@@ -335,7 +335,7 @@ std::string onnx_file(Graph const& graph) {
     }
     if (bytes >= max_bytes || model.bytes().size() > max_bytes) {
         throw Error(ExitCode::usage, {concat("the model has ", bytes_text(bytes), " of weights"),
-                                      "an ONNX file in one part holds less than 2 GiB",
+                                      "a single ONNX file holds less than 2 GiB",
                                       "Use --format safetensors or torchscript"});
     }
     return model.bytes();

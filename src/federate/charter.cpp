@@ -80,7 +80,8 @@ Charter Charter::of_text(std::string const& text) {
         if (json.at("version").get<int>() != version) {
             throw Error(ExitCode::data,
                         {concat("the federation's format has version ", json.at("version").dump()),
-                         concat("this program reads version ", version), "Use a newer program"});
+                         concat("this program reads version ", version),
+                         "Use the version that created the federation, or a newer one"});
         }
         Charter charter;
         for_each_field(charter,

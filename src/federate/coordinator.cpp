@@ -91,13 +91,14 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             }
         }
         if (!found) {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no site has the fingerprint ", fingerprint, " (--accept)"),
-                 concat(cards.size(),
-                        cards.size() == 1 ? " site has joined in " : " sites have joined in ",
-                        (federation_.directory() / "sites").string()),
-                 "Compare the fingerprint with the one that join printed"});
+            throw Error(ExitCode::no_input,
+                        {concat("no site matches --accept ", fingerprint),
+                         concat(amount_of(cards.size(), "site"),
+                                cards.size() == 1 ? " has joined (see " : " have joined (see ",
+                                (federation_.directory() / "sites").string(), ")"),
+                         fingerprint == "all"
+                             ? "Wait until a site has joined"
+                             : "Compare the fingerprint with the one that join printed"});
         }
     }
     std::vector<std::string> sites;

@@ -18,7 +18,8 @@ std::string key_text(std::string const& name, Secret const& secret) {
 Error no_key(std::filesystem::path const& file) {
     return {ExitCode::data,
             {concat(file.string(), " is not a key of a federation"),
-             "it is damaged, or another kind of file", "Name the file that init or join has made"}};
+             "it is damaged, or another kind of file",
+             "With --key, name the file that init or join has made"}};
 }
 
 } // namespace
@@ -41,7 +42,7 @@ PrivateKey PrivateKey::simulated(std::filesystem::path const& file, std::string 
 PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const& name) {
     auto const lines =
         split(read_secret_text(file, "whoever has a private key can act as its owner",
-                               "Name the file that init or join has made with --key"),
+                               "With --key, name the file that init or join has made"),
               '\n');
     auto const secret = lines.size() == 4 ? fixed_octets<Secret::size>(lines[2]) : std::nullopt;
     if (!secret || lines[0] != key_format) {

@@ -43,7 +43,7 @@ class CsvReader {
         throw Error(
             ExitCode::data,
             {concat(path_.string(), ", line ", line_), why,
-             "Put one separator between fields, and quote a field that contains a separator"});
+             "Close each quoted field, separate it from the next one, and double any quote in it"});
     }
 
   private:

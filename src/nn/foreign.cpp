@@ -49,7 +49,8 @@ torch::Tensor require_outputs(std::string const& file, c10::IValue const& result
                                       : result.tagKind(),
                     " for a batch of ", forms_of(arguments)),
              concat("the task needs [", samples, ", ", outputs, "]"),
-             "Export a model with as many outputs as the data has classes"});
+             concat("Export a model that returns ", amount_of(outputs, "number"),
+                    " for each sample, position or time step")});
     }
     return result.toTensor();
 }

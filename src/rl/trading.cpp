@@ -194,7 +194,7 @@ EnvironmentKind trading_kind() {
           "trading: everything is sold when turbulence exceeds this quantile of the training days; "
           "1: never"},
          {"turbulence-history", "252",
-          "trading: number of earlier days that turbulence compares a day with"}},
+          "trading: number of earlier days against which a day's turbulence is measured"}},
         open_trading};
 }
 

@@ -63,7 +63,7 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
 struct PartMemory {
     char const* part = "";
     std::int64_t most = 0;    ///< at its highest
-    std::int64_t at_peak = 0; ///< when all parts together had most
+    std::int64_t at_peak = 0; ///< when all parts together had the most
 };
 
 /// The memory of each part, without parts that allocated nothing.

@@ -99,7 +99,7 @@ struct ProfileRecord {
     struct Memory {
         std::string part;
         double most = unknown;
-        double at_peak = unknown; ///< when all parts together had most
+        double at_peak = unknown; ///< when all parts together had the most
     };
 
     std::int64_t step = 0; ///< the last

@@ -65,7 +65,7 @@ struct Samples {
 class Task {
   public:
     virtual ~Task() = default;
-    /// Shape   sum: a scalar; figures and counts as many as `figures` and `training_counts` say
+    /// Shape   sum: a scalar; figures and counts: as many as `figures` and `training_counts` say
     /// Throws  Error 65 for a target that the task cannot learn; what LibTorch throws ends the run
     ///         with 64
     virtual Loss training_loss(nn::Model& model, Tensors const& batch) const = 0;

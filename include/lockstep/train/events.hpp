@@ -222,7 +222,7 @@ struct Profiled {
     struct Memory {
         std::string part; ///< "activations (forward)", ...
         std::int64_t most = 0;
-        std::int64_t at_peak = 0; ///< when all parts together had most
+        std::int64_t at_peak = 0; ///< when all parts together had the most
     };
 
     std::int64_t first = 0;

@@ -5,9 +5,9 @@
 
 namespace lockstep::data {
 
-/// Undoes zlib's compression (RFC 1950) of bytes whose number is known.
+/// Decompresses zlib data (RFC 1950) whose decompressed size is known: that of `into`.
 ///
-/// Returns  false when `stored` makes another number of bytes, or is damaged
+/// Returns  false when `stored` decompresses to another number of bytes, or is damaged
 bool inflate_into(std::span<std::byte const> stored, std::span<std::byte> into);
 
 } // namespace lockstep::data
