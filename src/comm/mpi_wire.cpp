@@ -1,5 +1,5 @@
 #include "comm/collectives.hpp"
-#include "comm/send_queue.hpp"
+#include "comm/message_queue.hpp"
 #include "comm/wire.hpp"
 
 #include "counts.hpp"
@@ -11,44 +11,40 @@ namespace {
 
 class MpiFlight : public Flight {
   public:
-    MpiFlight(Communicator const& comm, std::shared_ptr<SendQueue> queue,
+    MpiFlight(Communicator const& comm, std::shared_ptr<MessageQueue> queue,
               std::shared_ptr<void const> memory)
-        : comm_(comm), queue_(std::move(queue)), memory_(std::move(memory)), pending_(memory_) {}
+        : comm_(comm),
+          queue_(std::move(queue)), messages_{memory, std::make_shared<std::size_t>(0)},
+          pending_(std::move(memory)) {}
 
     void send(int to, int tag, std::span<std::byte const> bytes) override {
-        queue_->add(to, tag, bytes, memory_, unsent_);
+        queue_->send(to, tag, bytes, messages_);
     }
     void receive(int from, int tag, std::span<std::byte> bytes) override {
-        in_parts(bytes.size(), slice_bytes(bytes.size()), [&](std::size_t first, int length) {
-            pending_.receive(comm_, from, tag,
-                             bytes.subspan(first, static_cast<std::size_t>(length)));
-        });
+        queue_->receive(from, tag, bytes, messages_);
     }
     void broadcast(std::span<std::byte> bytes) override { pending_.broadcast(comm_, bytes); }
     void minimum(double& value) override { pending_.minimum(comm_, value); }
-    bool done() override {
-        queue_->progress();
-        return pending_.done() && *unsent_ == 0;
-    }
+    bool done() override { return *messages_.left == 0 && pending_.done(); }
     void wait(double timeout_seconds) override {
         Backoff backoff(timeout_seconds, "gradients or parameters of other ranks");
         while (!done()) {
+            queue_->progress();
             backoff.pause();
         }
     }
 
   private:
     Communicator const& comm_;
-    std::shared_ptr<SendQueue> queue_; ///< of all flights
-    std::shared_ptr<void const> memory_;
-    std::shared_ptr<std::size_t> unsent_ = std::make_shared<std::size_t>(0);
-    Pending pending_;
+    std::shared_ptr<MessageQueue> queue_; ///< of all flights
+    MessageQueue::Owner messages_;
+    Pending pending_; ///< what all ranks do together
 };
 
 class MpiWire : public Wire {
   public:
     explicit MpiWire(Communicator own)
-        : comm_(std::move(own)), queue_(std::make_shared<SendQueue>(comm_)) {}
+        : comm_(std::move(own)), queue_(std::make_shared<MessageQueue>(comm_)) {}
 
     std::unique_ptr<Flight> flight(std::shared_ptr<void const> memory) override {
         return std::make_unique<MpiFlight>(comm_, queue_, std::move(memory));
@@ -61,7 +57,7 @@ class MpiWire : public Wire {
 
   private:
     Communicator comm_;
-    std::shared_ptr<SendQueue> queue_;
+    std::shared_ptr<MessageQueue> queue_;
 };
 
 } // namespace

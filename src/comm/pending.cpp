@@ -67,8 +67,7 @@ void Backoff::pause() {
 struct Pending::UnderWay {
     std::shared_ptr<void const> memory;
     std::vector<std::unique_ptr<std::vector<int>>> counts{}; ///< of what is gathered
-    std::vector<MPI_Request> receives{};
-    std::vector<MPI_Request> others{}; ///< sends, and what all ranks do
+    std::vector<MPI_Request> requests{};
 };
 
 Pending::Pending(std::shared_ptr<void const> memory)
@@ -80,33 +79,18 @@ Pending::~Pending() {
     if (!under_way_) {
         return;
     }
-    for (auto& request : under_way_->receives) {
-        if (request != MPI_REQUEST_NULL) {
-            MPI_Cancel(&request);
-        }
-    }
-    int received = 0;
-    int sent = 0;
-    bool const settled = test_all(under_way_->receives, received) == MPI_SUCCESS && received != 0 &&
-                         test_all(under_way_->others, sent) == MPI_SUCCESS && sent != 0;
-    if (!settled) { // MPI can take back neither a send nor what all ranks do
+    int done = 0;
+    bool const settled = test_all(under_way_->requests, done) == MPI_SUCCESS && done != 0;
+    if (!settled) { // MPI cannot take them back
         static_cast<void>(under_way_.release());
     }
-}
-
-void Pending::receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes) {
-    in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
-        check(MPI_Irecv(bytes.data() + first, length, MPI_BYTE, from, tag, raw(comm),
-                        &under_way_->receives.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Irecv");
-    });
 }
 
 template <Element T>
 void Pending::sum(Communicator const& comm, std::span<T> values) {
     in_parts(std::ssize(values), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + first, length, datatype<T>(), MPI_SUM,
-                             raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+                             raw(comm), &under_way_->requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Iallreduce");
     });
 }
@@ -116,7 +100,7 @@ template void Pending::sum(Communicator const&, std::span<double>);
 
 void Pending::minimum(Communicator const& comm, double& value) {
     check(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MIN, raw(comm),
-                         &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+                         &under_way_->requests.emplace_back(MPI_REQUEST_NULL)),
           "MPI_Iallreduce");
 }
 
@@ -129,26 +113,26 @@ void Pending::gather(Communicator const& comm, float* whole,
         counts.push_back(mpi_count(bounds[rank + 1] - bounds[rank]));
     }
     check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, whole, counts.data(), begins.data(),
-                          MPI_FLOAT, raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+                          MPI_FLOAT, raw(comm),
+                          &under_way_->requests.emplace_back(MPI_REQUEST_NULL)),
           "MPI_Iallgatherv");
 }
 
 void Pending::broadcast(Communicator const& comm, std::span<std::byte> bytes) {
     in_parts(std::ssize(bytes), max_elements, [&](std::int64_t first, int length) {
         check(MPI_Ibcast(bytes.data() + first, length, MPI_BYTE, 0, raw(comm),
-                         &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+                         &under_way_->requests.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Ibcast");
     });
 }
 
 void Pending::barrier(Communicator const& comm) {
-    check(MPI_Ibarrier(raw(comm), &under_way_->others.emplace_back(MPI_REQUEST_NULL)),
+    check(MPI_Ibarrier(raw(comm), &under_way_->requests.emplace_back(MPI_REQUEST_NULL)),
           "MPI_Ibarrier");
 }
 
 bool Pending::done() {
-    bool const received = all_done(under_way_->receives);
-    return all_done(under_way_->others) && received;
+    return all_done(under_way_->requests);
 }
 
 void Pending::wait(double timeout_seconds, std::string const& what) {

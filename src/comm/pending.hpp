@@ -30,19 +30,17 @@ class Backoff {
     double longest_pause_s_;
 };
 
-/// Messages under way. If an error destroys this object before they are done, receives are
-/// cancelled; what cannot be cancelled keeps its memory until the process ends, so that MPI never
-/// writes to memory that has been reused.
+/// Collective operations under way. If an error destroys this object before they are done, they
+/// keep their memory until the process ends, so that MPI never writes to memory that has been
+/// reused: MPI cannot cancel them.
 class Pending {
   public:
-    /// `memory` holds all that its messages read and write.
+    /// `memory` holds all that they read and write.
     explicit Pending(std::shared_ptr<void const> memory);
     Pending(Pending&& other) noexcept;
     Pending& operator=(Pending&&) = delete;
     ~Pending();
 
-    /// Not collective: the other rank has to send.
-    void receive(Communicator const& comm, int from, int tag, std::span<std::byte> bytes);
     /// Adds up `values` over all ranks, in place.
     ///
     /// Collective  over `comm`

@@ -27,7 +27,7 @@ class Flight {
     ///
     /// Collective  as broadcast
     virtual void minimum(double& value) = 0;
-    /// Whether all are done; does not wait.
+    /// Whether all are done; does not wait. Messages are made progress with by Wire::progress.
     [[nodiscard]] virtual bool done() = 0;
     /// Throws  Error 76 when they are not done in time
     virtual void wait(double timeout_seconds) = 0;
@@ -40,7 +40,7 @@ class Wire {
 
     /// `memory` holds all that the flight's messages read and write.
     virtual std::unique_ptr<Flight> flight(std::shared_ptr<void const> memory) = 0;
-    /// Makes progress with what is to be sent, without waiting; waiting for a flight does so, too.
+    /// Makes progress with messages, without waiting; waiting for a flight does so, too.
     virtual void progress() = 0;
     /// The longest sleep between two polls of a thread that waits for messages, in seconds.
     virtual double longest_pause_s() const = 0;

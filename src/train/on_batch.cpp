@@ -28,6 +28,13 @@ void rethrow_of_batch(task::Tensors const& batch) {
         }
         std::string why = of_torch.what();
         why.erase(std::min(why.find('\n'), why.size())); // a stack of calls follows
+        if (why.find("on the same device") != std::string::npos) {
+            throw Error(ExitCode::usage,
+                        {"the model computes with tensors of different devices", why,
+                         "In the script or exported program, create tensors on the device of an "
+                         "input (torch.zeros(…, device=x.device)) and register constants as "
+                         "buffers; or set run.device = cpu"});
+        }
         std::vector<std::string> texts;
         describe(texts, "inputs", batch.inputs);
         describe(texts, "targets", batch.targets);

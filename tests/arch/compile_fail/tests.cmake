@@ -22,7 +22,7 @@ foreach(room base config comm h5 data import checkpoint rl monitor report launch
     file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/lockstep/${room}/*.hpp
          ${PROJECT_SOURCE_DIR}/src/${room}/*.hpp)
     # Some see what is not everywhere; all others do without MPI's header.
-    list(FILTER headers EXCLUDE REGEX "nccl_api|comm/(native|send_queue)\\.hpp|h5/types")
+    list(FILTER headers EXCLUDE REGEX "nccl_api|comm/(native|message_queue)\\.hpp|h5/types")
     foreach(header IN LISTS headers)
         get_filename_component(name ${header} NAME_WE)
         add_test(NAME arch.header.${room}.${name}
