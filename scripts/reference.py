@@ -9,18 +9,19 @@ import sys
 
 HEAD = """# Reference
 
-All commands, all deck keys, all models and all tasks, as this version of the program prints them.
-`scripts/reference.py build/lockstep > docs/reference.md` writes this page, and a test compares it with
-the program. For an overview see the [quick reference](quick_reference.md).
+This page lists all commands, all keys of decks, all models and all tasks, as this version of the program prints
+them. `scripts/reference.py build/lockstep > docs/reference.md` writes the page, and a test compares the page with
+the output of the program. For an overview see the [quick reference](quick_reference.md).
 """
 
 INCLUDE = """### include
 
-`include = FILE`, before the first section of a deck, includes another deck. The path is relative to the including
-deck. Several such lines are read in order. Values in the including deck take precedence over included ones; if
-several decks on the command line set the same key, the last one wins. If a later deck or the command line names
-another `model.name` or `task.kind`, keys of the earlier model or task are ignored, and each is reported. At most 64
-decks can be included, 8 levels deep, each of at most 1 MiB of UTF-8 text with lines of at most 64 KiB."""
+The line `include = FILE`, before the first section of a deck, includes another deck. FILE is relative to the
+directory of the including deck. Several such lines are read in order. Values in the including deck take precedence
+over values in included decks. If several decks on the command line set the same key, the value in the last deck
+applies. If a later deck or the command line names another `model.name` or `task.kind`, the keys of the earlier model
+or task are ignored, and each of these keys is reported. At most 64 decks can be included, at most 8 levels deep. Each
+deck is UTF-8 text of at most 1 MiB, with lines of at most 64 KiB."""
 
 
 def told(program, *words):
@@ -77,13 +78,14 @@ def main():
             continue
         text = told(program, command)
         if command == "train":
-            text = text[:text.index("Keys of the deck")].rstrip() + "\n\nand the keys of a deck, below."
+            text = (text[:text.index("Keys of the deck")].rstrip() +
+                    "\n\nThe command also lists the keys of a deck, which are described below.")
         print(f"### lockstep {command}\n\n{code(text)}")
         if command == "data":
             print(code(told(program, "data", "import")))
     keys_of_deck = told(program, "train")
-    print("## Keys of a deck\n\nIn a deck, keys are set below `[section]`; `--section.key VALUE` on the command "
-          "line takes precedence.\n\n" + INCLUDE)
+    print("## Keys of a deck\n\nIn a deck, a key is set below its `[section]`. `--section.key VALUE` on "
+          "the command line takes precedence over decks.\n\n" + INCLUDE)
     print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))
     for title, command in (("Models", "models"), ("Tasks", "tasks")):
         text = subprocess.run([program, command], check=True, capture_output=True, text=True).stdout

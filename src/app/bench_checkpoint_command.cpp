@@ -43,18 +43,18 @@ Options bench_checkpoint_options(BenchCheckpointTold& told) {
     }
     return {
         .command = "lockstep bench checkpoint",
-        .about = "Measures writing and reading a checkpoint of a state that is distributed over "
-                 "all ranks.",
+        .about = "Measures how fast a checkpoint is written and read. The state in the checkpoint "
+                 "is distributed over all ranks.",
         .rows = {
             option::whole("--mb N", "size of the state in megabytes", told.megabytes),
             option::path("--directory DIR", "directory to write the checkpoint to", told.directory),
             option::one_of(
                 "--variant", names,
                 "synchronous: writing until the file is durable; stall: the time for which an "
-                "asynchronous checkpoint stops training; checksum: the hashing that "
-                "is part of writing; load: verifying and reading; raw-write, raw-read "
-                "and copy: the same number of bytes by pwrite and fsync, by pread, and "
-                "in memory, as upper bounds on the speed; default: all variants",
+                "asynchronous checkpoint stops training; checksum: the hashing that is part of "
+                "writing; load: verifying and reading; raw-write, raw-read and copy: the same "
+                "number of bytes is written with pwrite and fsync, read with pread, or copied in "
+                "memory, as upper bounds on the speed; default: all variants",
                 told.variant),
             option::whole("--repeats N", "repetitions", told.repeats),
             option::flag("--json", "print one line of JSON per result", told.json)}};

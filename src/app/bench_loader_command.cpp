@@ -27,28 +27,31 @@ Options bench_loader_options(BenchLoaderTold& told) {
     auto& trial = told.trial;
     return {
         .command = "lockstep bench loader",
-        .about = "Measures how fast each rank's loader reads an epoch from files in the page "
-                 "cache. memory_bytes is the peak memory use of a rank's loader; allowed_bytes is "
-                 "its limit, the size of the prefetched batches plus 64 MiB.",
+        .about =
+            "Measures how fast each rank's loader reads an epoch from files in the page cache. In "
+            "the output, memory_bytes is the peak memory use of a rank's loader, and allowed_bytes "
+            "is the limit of this memory: the size of the prefetched batches plus 64 MiB.",
         .rows = {
-            option::text("--kind small|large|deflate|shards|order",
-                         "small: 60,000 samples of 784 bytes; large: samples of 4 MiB; deflate: "
-                         "compressed chunks; shards: 1,000 files; order: finding the first sample "
-                         "of an epoch of 10^12 samples, without files",
-                         told.kind),
-            option::text("--files FILES", "your own files, instead of --kind", trial.files.files),
+            option::text(
+                "--kind small|large|deflate|shards|order",
+                "small: reading 60,000 samples of 784 bytes; large: reading samples of 4 MiB; "
+                "deflate: reading compressed chunks; shards: reading 1,000 files; order: finding "
+                "the first sample of an epoch of 10^12 samples, without files",
+                told.kind),
+            option::text("--files FILES", "read these files instead of the data of --kind",
+                         trial.files.files),
             option::text("--inputs NAMES", "input datasets in FILES", trial.files.inputs),
             option::text("--targets NAMES", "target datasets in FILES", trial.files.targets),
-            option::flag("--sample-per-file", "each file of FILES is one sample",
+            option::flag("--sample-per-file", "read each file of FILES as one sample",
                          trial.files.sample_per_file),
-            option::whole("--sequence N", "tokens per sample, like data.sequence",
+            option::whole("--sequence N", "tokens per sample, as in data.sequence",
                           trial.files.sequence, {.least = 0}),
             option::text("--variant loader|memory|baseline|start",
-                         "loader: as in training; memory: the same, with data.cache = memory; "
-                         "start: the time from opening the files to the first batch on every rank; "
-                         "baseline: only the work that no loader can avoid (small: threads copy "
-                         "and convert from an array; large: one thread reads the file from end to "
-                         "end; deflate: threads decompress); default: all variants of the kind",
+                         "loader: as in training; memory: with data.cache = memory; start: the "
+                         "time from opening the files to the first batch on every rank; baseline: "
+                         "only the work that no loader can avoid (small: threads copy and convert "
+                         "from an array; large: one thread reads the whole file; deflate: threads "
+                         "decompress); default: all variants of the kind",
                          told.variant),
             option::one_of("--shuffle", {"full", "block", "none"},
                            "order of the samples in the epoch; with --files, the default is full",
@@ -57,11 +60,10 @@ Options bench_loader_options(BenchLoaderTold& told) {
                           told.batch),
             option::whole("--workers N", "loader threads per rank", trial.workers),
             option::whole("--repeats N", "repetitions", trial.repeats),
-            option::path(
-                "--directory DIR",
-                "where to write the temporary files that --kind needs; default: the system's "
-                "temporary directory",
-                trial.directory),
+            option::path("--directory DIR",
+                         "directory for the temporary files that --kind needs; default: the "
+                         "system's temporary directory",
+                         trial.directory),
             option::flag("--json", "print one line of JSON per result", told.json)}};
 }
 

@@ -48,8 +48,8 @@ struct PruneTold {
 Options checkpoint_verify_options(NothingTold&) {
     return {.command = "lockstep checkpoint verify",
             .positions = {"FILE|RUN", 1, 1},
-            .about = "Checks that every byte of a checkpoint, or of all checkpoints of a run, is "
-                     "as it was written. Exits with 65 if not."};
+            .about = "Checks that the bytes of a checkpoint, or of all checkpoints of a run, have "
+                     "not changed since they were written. Exits with 65 if a byte has changed."};
 }
 
 Options checkpoint_prune_options(PruneTold& told) {
@@ -64,10 +64,11 @@ Options checkpoint_prune_options(PruneTold& told) {
 Options checkpoint_diff_options(NothingTold&) {
     return {.command = "lockstep checkpoint diff",
             .positions = {"A B", 2, 2},
-            .about = "Compares the states of two checkpoints bit by bit. Exits with 0 if they are "
-                     "identical, 1 if they are different. For two runs, it compares their newest "
-                     "checkpoints and, if the runs recorded hashes of the weights "
-                     "(monitor.weight-hash), prints the step at which they diverged."};
+            .about =
+                "Compares the states of two checkpoints bit by bit. Exits with 0 if the states are "
+                "identical, 1 if they are different. For two runs, the newest checkpoint of each "
+                "run is compared. If the runs recorded hashes of the weights "
+                "(monitor.weight-hash), the step at which the runs diverged is printed, too."};
 }
 
 /// What is wrong with a file that was looked at byte by byte; empty: nothing.

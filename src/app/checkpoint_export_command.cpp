@@ -22,23 +22,24 @@ struct ExportTold {
 };
 
 Options export_options(ExportTold& told) {
-    return {
-        .command = "lockstep checkpoint export",
-        .positions = {"FILE|RUN OUT", 2, 2},
-        .about =
-            "Writes only the model, in a format that other programs can read. For a run, "
-            "this is the model of its newest checkpoint; for its best model, name "
-            "RUN/best.h5. An export to torchscript, onnx or c runs the model, and needs the data "
-            "that its deck names; --section.key VALUE changes a key of that deck. Models in ONNX "
-            "and C files accept inputs as they are stored in data sets, and scale them.",
-        .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
-                                "default: by the extension of OUT", told.format),
-                 option::whole(
-                     "--rows N",
-                     "rows of a sample, for onnx and c, if samples differ in their number of rows",
-                     told.rows),
-                 option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
-        .deck_keys = true};
+    return {.command = "lockstep checkpoint export",
+            .positions = {"FILE|RUN OUT", 2, 2},
+            .about =
+                "Writes only the model, in a format that other programs can read. If RUN is given, "
+                "the model of the run's newest checkpoint is exported; for the run's best model, "
+                "name RUN/best.h5. An export to torchscript, onnx or c runs the model, and "
+                "therefore needs the data that the model's deck names; --section.key VALUE changes "
+                "a key of that deck. Models in ONNX and C files take inputs as they are stored in "
+                "data sets, and scale these inputs themselves.",
+            .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
+                                    "format of OUT; default: according to the extension of OUT",
+                                    told.format),
+                     option::whole("--rows N",
+                                   "for onnx and c, if samples have different numbers of rows: "
+                                   "rows of a sample in the exported model",
+                                   told.rows),
+                     option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
+            .deck_keys = true};
 }
 
 std::string format_of(std::filesystem::path const& out) {

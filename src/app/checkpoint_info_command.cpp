@@ -17,11 +17,10 @@ namespace lockstep::app {
 namespace {
 
 Options checkpoint_info_options(NothingTold&) {
-    return {
-        .command = "lockstep checkpoint info",
-        .positions = {"FILE|RUN", 1, 1},
-        .about =
-            "Shows what is in a checkpoint, in a best.h5, or in the newest checkpoint of a run."};
+    return {.command = "lockstep checkpoint info",
+            .positions = {"FILE|RUN", 1, 1},
+            .about = "Shows the contents of a checkpoint, of a best.h5, or of the newest "
+                     "checkpoint of a run."};
 }
 
 std::string text_of(checkpoint::Record const& record, char const* note) {

@@ -13,8 +13,8 @@ CommandGroup data_group() {
     return {.name = "data",
             .commands = {{"import", data_import_command, data_import_help,
                           joined(import_kind_names(), "|") + " SOURCE OUT [OPTION]...",
-                          "Makes data sets. For more see lockstep data import --help, or lockstep "
-                          "data import KIND --help."},
+                          "Converts files to data sets. For all options, see lockstep data import "
+                          "--help."},
                          {"info", data_info_command, data_info_help},
                          {"verify", data_verify_command, data_verify_help}}};
 }

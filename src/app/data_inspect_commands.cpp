@@ -18,24 +18,26 @@ Options inspect_options(data::DatasetOptions& named, std::string action, std::st
     return {.command = "lockstep data " + std::move(action),
             .positions = {"FILE...", 1, 100000},
             .about = std::move(about),
-            .rows = {
-                option::text("--inputs NAMES", "names of the input datasets", named.inputs),
-                option::text("--targets NAMES", "names of the target datasets", named.targets),
-                option::flag("--sample-per-file", "each file is one sample", named.sample_per_file),
-                option::whole("--sequence N", "tokens per sample, like data.sequence",
-                              named.sequence, {.least = 0})}};
+            .rows = {option::text("--inputs NAMES", "names of the input datasets", named.inputs),
+                     option::text("--targets NAMES", "names of the target datasets", named.targets),
+                     option::flag("--sample-per-file", "read each file as one sample",
+                                  named.sample_per_file),
+                     option::whole("--sequence N", "tokens per sample, as in data.sequence",
+                                   named.sequence, {.least = 0})}};
 }
 
 Options data_info_options(data::DatasetOptions& named) {
-    return inspect_options(named, "info", "Shows what is in each file.");
+    return inspect_options(
+        named, "info",
+        "Shows the contents of each file: samples, datasets, statistics and classes.");
 }
 
 Options data_verify_options(data::DatasetOptions& named) {
     return inspect_options(
         named, "verify",
-        "Recomputes all checksums, reads every sample, and counts values that are not finite. "
-        "Exits with 65 if there are such values, or if a block has changed. Files that were not "
-        "made by lockstep data import have no checksums.");
+        "Recomputes all checksums, reads every sample, and counts the values that are not finite. "
+        "Exits with 65 if a value is not finite or a block has changed. Files that were not made "
+        "by lockstep data import have no checksums.");
 }
 
 /// Files and the names of what is in them.

@@ -22,8 +22,8 @@ std::string data_import_help(HelpWords const& words) {
         text += paragraph(head, "SOURCE: " + kind.source, 10) + option_lines(kind.rows, 12);
     }
     text += R"(
-OUT is a file or, if there are several sets, a directory. In a list, write a name that contains a
-comma in double quotes, and double each quote in it: --classes 'cat,"dog, wolf"'.
+OUT is a file or, if there are several sets, a directory. In a list, put a name that contains a
+comma in double quotes, and double each double quote inside the name: --classes 'cat,"dog, wolf"'.
 
 Options of every kind
 )";

@@ -31,16 +31,18 @@ Option size_option(std::uint64_t& width, std::uint64_t& height, std::string mean
 }
 
 Option labels_option(import::LabelFile& labels) {
-    return option::path(
-        "--labels FILE.csv",
-        "a table that gives the class of each file, with the columns file and label", labels.path);
+    return option::path("--labels FILE.csv",
+                        "a table that gives the class of each file, in the columns file and label",
+                        labels.path);
 }
 
 ImportKind idx_kind(ImportTold& told) {
     return {.name = "idx",
-            .source = "a directory with train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz] "
-                      "and the same two files for t10k, or IMAGES,LABELS",
-            .rows = {option::texts("--classes A,B,C", "names of the classes 0, 1, 2",
+            .source = "a directory with the files train-images-idx3-ubyte[.gz] and "
+                      "train-labels-idx1-ubyte[.gz], and the same two files with t10k instead of "
+                      "train; or two files, written IMAGES,LABELS",
+            .rows = {option::texts("--classes A,B,C",
+                                   "names of the classes, in the order of their labels 0, 1, 2",
                                    told.idx.classes)},
             .make = [&told](auto const& source) {
                 told.idx.source = source;
@@ -53,13 +55,13 @@ ImportKind images_kind(ImportTold& told) {
     return {.name = "images",
             .source = "a directory with one folder of PNG and JPEG files per class; the class "
                       "folders may be in folders named train, validation and test",
-            .rows = {size_option(images.width, images.height, "scale all to this size"),
-                     option::flag("--gray", "convert to one channel", images.gray),
-                     option::one_of(
-                         "--alpha", {"drop", "blend", "keep"},
-                         "transparent pixels: drop: ignore alpha, and keep the stored colours; "
-                         "blend: blend with black; keep: store alpha as one more channel",
-                         told.alpha),
+            .rows = {size_option(images.width, images.height, "scale all images to this size"),
+                     option::flag("--gray", "convert colours to gray (one channel)", images.gray),
+                     option::one_of("--alpha", {"drop", "blend", "keep"},
+                                    "what to do with transparent pixels; drop: ignore alpha, and "
+                                    "keep the stored colours; blend: blend the colours with black; "
+                                    "keep: store alpha as an additional channel",
+                                    told.alpha),
                      labels_option(images.labels)},
             .make = [&told, &images](auto const& source) {
                 images.source = source;
@@ -73,24 +75,24 @@ ImportKind images_kind(ImportTold& told) {
 
 ImportKind video_kind(ImportTold& told) {
     auto& video = told.video;
-    return {
-        .name = "video",
-        .source = "a directory of video files, or of folders with one image per frame; classes and "
-                  "sets as for images",
-        .rows = {option::whole("--frames N", "frames per clip", video.frames),
-                 option::whole("--stride N",
-                               "frames from the start of one clip to the next; 0: the clip length",
-                               video.stride, {.least = 0}),
-                 size_option(
-                     video.width, video.height,
-                     concat("scale all to this size (", video.width, "x", video.height, ")")),
-                 option::flag("--gray", "convert to one channel", video.gray),
-                 labels_option(video.labels)},
-        .make = [&told, &video](auto const& source) {
-            video.source = source;
-            video.split_by = told.split_by;
-            return import::video_source(video);
-        }};
+    return {.name = "video",
+            .source = "a directory of video files, or of folders with one image per frame; folders "
+                      "determine the classes and sets in the same way as for images",
+            .rows = {option::whole("--frames N", "frames per clip", video.frames),
+                     option::whole("--stride N",
+                                   "frames from the start of one clip to the start of the next; 0: "
+                                   "the length of a clip",
+                                   video.stride, {.least = 0}),
+                     size_option(video.width, video.height,
+                                 concat("scale all frames to this size (", video.width, "x",
+                                        video.height, ")")),
+                     option::flag("--gray", "convert colours to gray (one channel)", video.gray),
+                     labels_option(video.labels)},
+            .make = [&told, &video](auto const& source) {
+                video.source = source;
+                video.split_by = told.split_by;
+                return import::video_source(video);
+            }};
 }
 
 ImportKind speech_kind(ImportTold& told) {
@@ -99,20 +101,25 @@ ImportKind speech_kind(ImportTold& told) {
         .name = "speech",
         .source = "a directory of recordings (WAV, FLAC, …), all with the same sample rate",
         .rows =
-            {option::path("--transcripts FILE",
-                          "a table with the columns file and text, or a festvox txt.done.data; "
-                          "default: no texts, classes as for images",
-                          speech.transcripts),
-             option::text("--text COLUMN", "column of the table that has the texts", speech.text),
-             option::one_of("--units", {"characters", "words"}, "what one symbol is", told.units),
-             option::flag("--lowercase", "convert texts to lower case first", speech.lowercase),
-             option::text("--drop CHARS", "characters to remove from the texts, before --lowercase",
+            {option::path(
+                 "--transcripts FILE",
+                 "a table with the columns file and text, or a festvox file txt.done.data; "
+                 "default: no texts; folders determine the classes in the same way as for images",
+                 speech.transcripts),
+             option::text("--text COLUMN", "name of the column with the texts", speech.text),
+             option::one_of("--units", {"characters", "words"},
+                            "unit of text that one symbol stands for", told.units),
+             option::flag("--lowercase", "convert the texts to lower case", speech.lowercase),
+             option::text("--drop CHARS",
+                          "characters to remove from the texts; --lowercase applies afterwards",
                           speech.drop),
              option::text("--symbols CHARS|A,B,C",
-                          "all symbols; default: those that occur in the texts", speech.symbols),
+                          "all symbols; default: the symbols that occur in the texts",
+                          speech.symbols),
              option::whole("--mels N", "number of bands of the log-mel features", speech.bands,
                            {.most = 1024}),
-             option::flag("--raw", "store the recordings themselves, not features", speech.raw),
+             option::flag("--raw", "store the recordings themselves instead of features",
+                          speech.raw),
              labels_option(speech.labels)},
         .make = [&told, &speech](auto const& source) {
             speech.split_by = told.split_by;
@@ -124,24 +131,27 @@ ImportKind speech_kind(ImportTold& told) {
 
 ImportKind text_kind(ImportTold& told) {
     auto& text = told.text;
-    return {.name = "text",
-            .source =
-                "a text file, or a directory of text files; each file is a document, but in a "
-                ".jsonl file each line is one. Folders named train, validation and test are sets",
-            .rows = {option::path("--tokenizer FILE.json",
-                                  "tokenize with this tokenizer.json; default: train a tokenizer",
-                                  text.tokenizer),
-                     option::whole("--vocabulary N", "number of tokens of the tokenizer to train",
-                                   text.vocabulary, {.least = 257}),
-                     option::texts("--endings .A,.B", "endings of the files that are read",
-                                   text.endings),
-                     option::text("--text KEY", "key of the text in each line of a .jsonl file",
-                                  text.text)},
-            .make = [&told, &text](auto const& source) {
-                text.source = source;
-                text.split_by = told.split_by;
-                return import::text_source(text);
-            }};
+    return {
+        .name = "text",
+        .source = "a text file, or a directory of text files. Each file is one document, except "
+                  "that each line of a .jsonl file is one document. Files in folders named train, "
+                  "validation and test form the sets of these names",
+        .rows =
+            {option::path(
+                 "--tokenizer FILE.json",
+                 "tokenizer to use, in the format tokenizer.json; default: train a new tokenizer",
+                 text.tokenizer),
+             option::whole("--vocabulary N", "number of tokens of a new tokenizer", text.vocabulary,
+                           {.least = 257}),
+             option::texts("--endings .A,.B", "read only files whose names have these endings",
+                           text.endings),
+             option::text("--text KEY", "key of the text in each line of a .jsonl file",
+                          text.text)},
+        .make = [&told, &text](auto const& source) {
+            text.source = source;
+            text.split_by = told.split_by;
+            return import::text_source(text);
+        }};
 }
 
 ImportKind series_kind(ImportTold& told) {
@@ -150,18 +160,20 @@ ImportKind series_kind(ImportTold& told) {
         .name = "series",
         .source = "a CSV or TSV table whose first line names the columns",
         .rows = {option::texts("--columns A,B,C",
-                               "input columns; default: all that no other option names",
+                               "input columns; default: all columns that no other option names",
                                series.columns),
                  option::text("--time COLUMN", "column of dates or numbers in ascending order",
                               series.time),
                  option::text("--group COLUMN", "make one series per value of this column",
                               series.group),
                  option::text("--target COLUMN",
-                              "each row is a sample, and this column is its class", series.target),
-                 option::flag("--regression", "the target is a number", series.regression),
+                              "make each row a sample, with this column as the class of the sample",
+                              series.target),
+                 option::flag("--regression", "treat the target as a number instead of a class",
+                              series.regression),
                  option::one_of("--type", {"f32", "f64"}, "type of the numbers", told.series_type),
                  option::flag("--fill-forward",
-                              "fill an empty cell with the value above it in its series",
+                              "fill an empty cell with the previous value in its column and series",
                               series.fill_forward)},
         .make = [&told, &series](auto const& source) {
             series.source = source;
@@ -175,13 +187,15 @@ ImportKind hdf5_kind(ImportTold& told) {
     auto& hdf5 = told.hdf5;
     return {
         .name = "hdf5",
-        .source = "any HDF5 file, chunked and compressed ones included, whose datasets have one "
-                  "entry per sample or, if samples have different numbers of rows, come with "
-                  "offsets in NAME_offsets",
-        .rows = {option::texts("--inputs A,B", "input datasets; a single one is renamed to inputs",
+        .source = "any HDF5 file, which may be chunked or compressed. Its datasets have one entry "
+                  "per sample. If samples have different numbers of rows, the dataset NAME_offsets "
+                  "has the offsets of the samples in the dataset NAME",
+        .rows = {option::texts("--inputs A,B",
+                               "input datasets; if there is only one, it is renamed to inputs",
                                hdf5.inputs),
                  option::texts("--targets C,D",
-                               "target datasets; a single one is renamed to targets", hdf5.targets),
+                               "target datasets; if there is only one, it is renamed to targets",
+                               hdf5.targets),
                  option::text("--weights NAME",
                               "dataset of sample weights, for data.sample-weights", hdf5.weights),
                  option::texts("--classes A,B,C", "class names, if the first target is a class",
@@ -225,19 +239,21 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
         .positions = {"KIND SOURCE OUT", 3, 3},
         .rows = {
             option::reals("--split 0.8,0.1,0.1",
-                          "shares of train, validation and test, the same for each class",
+                          "shares of the training, validation and test sets; each class is divided "
+                          "in these shares",
                           common.split.shares),
             option::own("--split-by COLUMN|folder",
-                        "keep samples with an equal value in one set, such as those of a speaker "
-                        "or a video; for hdf5, name a dataset of one whole number per sample",
+                        "keep samples with the same value of this column, or in the same folder, "
+                        "in one set, such as all samples of a speaker; for hdf5, name a dataset "
+                        "with one whole number per sample",
                         split_by),
             option::whole("--seed N", "random seed of the split", common.split.seed, {.least = 0}),
             option::whole("--shard-samples N", "write files of at most N samples each; 0: no limit",
                           common.shard_samples, {.least = 0}),
-            option::whole(
-                "--deflate LEVEL",
-                "compression level, 1 to 9: smaller files, which take longer to read; 0: none",
-                common.deflate, {.least = 0, .most = 9}),
+            option::whole("--deflate LEVEL",
+                          "compression level from 1 to 9; compressed files are smaller, but take "
+                          "longer to read; 0: no compression",
+                          common.deflate, {.least = 0, .most = 9}),
             option::flag("--skip-bad", "skip files that cannot be read, and list them",
                          common.skip_bad),
             option::flag("--overwrite", "replace existing data sets", common.overwrite)}};

@@ -30,55 +30,57 @@ Options launch_options(LaunchTold& told) {
     return {
         .command = "lockstep launch",
         .positions = {"[DECK]...", 0, 1000},
-        .about =
-            "Trains a deck with one rank per device (GPU or core) of this host or, inside a "
-            "Slurm or PBS job, of all its hosts, and supervises the ranks: it passes TERM, "
-            "INT and USR1 on to them as a request to write a checkpoint and end, and after "
-            "the loss of a rank it restarts them on the hosts that still answer. On a "
-            "terminal it lists the devices and the scheduler, asks for what the options below "
-            "leave open, and shows the command or the job script before running or submitting it.",
+        .about = "Trains a deck with one rank per device (GPU or core) of this host or, inside a "
+                 "Slurm or PBS job, of all hosts of the job. The command supervises the ranks: it "
+                 "passes the signals TERM, INT and USR1 on to the ranks, which then write a "
+                 "checkpoint and end. After the loss of a rank, it restarts all ranks on the hosts "
+                 "that still answer. On a terminal, the command lists the devices and the "
+                 "scheduler, asks for the settings that the options below leave open, and shows "
+                 "the command line or the job script before it starts the run or submits the job.",
         .rows =
-            {option::flag("--yes", "ask no questions: one rank per device", told.yes),
-             option::flag("--show", "only print the command or the job script", told.show),
+            {option::flag("--yes", "ask no questions; default: one rank per device", told.yes),
+             option::flag("--show", "only print the command line or the job script", told.show),
              option::text("--search SPACE.ini",
                           "search for the best values of the keys in this file (see lockstep "
                           "search), instead of training once",
                           choice.search),
              option::text("--search-directory DIRECTORY",
-                          "directory of the search; default: runs/NAME of SPACE.ini",
+                          "directory of the search; default: runs/SPACE for SPACE.ini",
                           choice.search_directory),
              option::one_of("--mode", {"single", "dp", "ddp"},
-                            "single: one process; dp: one process, replicas on threads; ddp: one "
-                            "rank per device",
+                            "single: one process; dp: one process that trains replicas on threads; "
+                            "ddp: one rank per device",
                             choice.mode),
-             option::whole("--devices N", "ranks per host; with dp, number of replicas",
+             option::whole("--devices N",
+                           "number of ranks per host; with --mode dp: number of replicas",
                            choice.devices),
              option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),
              option::one_of("--scale-rate", {"none", "linear", "sqrt"},
-                            "value of optimizer.scale-learning-rate", choice.scale_rate),
-             option::flag("--force", "as in lockstep train", told.force),
-             option::whole("--restarts N",
-                           "number of restarts in a row without a newer checkpoint after which it "
-                           "gives up; default: fault-tolerance.restarts",
-                           choice.restarts, {.least = 0}),
+                            "set optimizer.scale-learning-rate to this value", choice.scale_rate),
+             option::flag("--force", "resume even if the deck has changed", told.force),
+             option::whole(
+                 "--restarts N",
+                 "give up after N consecutive restarts without a newer checkpoint; default: the "
+                 "key fault-tolerance.restarts; for a submitted job: 2 on several nodes, else 0",
+                 choice.restarts, {.least = 0}),
              option::one_of("--launcher", {"mpirun", "srun"},
-                            "what starts the ranks (mpirun); srun works only inside a Slurm job or "
-                            "with --submit slurm",
+                            "program that starts the ranks (mpirun); srun works only inside a "
+                            "Slurm job or with --submit slurm",
                             choice.launcher),
-             option::text("--hostfile FILE", "list of hosts, one per line: NAME [slots=N]",
+             option::text("--hostfile FILE", "file with one host per line: NAME [slots=N]",
                           choice.hostfile),
-             option::one_of(
-                 "--submit", {"no", "slurm", "pbs"},
-                 "slurm, pbs: write runs/NAME.sbatch or .pbs and submit it; no: start the run here",
-                 choice.submit),
+             option::one_of("--submit", {"no", "slurm", "pbs"},
+                            "slurm: write and submit the job script runs/NAME.sbatch; pbs: write "
+                            "and submit runs/NAME.pbs; no: start the run here",
+                            choice.submit),
              option::whole("--nodes N", "nodes of the submitted job", choice.nodes),
              option::whole(
                  "--gpus-per-node N",
-                 "GPUs per node of the submitted job; default: as many as the partition has",
+                 "GPUs per node of the submitted job; default: all GPUs of a node in the partition",
                  choice.gpus, {.least = 0}),
              option::text("--partition NAME",
-                          "Slurm partition or PBS queue; default: the scheduler's",
+                          "Slurm partition or PBS queue; default: the default of the scheduler",
                           choice.partition),
              option::text("--account NAME", "account to charge for the job", choice.account),
              option::own("--time H:M:S",

@@ -24,9 +24,9 @@ Options profile_options(ProfileTold& told) {
     return {
         .command = "lockstep profile",
         .positions = {"RUN", 1, 1},
-        .about = "Asks a running job for a timeline of its next steps on all ranks, and waits "
-                 "for it. RUN is the run's directory, here or on a shared file system. The "
-                 "timeline opens in ui.perfetto.dev and in chrome://tracing.",
+        .about = "Asks a running job for a timeline of its next steps on all ranks, and waits for "
+                 "the timeline. RUN is the run's directory, on this host or on a shared file "
+                 "system. The timeline can be opened in ui.perfetto.dev or chrome://tracing.",
         .rows = {option::whole("--steps N", "number of steps, at most 1000", told.steps,
                                {.least = 1, .most = 1000}),
                  option::real("--wait SECONDS", "how long to wait for the timeline; 0: do not wait",

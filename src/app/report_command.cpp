@@ -24,11 +24,11 @@ Options report_options(ReportTold& told) {
     return {
         .command = "lockstep report",
         .positions = {"RUN...", 1, 100},
-        .about =
-            "Draws pictures and writes report.md: for one run into its own directory; for several "
-            "runs, with a comparison, into report/. RUN is a run's directory or its metrics.jsonl.",
+        .about = "Draws pictures and writes report.md. The report of one run is written into the "
+                 "run's directory. The report of several runs compares the runs, and is written "
+                 "into the directory report. RUN is a run's directory or its file metrics.jsonl.",
         .rows = {
-            option::text("--output DIRECTORY", "another directory for the report", told.output),
+            option::text("--output DIRECTORY", "write the report into this directory", told.output),
             option::some_of("--format", {"png", "pdf", "svg"}, "formats of the pictures",
                             told.formats),
             option::real("--price-per-hour P", "price of one rank per hour, in any currency",

@@ -32,11 +32,10 @@ struct SearchReportTold {
 Options search_report_options(SearchReportTold& told) {
     return {.command = "lockstep search report",
             .positions = {"DIR", 1, 1},
-            .about =
-                "Writes search.md (a table of the trials, the best ones, the importance of "
-                "each key), pictures in plots/ (parallel coordinates, Pareto front, "
-                "importance) and best.ini, the deck of the best trial, into the directory of a "
-                "search, which may still be running.",
+            .about = "Writes three things into the directory of a search, which may still be "
+                     "running: search.md (a table of the trials, the best trials, the importance "
+                     "of each key), plots/ (pictures of parallel coordinates, the Pareto front and "
+                     "importance) and best.ini (the deck of the best trial).",
             .rows = {option::real(
                 "--carbon-intensity G_PER_KWH",
                 "grams of CO2 per kWh of your site's electricity, to report the CO2 of the search",
@@ -46,10 +45,10 @@ Options search_report_options(SearchReportTold& told) {
 Options search_suggest_options(SuggestTold& told) {
     return {.command = "lockstep search suggest",
             .positions = {"SPACE.ini", 1, 1},
-            .about = "Prints, as JSON, the next trial of a search whose trials you run yourself; "
-                     "prints null while the results of earlier trials are needed first. Report a "
-                     "trial's result with "
-                     "lockstep search tell.",
+            .about =
+                "Prints, as JSON, the next trial of a search whose trials you run yourself. The "
+                "trial is null if the search has finished, or if the results of earlier trials are "
+                "needed first. Report the result of a trial with lockstep search tell.",
             .rows = {option::required(
                 option::path("--directory DIRECTORY", "directory of the search", told.directory))}};
 }
@@ -57,9 +56,8 @@ Options search_suggest_options(SuggestTold& told) {
 Options search_tell_options(NothingTold&) {
     return {.command = "lockstep search tell",
             .positions = {"DIR TRIAL VALUE...", 3, 20},
-            .about =
-                "Records the result of a suggested trial: a value for each of search.goals, in "
-                "their order, or the word failed."};
+            .about = "Records the result of a suggested trial: one VALUE for each goal in "
+                     "search.goals, in the same order, or the word failed."};
 }
 
 /// The lock of a search that people drive themselves, as a running search has it.

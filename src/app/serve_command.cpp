@@ -13,19 +13,21 @@ namespace lockstep::app {
 namespace {
 
 Options serve_options(serve::ServeOptions& options) {
-    return {.command = "lockstep serve",
-            .positions = {"RUN|DIRECTORY...", 1, 1000},
-            .about =
-                "Shows runs in the browser, live: curves, step time, ranks, checkpoints and "
-                "attempts, log, deck; several runs in one plot. It reads the runs' directories, "
-                "here or on a shared file system, and writes nothing. Open the printed address; "
-                "other users are refused. Ctrl-C ends the command. From another machine: ssh "
-                "-L 8800:127.0.0.1:8800 HOST lockstep serve --port 8800 runs",
-            .rows = {option::whole("--port N", "port of 127.0.0.1; 0: a free one", options.port,
-                                   {.least = 0, .most = 65535}),
-                     option::path("--socket FILE",
-                                  "a Unix socket that only this user can open, instead of a port",
-                                  options.socket)}};
+    return {
+        .command = "lockstep serve",
+        .positions = {"RUN|DIRECTORY...", 1, 1000},
+        .about =
+            "Shows runs live in the browser: curves, step times, ranks, checkpoints, attempts, log "
+            "and deck. A plot can show several runs. The command reads the runs' directories, on "
+            "this host or on a shared file system, and writes nothing. Open the printed address in "
+            "a browser; other users are refused. Ctrl-C ends the command. To see the runs of HOST "
+            "from another machine: ssh -L 8800:127.0.0.1:8800 HOST lockstep serve --port 8800 runs",
+        .rows = {
+            option::whole("--port N", "port of 127.0.0.1; 0: any free port", options.port,
+                          {.least = 0, .most = 65535}),
+            option::path("--socket FILE",
+                         "serve on this Unix socket, which only you can open, instead of a port",
+                         options.socket)}};
 }
 
 } // namespace

@@ -7,54 +7,58 @@ namespace lockstep::app {
 // Where a deck is missing, its reader says so.
 
 Options train_options(TrainTold& told) {
-    return {
-        .command = "lockstep train",
-        .positions = {"DECK...", 0, 1000},
-        .about = "Trains a deck, or resumes its run where it was interrupted. If several decks set "
-                 "the same key, the last one wins.",
-        .rows = {option::flag("--force", "resume although the deck has changed", told.force),
-                 option::flag("--quiet", "print only warnings and how the run ended", told.quiet),
-                 option::flag("--verbose", "also print each record and checkpoint", told.verbose),
-                 option::flag("--json", "print the records of metrics.jsonl instead of text",
-                              told.json)},
-        .exclusive = {"--quiet", "--verbose", "--json"},
-        .deck_keys = true};
+    return {.command = "lockstep train",
+            .positions = {"DECK...", 0, 1000},
+            .about = "Trains a deck, or resumes the deck's run where the run was interrupted. If "
+                     "several decks set the same key, the value in the last deck applies.",
+            .rows = {option::flag("--force", "resume even if the deck has changed", told.force),
+                     option::flag("--quiet", "print only warnings and the outcome of the run",
+                                  told.quiet),
+                     option::flag("--verbose", "also print each step record and each checkpoint",
+                                  told.verbose),
+                     option::flag("--json", "print the records of metrics.jsonl instead of text",
+                                  told.json)},
+            .exclusive = {"--quiet", "--verbose", "--json"},
+            .deck_keys = true};
 }
 
 Options search_options(SearchTold& told) {
     return {.command = "lockstep search",
             .positions = {"SPACE.ini [DECK...]", 1, 1000},
-            .about =
-                "Trains many trials of a deck inside one allocation, each on a part of the "
-                "ranks, and looks for the best values of the keys in SPACE.ini. If started again, "
-                "it continues where it stopped. See also lockstep search report, suggest and tell.",
+            .about = "Trains many trials of a deck inside one allocation, each trial on a part of "
+                     "the ranks, and looks for the best values of the keys in SPACE.ini. If the "
+                     "command is started again, the search continues where it stopped. See also "
+                     "lockstep search report, suggest and tell.",
             .rows = {option::path("--directory DIRECTORY",
-                                  "directory of the search; default: runs/NAME of SPACE.ini",
+                                  "directory of the search; default: runs/SPACE for SPACE.ini",
                                   told.directory)},
             .deck_keys = true};
 }
 
 Options plan_options(PlanTold& told) {
-    return {.command = "lockstep plan",
-            .positions = {"DECK", 0, 1},
-            .about = "Shows what train would do, without training: whether the run would start, "
-                     "resume or be refused, or is finished already; which rank hosts which "
-                     "replicas, and where; memory, buckets and checkpoints.",
-            .rows = {option::whole("--ranks N", "plan for N ranks, however many were started",
-                                   told.ranks),
-                     option::whole("--ranks-per-host M",
-                                   "ranks per host, with --ranks; default: all on one host",
-                                   told.per_host)},
-            .deck_keys = true};
+    return {
+        .command = "lockstep plan",
+        .positions = {"DECK", 0, 1},
+        .about =
+            "Shows, without training, what lockstep train would do: whether the run would start, "
+            "resume or be refused, or has already finished; the replicas, host and device of each "
+            "rank; and the memory, gradient buckets and checkpoints of the run.",
+        .rows = {option::whole("--ranks N", "plan for N ranks, regardless of how many were started",
+                               told.ranks),
+                 option::whole("--ranks-per-host M",
+                               "with --ranks: ranks per host; default: all ranks on one host",
+                               told.per_host)},
+        .deck_keys = true};
 }
 
 Options check_options(CheckTold& told) {
     return {.command = "lockstep check",
             .positions = {"[DECK]", 0, 1},
-            .about = "Checks whether the hosts, devices, network and disk of this launch are ready "
-                     "for training and, with a deck, whether its training fits on them. Findings "
-                     "are green, yellow or red; yellow and red ones come with a remedy. Start this "
-                     "command as you would start the training. Exits with 69 if a finding is red.",
+            .about = "Checks whether the hosts on which the command is started, their devices, "
+                     "network and disk are ready for training. With a deck, it also checks whether "
+                     "the training fits on them. Each finding is green, yellow or red; yellow and "
+                     "red findings come with a remedy. Start this command in the same way as the "
+                     "training. Exits with 69 if a finding is red.",
             .rows = {option::flag("--json", "print one line of JSON per finding", told.json)},
             .deck_keys = true};
 }
@@ -63,38 +67,39 @@ Options estimate_options(measure::EstimateOptions& told) {
     return {
         .command = "lockstep estimate",
         .positions = {"DECK", 0, 1},
-        .about = "Measures the network and a training step of the deck, on one rank and on all "
-                 "ranks that were started, and predicts speed-up, efficiency, time and cost for 1 "
-                 "to 1024 ranks. The network between hosts is measured if ranks run on several "
-                 "hosts; otherwise it is taken from the options below, or assumed.",
-        .rows = {option::whole("--steps N", "number of steps to measure", told.steps),
-                 option::whole("--max-ranks N", "largest number of ranks to predict",
-                               told.max_ranks),
-                 option::whole(
-                     "--ranks-per-host N",
-                     "ranks on each host; default: the number started on this host or, if that is "
-                     "one, the number of its devices or cores",
-                     told.per_host),
-                 option::wholes("--batches B,B,...",
-                                "global batch sizes to try, with the memory that each needs",
-                                told.batches),
-                 option::real("--price-per-hour P", "price of one rank per hour, in any currency",
-                              told.price),
-                 option::real("--watts W", "power of one rank in watts", told.watts),
-                 option::real("--network-gbit G", "bandwidth between hosts, in Gbit/s", told.gbit),
-                 option::real("--latency-us L", "latency between hosts, in microseconds",
-                              told.latency_us),
-                 option::flag("--json", "print one line of JSON per row", told.json)},
+        .about = "Measures the network, and a training step of the deck on one rank and on all "
+                 "ranks that were started. Predicts speed-up, efficiency, time and cost for 1 to "
+                 "1024 ranks. The bandwidth and latency between hosts are taken from "
+                 "--network-gbit and --latency-us. Without these options, they are measured if the "
+                 "ranks run on several hosts, and assumed otherwise.",
+        .rows =
+            {option::whole("--steps N", "number of steps to measure", told.steps),
+             option::whole("--max-ranks N", "largest number of ranks to predict", told.max_ranks),
+             option::whole(
+                 "--ranks-per-host N",
+                 "ranks on each host; default: the number of ranks that were started on this host "
+                 "or, if only one was started, the number of devices or cores of this host",
+                 told.per_host),
+             option::wholes("--batches B,B,...",
+                            "global batch sizes to compare, with the memory that each size needs",
+                            told.batches),
+             option::real("--price-per-hour P", "price of one rank per hour, in any currency",
+                          told.price),
+             option::real("--watts W", "power of one rank in watts", told.watts),
+             option::real("--network-gbit G", "bandwidth between hosts, in Gbit/s", told.gbit),
+             option::real("--latency-us L", "latency between hosts, in microseconds",
+                          told.latency_us),
+             option::flag("--json", "print one line of JSON per row", told.json)},
         .deck_keys = true};
 }
 
 Options evaluate_options(NothingTold&) {
     return {.command = "lockstep evaluate",
             .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-            .about =
-                "Evaluates a checkpoint or a best.h5 on data.test or, if the deck has no test set, "
-                "on data.validation. For a run, it evaluates best.h5 or, if there is none, the "
-                "newest checkpoint. The results are the same on any number of ranks.",
+            .about = "Evaluates a checkpoint or a best.h5 on data.test or, if the deck has no test "
+                     "set, on data.validation. If RUN is given, the run's best.h5 or, if the run "
+                     "has none, its newest checkpoint is evaluated. The results are bitwise "
+                     "identical on any number of ranks.",
             .deck_keys = true};
 }
 
@@ -102,17 +107,18 @@ Options generate_options(train::GenerateOptions& told) {
     return {
         .command = "lockstep generate",
         .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-        .about = "Continues a text with a language model, token by token, with the tokenizer "
-                 "in data.train. The same seed gives the same text.",
-        .rows = {option::text(
-                     "--prompt TEXT",
-                     "beginning of the text; default: empty, as at the start of a document",
-                     told.prompt),
+        .about = "Continues a text with a language model, token by token. The tokenizer is read "
+                 "from data.train. The same seed gives the same text.",
+        .rows = {option::text("--prompt TEXT",
+                              "beginning of the text; default: empty, which starts a new document",
+                              told.prompt),
                  option::whole("--tokens N", "number of tokens to add", told.tokens),
                  option::real("--temperature T",
-                              "below 1: favours probable tokens; 0: always the most probable one",
+                              "temperature of the draws; below 1: probable tokens are drawn more "
+                              "often; 0: the most probable token is always chosen",
                               told.temperature, {.least = 0}),
-                 option::whole("--top-k N", "draw from the N most probable tokens; 0: from all",
+                 option::whole("--top-k N",
+                               "draw only from the N most probable tokens; 0: draw from all tokens",
                                told.top_k, {.least = 0}),
                  option::whole("--seed N", "random seed", told.seed, {.least = 0})},
         .deck_keys = true};
@@ -122,60 +128,60 @@ Options quantise_options(train::QuantiseOptions& told) {
     return {
         .command = "lockstep checkpoint quantise",
         .positions = {"FILE|RUN OUT", 2, 2},
-        .about = "Writes a model with int8 weights, which evaluate runs in int8 on CPUs. "
-                 "The ranges of its layers' inputs are calibrated with samples of data.train from "
-                 "the model's deck; --section.key VALUE changes a key of that deck. For a run, "
-                 "this is the model of its newest checkpoint; for its best model, name "
-                 "RUN/best.h5.",
-        .rows = {option::whole("--samples N", "number of samples to calibrate with", told.samples),
-                 option::one_of("--method", {"minmax", "percentile", "mse"},
-                                "range of a layer's inputs; minmax: of all values; percentile: of "
-                                "99.99 % of them; mse: the one with the least squared error",
-                                told.method),
-                 option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
+        .about =
+            "Writes a model with int8 weights, which lockstep evaluate runs in int8 on CPUs. The "
+            "ranges of the layers' inputs are calibrated with samples of data.train in the model's "
+            "deck; --section.key VALUE changes a key of that deck. If RUN is given, the model of "
+            "the run's newest checkpoint is quantised; for the run's best model, name RUN/best.h5.",
+        .rows =
+            {option::whole("--samples N", "number of samples to calibrate with", told.samples),
+             option::one_of(
+                 "--method", {"minmax", "percentile", "mse"},
+                 "range of a layer's inputs; minmax: the range of all values; percentile: the "
+                 "range of 99.99 % of the values; mse: the range with the smallest squared error",
+                 told.method),
+             option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
         .deck_keys = true};
 }
 
 Options bench_step_options(BenchStepTold& told) {
-    return {
-        .command = "lockstep bench step",
-        .about = "Measures a training step with AdamW on new random images, with one replica per "
-                 "rank. The time of a step is the mean over all ranks.",
-        .rows = {
-            option::one_of("--model", {"mlp18m", "cnn"}, "one of the models in docs/performance.md",
-                           told.model),
-            option::one_of(
-                "--variant", {"engine", "native", "dp", "alone", "bare"},
-                "engine: as in training; native: with communication.reduction = native; dp: two "
-                "replicas on threads; alone: every rank trains on its own, without communication; "
-                "bare: like alone, but with a plain LibTorch loop and LibTorch's AdamW",
-                told.variant),
-            option::whole("--batch N", "samples per replica", told.batch),
-            option::whole("--steps N", "number of steps to measure", told.steps),
-            option::flag("--json", "print one line of JSON", told.json)}};
+    return {.command = "lockstep bench step",
+            .about =
+                "Measures a training step with AdamW on random images, with one replica per rank. "
+                "Each step has new images. The time of a step is the mean over all ranks.",
+            .rows = {option::one_of("--model", {"mlp18m", "cnn"},
+                                    "model to train, described in docs/performance.md", told.model),
+                     option::one_of("--variant", {"engine", "native", "dp", "alone", "bare"},
+                                    "engine: as in training; native: with communication.reduction "
+                                    "= native; dp: with two replicas on threads; alone: each rank "
+                                    "trains by itself, without communication; bare: as alone, but "
+                                    "with a plain LibTorch loop and LibTorch's AdamW",
+                                    told.variant),
+                     option::whole("--batch N", "samples per replica", told.batch),
+                     option::whole("--steps N", "number of steps to measure", told.steps),
+                     option::flag("--json", "print one line of JSON", told.json)}};
 }
 
 Options export_check_options(ExportCheckTold& told) {
     return {
         .command = "lockstep export check",
         .positions = {"FILE", 1, 1},
-        .about =
-            "Runs an ONNX or C file that lockstep checkpoint export wrote, and the checkpoint that "
-            "it was made from, on the same samples. Exits with 1 if outputs differ by more "
-            "than the tolerance. C files are compiled with cc; ONNX files need a python3 "
-            "with onnxruntime.",
+        .about = "Runs FILE, an ONNX or C file written by lockstep checkpoint export, and the "
+                 "checkpoint from which FILE was exported, on the same samples. Exits with 1 if "
+                 "their outputs differ by more than the tolerance. C files are compiled with cc; "
+                 "ONNX files need a python3 that has the package onnxruntime.",
         .rows = {option::required(option::text(
-                     "--data SET", "data set to take samples from, in the form of data.test",
-                     told.data)),
+                     "--data SET",
+                     "data set to take samples from, in the form of the key data.test", told.data)),
                  option::whole("--samples N", "number of samples", told.samples),
                  option::path("--checkpoint FILE",
-                              "checkpoint to compare with; default: the one that FILE names",
+                              "checkpoint to compare with; default: the checkpoint that FILE names",
                               told.checkpoint),
-                 option::real("--tolerance D",
-                              "largest difference allowed, relative to 1 + the output's absolute "
-                              "value; default: "
-                              "1e-5, or for int8 a 255th of the range of all outputs",
-                              told.tolerance)},
+                 option::real(
+                     "--tolerance D",
+                     "largest allowed difference, divided by 1 + the absolute value of the output; "
+                     "default: 1e-5, or for int8 models 1/255 of the range of all outputs",
+                     told.tolerance)},
         .deck_keys = true};
 }
 

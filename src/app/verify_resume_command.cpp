@@ -17,19 +17,21 @@ Options verify_resume_options(measure::ResumeTrialOptions& told) {
     return {
         .command = "lockstep verify-resume",
         .positions = {"DECK...", 1, 1000},
-        .about =
-            "Proves exact resume on this set-up: trains N steps on A ranks; trains again, kills "
-            "the last rank with SIGKILL at step K, and resumes on B ranks; then compares every bit "
-            "of the two final states. Exits with 0 if they are equal, 1 if they are different. Its "
-            "two runs use a temporary directory next to the deck's run directory; it is removed at "
-            "the end, and the deck's own directory is not touched.",
-        .rows = {required(whole("--ranks A", "ranks that train", told.ranks)),
-                 required(whole("--resume-ranks B", "ranks that resume", told.resume_ranks)),
-                 required(
-                     whole("--kill-at K", "step at which the last rank is killed", told.kill_at)),
-                 required(whole("--steps N", "steps of the whole training", told.steps)),
-                 option::text("--launcher mpirun|srun", "mpirun, srun, or the path of one of them",
-                              told.launcher)},
+        .about = "Proves exact resume on this set-up with two runs of the deck. The first run "
+                 "trains N steps on A ranks. The second run also starts on A ranks; its last rank "
+                 "is killed with SIGKILL at step K, and the run resumes on B ranks. Then every bit "
+                 "of the two final states is compared. Exits with 0 if the states are identical, 1 "
+                 "if they are different. Both runs write into a temporary directory next to the "
+                 "deck's run directory. The temporary directory is removed at the end; the deck's "
+                 "run directory is not touched.",
+        .rows =
+            {required(whole("--ranks A", "number of ranks that train", told.ranks)),
+             required(whole("--resume-ranks B", "number of ranks that resume", told.resume_ranks)),
+             required(whole("--kill-at K", "step at which the last rank is killed", told.kill_at)),
+             required(whole("--steps N", "number of steps of the whole training", told.steps)),
+             option::text("--launcher mpirun|srun",
+                          "program that starts the ranks: mpirun, srun, or the path of one of them",
+                          told.launcher)},
         .deck_keys = true};
 }
 

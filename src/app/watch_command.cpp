@@ -12,12 +12,12 @@ Options watch_options(report::WatchOptions& options) {
     return {
         .command = "lockstep watch",
         .positions = {"RUN", 1, 1},
-        .about =
-            "Shows what a run is doing, or has done: its progress, loss, metrics, rates, memory, "
-            "how the time of a step is spent, stragglers, checkpoints. RUN is a run's directory, "
-            "here or on a shared file system. On a terminal the command waits for the run and "
-            "shows it until the run ends or q is pressed; otherwise it prints once.",
-        .rows = {option::flag("--once", "print once, even on a terminal", options.once),
+        .about = "Shows the state of a running or finished run: progress, loss, metrics, rates, "
+                 "memory, the parts of a step's time, stragglers and checkpoints. RUN is a run's "
+                 "directory, on this host or on a shared file system. On a terminal, the command "
+                 "waits until the run starts, and updates the display until the run ends or q is "
+                 "pressed. Otherwise it prints the state once.",
+        .rows = {option::flag("--once", "print the state once, even on a terminal", options.once),
                  option::real("--interval SECONDS", "seconds between updates, 0.1 to 3600",
                               options.interval_s, {.least = 0.1, .most = 3600})}};
 }

@@ -17,78 +17,84 @@ void describe(SomeDeck& deck, Visitor& visit) {
     constexpr double below_1 = 0.999999999; // decay of averages, which would never move at 1
 
     visit("run.name", deck.run.name, such_as(check_run_name, AtResume::renewed),
-          "name of the run; default: the deck's name");
+          "name of the run; default: NAME for the deck NAME.ini");
     visit("run.directory", deck.run.directory, such_as(check_run_directory, AtResume::renewed),
           "directory for everything that the run writes; default: runs/NAME");
     visit("run.seed", deck.run.seed, at_least(0, fixed), "seed of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
           "number of logical data-parallel replicas; 0: the number of ranks at the first start");
     visit("run.device", deck.run.device, any(),
-          "auto, cpu, or an accelerator: cuda, hip or xpu, with a number (cuda:1) or without");
+          "device to compute on: auto, cpu, or an accelerator (cuda, hip or xpu), with or without "
+          "a number, such as cuda:1");
     visit("run.devices", deck.run.devices, any(),
-          "GPUs of a host to use: all, a count, or comma-separated numbers");
+          "GPUs of a host to use: all, a count, or GPU numbers separated by commas");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
-          "auto: ddp on several ranks, else single, or dp with several GPUs; single: one rank, "
-          "sequential replicas; dp: one rank, concurrent replicas; ddp: replicas spread over "
-          "ranks");
+          "one rank trains the replicas one after the other (single) or concurrently (dp), or the "
+          "replicas are distributed over ranks (ddp); auto: ddp on several ranks, dp on one rank "
+          "with several GPUs, otherwise single");
     visit("run.placement", deck.run.placement, one_of({"even", "speed"}),
-          "how replicas are distributed over ranks: evenly, or by measured speed; the result is "
-          "the same");
+          "how replicas are distributed over ranks: evenly (even), or by the measured speed of the "
+          "ranks (speed); the results are bitwise identical");
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads per replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
-          "refuse operators without a deterministic form");
+          "refuse operators that have no deterministic implementation");
     visit("run.graphs", deck.run.graphs, any(),
           "record the forward and backward pass of a batch as a device graph (a CUDA graph), and "
-          "replay it; the result is the same");
+          "replay the graph for later batches; the results are bitwise identical");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
-          "time limit of the job, counted from its start; 0: the scheduler's limit");
+          "time limit of the job in seconds, counted from the start of the job; 0: the scheduler's "
+          "limit");
 
     visit("data.train", deck.data.train, such_as(check_files),
-          "training set: a file, a list or a glob");
+          "training set: a file, a list of files or a glob");
     visit(
         "data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
         "validation set, evaluated during training: files, or a share of data.train such as 10 %");
     visit("data.test", deck.data.test, such_as(check_files),
-          "test set, evaluated after training with the best model");
+          "test set, on which the best model is evaluated after training");
     visit("data.inputs", deck.data.inputs, any(fixed), "names of the input datasets in the files");
     visit("data.targets", deck.data.targets, any(fixed),
           "names of the target datasets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
-          "each file is one sample: its datasets have no sample dimension");
+          "read each file as one sample, whose datasets have no sample dimension");
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
-          "tokens per sample, cut from the documents one after the other; the target of each token "
-          "is the next one; 0: samples as they are stored");
+          "tokens per sample; the samples are cut from the documents one after the other, and the "
+          "target of each token is the next token; 0: samples are read as they are stored");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
-          "samples per micro-batch over all replicas; 0: data.batch applies");
+          "samples per micro-batch over all replicas together; 0: data.batch for each replica");
     visit("data.drop-last", deck.data.drop_last, any(fixed),
-          "drop an epoch's incomplete last step");
+          "drop the last step of an epoch if it is incomplete");
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
-    visit("data.prefetch", deck.data.prefetch, between(1, 1024), "batches read ahead");
+    visit("data.prefetch", deck.data.prefetch, between(1, 1024),
+          "number of batches that are read ahead");
     visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
-          "memory: read all data into memory, once per host; local:DIRECTORY: first copy the files "
-          "to a disk of the host");
+          "read batches from the files (none), read all data into memory once per host (memory), "
+          "or first copy the files to a disk of the host (local:DIRECTORY)");
     visit("data.augment", deck.data.augment, any(fixed),
-          "augmentation of training samples: flip, crop:PIXELS, noise:AMOUNT, mask:ROWS:COLUMNS");
+          "augmentation of training samples: none, or a list of flip, crop:PIXELS, noise:AMOUNT "
+          "and mask:ROWS:COLUMNS");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
-          "order of the samples in an epoch");
+          "order of the samples in an epoch: shuffled as a whole (full), shuffled by blocks "
+          "(block), or as stored (none)");
     visit("data.sample-weights", deck.data.sample_weights, any(fixed),
-          "dataset in the training files with the weights by which samples are drawn");
+          "dataset in the training files with a weight for each sample; samples are drawn in "
+          "proportion to their weights");
     visit("data.replacement", deck.data.replacement, any(fixed),
-          "a sample drawn by weight can be drawn again in the same epoch; false: each is drawn "
-          "once, and samples with large weights tend to come first");
+          "with data.sample-weights: a sample can be drawn several times in an epoch; false: each "
+          "sample is drawn once, and samples with large weights tend to come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
-          "sort by length within this many consecutive batches; 0: off");
+          "sort samples by length within groups of this many consecutive batches; 0: off");
 
-    visit("model.name", deck.model.name, any(fixed), "the model (see lockstep models)");
+    visit("model.name", deck.model.name, any(fixed), "name of the model (see lockstep models)");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
           "initial weights: a safetensors file, a best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
-    visit("task.kind", deck.task.kind, any(fixed), "the task (see lockstep tasks)");
+    visit("task.kind", deck.task.kind, any(fixed), "name of the task (see lockstep tasks)");
     visit("task.metric", deck.task.metric, any(),
-          "metric that decides which model is best; default: the task's first metric");
+          "metric by which the best model is chosen; default: the first metric of the task");
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;
@@ -98,146 +104,159 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "peak learning rate");
     visit("optimizer.scale-learning-rate", optimizer.scale_learning_rate,
           one_of({"none", "linear", "sqrt"}, fixed),
-          "multiplies learning-rate by replicas / reference-replicas (linear) or its square root "
-          "(sqrt)");
+          "multiply learning-rate by the ratio run.replicas / reference-replicas (linear), by the "
+          "square root of this ratio (sqrt), or by 1 (none)");
     visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
-          "number of replicas that learning-rate was chosen for");
+          "number of replicas for which learning-rate was chosen");
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
-          "weight decay; does not apply to the parameters in no-decay");
+          "weight decay of all parameters except those in no-decay");
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
-          "parameters exempt from weight decay and from the trust ratio: biases, norms, name "
-          "patterns (*.weight); or none");
+          "parameters to which weight decay and the trust ratio do not apply: a list of biases, "
+          "norms and name patterns such as *.weight; or none");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
-          "decay of the averaged weights (EMA), which are evaluated and exported; 0: off");
-    visit(
-        "optimizer.proximal", optimizer.proximal, at_least(0, fixed),
-        "strength of a pull towards the initial weights, added to the gradient (FedProx); 0: off");
+          "decay of the exponential moving average (EMA) of the weights; the averaged weights are "
+          "evaluated and exported; 0: off");
+    visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
+          "strength of the proximal term (FedProx), which is added to the gradient and pulls "
+          "towards the initial weights; 0: off");
     visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
           "momentum of sgd and lars");
-    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "Nesterov momentum in sgd");
+    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "use Nesterov momentum in sgd");
     visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed),
           "decay rates of the moments, for adamw, adam and lamb");
     visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
           "term added to the denominator, for adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
-          "lars: size of a parameter's update relative to the parameter's norm, before the "
-          "learning rate is applied");
-    visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
-          "gradient norm above which gradients are clipped; 0: off");
+          "lars: norm of a parameter's update, before it is multiplied by the learning rate, "
+          "relative to the norm of the parameter");
+    visit(
+        "optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
+        "norm of the whole gradient above which the gradient is scaled down to this norm; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
     visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
-          "sharded: each rank updates its shard; replicated: each rank updates all parameters");
+          "each rank updates its own shard of the parameters (sharded), or all parameters "
+          "(replicated)");
 
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "schedule of the learning rate");
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
-          "epochs of linear warm-up from 0 to the peak");
-    visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-          "steps of linear warm-up from 0 to the peak; the longer of the two warm-ups applies");
+          "epochs of linear warm-up from 0 to the peak rate");
+    visit(
+        "schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
+        "steps of linear warm-up from 0 to the peak rate; the longer of the two warm-ups applies");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
-          "cosine schedule: final rate, relative to the peak");
+          "cosine schedule: final learning rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
-          "step schedule: epochs between reductions");
+          "step schedule: epochs between reductions of the learning rate");
     visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed),
-          "step schedule: factor of each reduction");
+          "step schedule: factor by which each reduction multiplies the learning rate");
 
     auto& precision = deck.precision;
     visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
-          "type that operators compute in; weights stay fp32");
+          "type in which operators compute; the weights stay in fp32");
     visit("precision.loss-scale", precision.loss_scale, any(fixed),
           "loss scale for fp16: dynamic, or a number");
     visit("precision.tf32", precision.tf32, any(fixed),
-          "GPUs may round the inputs of matrix products to TF32");
+          "allow GPUs to round the inputs of matrix products to TF32");
     visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any(),
-          "cuDNN picks the fastest algorithms; off if run.deterministic = true");
+          "let cuDNN choose the fastest algorithms by measuring; no effect if run.deterministic = "
+          "true");
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
-          "save memory: recompute activations during backward");
+          "recompute activations during the backward pass, to save memory");
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
-          "trained model whose outputs the model also learns from: a checkpoint, a "
-          "best.h5, a safetensors file, a TorchScript file or a program of torch.export");
+          "file with a trained model (the teacher), from whose outputs the model also learns: a "
+          "checkpoint, a best.h5, a safetensors file, a TorchScript file or a program of "
+          "torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
-          "deck of the teacher's model, for a safetensors file");
+          "deck that describes the teacher's model; needed if the teacher is a safetensors file");
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
-          "divides the scores of both models before they are compared");
+          "number by which the scores of both models are divided before they are compared");
     visit("distill.weight", distill.weight, between(0, 1, fixed),
-          "the teacher's share of the loss; the rest is the loss on the targets");
+          "weight of the distance from the teacher's outputs in the loss; the loss on the targets "
+          "has the weight 1 - distill.weight");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
-          "which weights to remove: none; unstructured; channels; or N:M, such as 2:4, which keeps "
-          "N of every M neighbouring weights");
+          "pattern of the weights to remove: none, unstructured (single weights), channels (whole "
+          "channels), or N:M, such as 2:4, which keeps N of every M neighbouring weights");
     visit("prune.target", prune.target, such_as(check_prune_target, fixed),
-          "channels: share of the multiply-adds to keep, such as macs 0.5");
+          "channels: macs SHARE, where SHARE is the share of the multiply-adds to keep");
     visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
-          "channels: each layer keeps a multiple of this number");
+          "channels: the number of channels that a layer keeps is a multiple of this number");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
           "unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
-          "which weights to keep: the largest (magnitude), or those whose removal would change the "
-          "loss most, to first order (taylor)");
+          "which weights to keep: those with the largest absolute values (magnitude), or those "
+          "whose removal would change the loss most, estimated to first order (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
           "unstructured and channels: compare scores across the whole model (global), or within "
-          "each layer");
-    visit("prune.except", prune.except, any(fixed),
-          "weights that are never removed: name patterns (*.output.weight), or none");
-    visit("prune.begin", prune.begin, at_least(0, fixed), "step after which weights are removed");
+          "each layer (layer)");
+    visit(
+        "prune.except", prune.except, any(fixed),
+        "weights that are never removed: a list of name patterns such as *.output.weight; or none");
+    visit("prune.begin", prune.begin, at_least(0, fixed),
+          "step after which the first weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
-          "unstructured and channels: step of the last removal; until then the removed share grows "
-          "on a cubic schedule; default: remove all at prune.begin");
+          "unstructured and channels: step after which the last weights are removed; from "
+          "prune.begin to this step, the removed share grows on a cubic schedule; 0: all are "
+          "removed at prune.begin");
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),
-          "quantisation-aware training: layers round their weights and inputs as in int8, and the "
-          "scales are learnt for checkpoint quantise");
+          "train with quantisation: layers round their weights and inputs as in int8, and learn "
+          "the scales that lockstep checkpoint quantise uses");
 
     auto& privacy = deck.privacy;
     visit("privacy.noise", privacy.noise, between(0, 1e6, fixed),
-          "differential privacy of training samples (DP-SGD): standard deviation of the noise "
-          "added to the sum of gradients, relative to privacy.clip; 0: off");
+          "differential privacy of training samples (DP-SGD): standard deviation, relative to "
+          "privacy.clip, of the noise that is added to the sum of the samples' gradients; 0: off");
     visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
           "L2 norm to which each sample's gradient is clipped");
     visit("privacy.delta", privacy.delta, between(1e-30, 0.5),
           "delta at which epsilon is reported");
     visit("privacy.epsilon", privacy.epsilon, at_least(0),
-          "end training before epsilon exceeds this; 0: no limit");
+          "end training before epsilon exceeds this value; 0: no limit");
     visit("privacy.key", privacy.key, such_as(check_paths),
-          "file with the secret key from which noise and samples are drawn, created if it does not "
-          "exist; default: privacy.key in run.directory");
+          "file with the secret key from which the noise and the samples are drawn; the file is "
+          "created if it does not exist; default: privacy.key in run.directory");
 
     visit("communication.backend", deck.communication.backend,
           one_of({"auto", "mpi", "nccl", "oneccl"}), "library that exchanges gradients");
     auto& communication = deck.communication;
     visit("communication.bucket-mb", communication.bucket_mb, buckets(),
-          "megabytes of gradients that are sent together");
+          "size of a gradient bucket in megabytes; the gradients in a bucket are sent together");
     visit("communication.first-bucket-mb", communication.first_bucket_mb, buckets(),
-          "size in megabytes of the bucket that is ready first");
+          "size in megabytes of the bucket that the backward pass completes first");
     visit("communication.compression", communication.compression,
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
-          "fp16, bf16: every sum is rounded to 16 bits; powersgd: low-rank matrices are exchanged "
-          "instead of gradients");
+          "with fp16 and bf16, every sum of gradients is rounded to 16 bits; with powersgd, "
+          "low-rank matrices are exchanged instead of gradients");
     visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
-          "rank of powersgd's matrices");
+          "rank of the matrices that powersgd exchanges");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
-          "ordered: bitwise identical results on any number of ranks; native: sums in the "
-          "library's order");
+          "sum gradients in a fixed order, which gives bitwise identical results on any number of "
+          "ranks (ordered), or in an order that the library chooses (native)");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
-          "some parameters may have no gradient; these are not updated");
+          "allow a parameter to have no gradient on any replica in a step; the step does not "
+          "update this parameter; false: this is an error");
     visit("communication.static-graph", communication.static_graph, any(fixed),
-          "the same parameters get gradients in every step");
+          "assume that parameters without a gradient in the first step never have one, so that "
+          "their buckets are sent earlier; a later gradient is an error");
     visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
-          "every replica starts each step with replica 0's buffers; false: with its own");
+          "every replica starts each step with the buffers of replica 0; false: every replica "
+          "keeps its own buffers");
     visit("communication.sync-batch-norm", communication.sync_batch_norm, any(fixed),
-          "batch norm uses statistics over all replicas");
+          "compute the statistics of batch norm over all replicas");
     visit("communication.timeout-seconds", deck.communication.timeout_seconds,
-          between(1, longest_s), "longest wait for another rank or its device");
+          between(1, longest_s), "longest time in seconds to wait for another rank or its device");
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,
-          at_least(0), "steps between comparisons of all ranks' weights; 0: never");
+          at_least(0), "steps between comparisons of the weights of all ranks; 0: never");
 
     visit("checkpoint.every-steps", deck.checkpoint.every_steps, at_least(0),
-          "steps between checkpoints; 0: only the first and the last");
+          "steps between checkpoints; 0: write only the first and the last checkpoint");
     visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, between(0, longest_s),
           "minutes between checkpoints; 0: off");
     visit("checkpoint.keep", deck.checkpoint.keep, between(1, 1 << 20),
@@ -245,38 +264,41 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
           "write checkpoints while training continues");
     visit("checkpoint.resume", deck.checkpoint.resume, such_as(check_paths, AtResume::renewed),
-          "what to resume from: auto (the newest intact checkpoint), none, or a file");
+          "checkpoint to resume from: auto (the newest intact checkpoint), none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(),
-          "metric that decides which model best.h5 holds; default: task.metric");
+          "metric by which the model in best.h5 is chosen; default: task.metric");
     visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
-          "fast directory for new checkpoints, which are then copied to the run's directory");
+          "directory on a fast disk; new checkpoints are written there and then copied to the "
+          "run's directory");
 
     visit("fault-tolerance.restarts", deck.fault_tolerance.restarts, at_least(0),
-          "how many times in a row lockstep launch restarts after losing a rank, without progress "
-          "in between");
+          "lockstep launch gives up after this number of consecutive restarts without a newer "
+          "checkpoint; 0: no restarts");
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
-          between(1, longest_s), "longest time from a restart to its first step");
+          between(1, longest_s),
+          "longest time in seconds from a restart to the first step after it");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),
-          "progress display during training");
+          "how progress is shown during training: as a bar, as plain lines, or not at all (none); "
+          "auto: a bar on a terminal, else lines");
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
           "write TensorBoard event files in the run's directory");
     visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
-          "histograms in event files at the end of each epoch; gradients: histograms of both "
-          "weights and gradients");
+          "histograms that are written to event files at the end of each epoch: of the weights "
+          "(weights), or of both weights and gradients (gradients)");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
-          "number of samples of the run's first batch to show in event files, if they are images, "
-          "clips or boxes");
+          "number of samples from the run's first batch that are written to event files, if the "
+          "samples are images, clips or boxes");
     visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "write a hash of the weights to each step record, to find where two runs diverge");
 
     visit("profile.steps", deck.profile.steps, such_as(check_steps),
-          "steps of which to record a timeline, such as 100-110; for a job that is already "
-          "running, use lockstep profile");
+          "range of steps for which a timeline is recorded, such as 100-110; for a job that is "
+          "already running, use lockstep profile");
     visit("profile.memory", deck.profile.memory, any(),
-          "timelines show allocated memory, by the part of the step that allocated it");
+          "show the allocated memory in timelines, by the part of the step that allocated it");
 
     visit("train.epochs", deck.train.epochs, between(0, max_epochs),
           "passes over data.train; 0: no limit");

@@ -101,11 +101,12 @@ double cnn_parameters(config::OwnValues const& values, Interface const& interfac
 
 ModelKind cnn_kind() {
     return {"cnn",
-            "convolution, batch norm, ReLU and pooling blocks, then two fully connected layers",
-            {{"channels", "16, 32", "channels of the blocks; each halves height and width"},
+            "blocks of convolution, batch norm, ReLU and pooling, followed by two fully connected "
+            "layers",
+            {{"channels", "16, 32", "channels of the blocks; each block halves height and width"},
              {"hidden", "64", "width of the hidden fully connected layer"},
-             {"batch-norm", "true", "batch norm after each convolution"},
-             {"dropout", "0", "dropout on hidden activations"},
+             {"batch-norm", "true", "apply batch norm after each convolution"},
+             {"dropout", "0", "dropout probability for the activations of the hidden layer"},
              SampleLayout::key()},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Cnn>(values, interface);

@@ -170,24 +170,23 @@ double cnn1d_parameters(config::OwnValues const& values, Interface const& interf
 } // namespace
 
 ModelKind cnn1d_kind() {
-    return {
-        "cnn1d",
-        "convolutions along time, for samples of any number of rows: recordings of words, or their "
-        "features",
-        {{"channels", "64, 64, 96, 128",
-          "channels of the blocks; each block except the first halves the number of rows"},
-         {"kernel", "3", "kernel size of a convolution, in rows; odd"},
-         {"first-kernel", "0",
-          "kernel size of the first convolution, odd; 0 chooses 5 for features and 81 for "
-          "recordings"},
-         {"first-stride", "0",
-          "stride of the first convolution; 0 chooses 1 for features and 16 for recordings"},
-         {"dropout", "0", "dropout before the output layer"}},
-        [](config::OwnValues const& values, Interface const& interface) {
-            return std::make_shared<Cnn1d>(values, interface);
-        },
-        cnn1d_parameters,
-        true};
+    return {"cnn1d",
+            "convolutions along time, for samples with any number of rows, such as recordings of "
+            "words or features of recordings",
+            {{"channels", "64, 64, 96, 128",
+              "channels of the blocks; each block except the first halves the number of rows"},
+             {"kernel", "3", "kernel size of the convolutions, in rows; must be odd"},
+             {"first-kernel", "0",
+              "kernel size of the first convolution, in rows; must be odd; 0: 5 for features, 81 "
+              "for recordings"},
+             {"first-stride", "0",
+              "stride of the first convolution, in rows; 0: 1 for features, 16 for recordings"},
+             {"dropout", "0", "dropout probability before the output layer"}},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<Cnn1d>(values, interface);
+            },
+            cnn1d_parameters,
+            true};
 }
 
 } // namespace lockstep::nn

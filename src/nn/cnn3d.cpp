@@ -175,24 +175,30 @@ double cnn3d_parameters(config::OwnValues const& values, Interface const& interf
 } // namespace
 
 ModelKind cnn3d_kind() {
-    return {"cnn3d",
-            "three-dimensional convolution over clips or boxes, batch norm, then fully connected "
-            "layers",
-            {{"channels", "12, 24, 48", "channels of the blocks; each halves height and width"},
-             {"time-strides", "1, 2",
-              "strides of the blocks along frames or depth; the last one is repeated"},
-             {"downsample", "stride",
-              "stride: the convolution has strides; pool: max-pooling after the convolution"},
-             {"activation", "relu", "relu or leaky-relu"},
-             {"head", "average", "average over all positions, or flatten"},
-             {"hidden", "0", "width of a hidden fully connected layer; 0: none"},
-             {"bound", "0", "outputs are tanh times this bound; 0: unbounded"},
-             {"dropout", "0", "dropout before the output layer"},
-             SampleLayout::key()},
-            [](config::OwnValues const& values, Interface const& interface) {
-                return std::make_shared<Cnn3d>(values, interface);
-            },
-            cnn3d_parameters};
+    return {
+        "cnn3d",
+        "three-dimensional convolutions over clips or boxes, with batch norm, followed by fully "
+        "connected layers",
+        {{"channels", "12, 24, 48", "channels of the blocks; each block halves height and width"},
+         {"time-strides", "1, 2",
+          "strides of the blocks along frames or depth; the last stride is repeated for further "
+          "blocks"},
+         {"downsample", "stride",
+          "how blocks reduce the resolution: stride (the convolution has strides) or pool "
+          "(max-pooling after the convolution)"},
+         {"activation", "relu", "activation function: relu or leaky-relu"},
+         {"head", "average",
+          "input of the fully connected layers: average (the mean over all positions) or flatten "
+          "(all positions)"},
+         {"hidden", "0", "width of a hidden fully connected layer; 0: no hidden layer"},
+         {"bound", "0",
+          "bound of the outputs, which are tanh times this bound; 0: unbounded outputs"},
+         {"dropout", "0", "dropout probability before the output layer"},
+         SampleLayout::key()},
+        [](config::OwnValues const& values, Interface const& interface) {
+            return std::make_shared<Cnn3d>(values, interface);
+        },
+        cnn3d_parameters};
 }
 
 } // namespace lockstep::nn

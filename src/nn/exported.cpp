@@ -386,17 +386,18 @@ std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields
 }
 
 ModelKind export_kind() {
-    return {"export",
-            "a program of torch.export",
-            {{"file", "", "program of torch.export (.pt2), as written by lockstep_export.save"},
-             {"compiled", "none",
-              "whether to use the file's compiled step: none, prefer (the graph is run if the step "
-              "does not fit) or require; the step is native code: use only files that you trust"}},
-            [](config::OwnValues const& values, Interface const& interface) {
-                return std::make_shared<Exported>(values, interface);
-            },
-            exported_parameters,
-            true};
+    return {
+        "export",
+        "a program that was saved with torch.export",
+        {{"file", "", "program of torch.export (a .pt2 file), written by lockstep_export.save"},
+         {"compiled", "none",
+          "whether to use the compiled step in the file: none, prefer (if the step does not fit, "
+          "the graph is run) or require; the step is native code: use only files that you trust"}},
+        [](config::OwnValues const& values, Interface const& interface) {
+            return std::make_shared<Exported>(values, interface);
+        },
+        exported_parameters,
+        true};
 }
 
 } // namespace lockstep::nn

@@ -177,18 +177,21 @@ double lmu_asr_parameters(config::OwnValues const& values, Interface const& inte
 
 ModelKind lmu_asr_kind() {
     return {"lmu-asr",
-            "convolution over frames of features, then blocks of Legendre memory and feed-forward",
+            "convolution over frames of features, followed by blocks of Legendre memory and "
+            "feed-forward layers",
             {{"width", "144", "features per frame between blocks"},
              {"theta", "8, 16, 24",
-              "number of frames that each block's memory spans; one block per number"},
+              "numbers of frames that the memories of the blocks span; there is one block for each "
+              "number"},
              {"signals", "16", "number of signals that each block remembers"},
              {"order", "8", "Legendre coefficients per signal"},
              {"hidden", "288", "width of a block's hidden layer"},
              {"kernel", "5", "kernel size of the convolution, in frames"},
              {"stride", "3", "stride of the convolution, in frames"},
-             {"dropout", "0", "dropout on the output of each block"},
+             {"dropout", "0", "dropout probability for the output of each block"},
              {"form", "parallel",
-              "how the memory is computed: in parallel by Fourier transform, or recurrently"}},
+              "how the memory is computed: for all frames at once by Fourier transform (parallel), "
+              "or frame by frame (recurrent)"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<LmuAsr>(values, interface);
             },

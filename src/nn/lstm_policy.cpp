@@ -145,14 +145,14 @@ class CascadedLstmPolicy : public LstmPolicy {
 
 std::vector<config::OwnKey> memory_keys(std::string const& units, std::string const& hidden) {
     auto keys = head_keys(hidden);
-    keys.push_back({"units", units, "width of the LSTMs of actor and critic"});
+    keys.push_back({"units", units, "width of the LSTMs in actor and critic"});
     return keys;
 }
 
 } // namespace
 
 ModelKind lstm_policy_kind() {
-    return {"lstm-policy", "actor and critic with an LSTM each, for task ppo",
+    return {"lstm-policy", "policy whose actor and critic each have an LSTM, for the task ppo",
             memory_keys("256", "64, 64"),
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<LstmPolicy>(values, interface);
@@ -167,9 +167,10 @@ ModelKind clstm_policy_kind() {
     auto keys = memory_keys("512", "64, 64");
     keys.push_back(
         {"window-units", "128", "width of the LSTM over the time steps of an observation"});
-    keys.push_back(
-        {"features", "128", "width of each of the three layers after the LSTM of window-units"});
-    return {"clstm-policy", "cascaded LSTMs over windows of observations, for task ppo", keys,
+    keys.push_back({"features", "128",
+                    "width of each of the three layers after the LSTM over the time steps"});
+    return {"clstm-policy",
+            "policy with cascaded LSTMs over windows of observations, for the task ppo", keys,
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<CascadedLstmPolicy>(values, interface);
             },

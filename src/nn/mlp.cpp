@@ -71,7 +71,7 @@ ModelKind mlp_kind() {
     return {"mlp",
             "fully connected layers over the flattened sample",
             {{"hidden", "256, 128", "widths of the hidden layers"},
-             {"dropout", "0", "dropout on activations"}},
+             {"dropout", "0", "dropout probability for the activations of the hidden layers"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Mlp>(values, interface);
             },

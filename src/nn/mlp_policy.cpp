@@ -35,7 +35,8 @@ class MlpPolicy : public Policy {
 } // namespace
 
 ModelKind mlp_policy_kind() {
-    return {"mlp-policy", "actor and critic of fully connected layers, for task ppo",
+    return {"mlp-policy",
+            "policy whose actor and critic are fully connected layers, for the task ppo",
             head_keys("64, 64"),
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<MlpPolicy>(values, interface);

@@ -82,8 +82,9 @@ std::int64_t observation_size(Interface const& interface) {
 }
 
 std::vector<config::OwnKey> head_keys(std::string const& hidden) {
-    return {{"hidden", hidden, "widths of the hidden layers, the same in actor and critic"},
-            {"activation", "tanh", "activation between layers: tanh or relu"}};
+    return {
+        {"hidden", hidden, "widths of the hidden layers; actor and critic have the same widths"},
+        {"activation", "tanh", "activation function between layers: tanh or relu"}};
 }
 
 } // namespace lockstep::nn

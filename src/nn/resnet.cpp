@@ -181,18 +181,17 @@ double resnet_parameters(config::OwnValues const& values, Interface const& inter
 } // namespace
 
 ModelKind resnet_kind() {
-    return {
-        "resnet",
-        "residual network for images",
-        {{"depth", "18", "18, 34 or 50"},
-         {"stem", "auto",
-          "large: 7 x 7 convolution and pooling; small: 3 x 3 convolution; auto: small for images "
-          "less than 64 pixels high"},
-         SampleLayout::key()},
-        [](config::OwnValues const& values, Interface const& interface) {
-            return std::make_shared<ResNet>(values, interface);
-        },
-        resnet_parameters};
+    return {"resnet",
+            "residual network for images",
+            {{"depth", "18", "number of layers: 18, 34 or 50"},
+             {"stem", "auto",
+              "first layers; large: a 7 x 7 convolution and pooling; small: a 3 x 3 convolution; "
+              "auto: small for images less than 64 pixels high, else large"},
+             SampleLayout::key()},
+            [](config::OwnValues const& values, Interface const& interface) {
+                return std::make_shared<ResNet>(values, interface);
+            },
+            resnet_parameters};
 }
 
 } // namespace lockstep::nn

@@ -7,7 +7,7 @@ namespace lockstep::nn {
 
 config::OwnKey SampleLayout::key() {
     return {"layout", "channels-first",
-            "memory order of a sample: channels-first or channels-last"};
+            "order of the dimensions of a stored sample: channels-first or channels-last"};
 }
 
 SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,

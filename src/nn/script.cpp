@@ -220,7 +220,7 @@ bool save_if_script(Model const& model, std::ostream& out) {
 ModelKind script_kind() {
     return {"script",
             "a TorchScript file",
-            {{"file", "", "TorchScript file, as written by torch.jit.script(model).save(FILE)"}},
+            {{"file", "", "TorchScript file, written by torch.jit.script(model).save(FILE)"}},
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Script>(values, interface);
             },

@@ -271,17 +271,19 @@ ModelKind transformer_kind() {
     auto keys = TransformerForm::keys("rms", "swiglu", "false");
     keys.insert(keys.end(),
                 {{"attention", "auto",
-                  "causal: a position sees itself and earlier ones; full: it sees all; auto: full "
-                  "if a sample has one label, else causal"},
-                 {"positions", "rotary", "rotary, learnt or none"},
+                  "causal: a position attends to itself and earlier positions; full: a position "
+                  "attends to all positions; auto: full if a sample has one label, else causal"},
+                 {"positions", "rotary", "position encoding: rotary, learnt or none"},
                  {"rotary-base", "10000", "base of the rotary angles"},
                  {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
                  {"vocabulary", "0", "number of tokens; 0: the number that the files state"},
-                 {"tied", "true", "the output layer shares the embedding's weights"},
+                 {"tied", "true", "use the weights of the embedding in the output layer, too"},
                  {"documents", "separate",
-                  "separate: attention ends at the end of a document; joined: it does not"}});
+                  "separate: attention is limited to positions of the same document; joined: "
+                  "attention crosses the ends of documents"}});
     return {"transformer",
-            "attention blocks over tokens or rows of values, as in GPT or Llama, or as an encoder",
+            "attention blocks over tokens or rows of values: a decoder such as GPT or Llama, or an "
+            "encoder",
             keys,
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Transformer>(values, interface);

@@ -65,17 +65,20 @@ std::vector<config::OwnKey> TransformerForm::keys(std::string const& norm,
     return {
         {"layers", "6", "number of blocks"},
         {"width", "384", "values per position"},
-        {"heads", "6", "number of attention heads; must divide width"},
+        {"heads", "6", "number of attention heads; width must be a multiple of this number"},
         {"key-value-heads", "0",
-         "number of key and value heads; must divide heads; 0: the same as heads"},
+         "number of key and value heads; heads must be a multiple of this number; 0: the same "
+         "number as heads"},
         {"feed-forward", "0",
-         "width of the feed-forward part; 0: four times width, or two thirds of that for swiglu"},
-        {"norm", norm, "rms or layer"},
-        {"norm-epsilon", "1e-5", "added to the variance in norms"},
+         "width of the feed-forward layer; 0: 4 times width, or about 8/3 times width with swiglu"},
+        {"norm", norm, "kind of norm: rms or layer"},
+        {"norm-epsilon", "1e-5", "term added to the variance in norms"},
         {"activation", activation,
-         "activation of the feed-forward part: swiglu, gelu or gelu-tanh"},
-        {"bias", bias, "whether linear layers have a bias"},
-        {"dropout", "0", "dropout on the embeddings and on the output of each part of a block"}};
+         "activation function of the feed-forward layer: swiglu, gelu or gelu-tanh"},
+        {"bias", bias, "add a bias to linear layers"},
+        {"dropout", "0",
+         "dropout probability for the embeddings, and for the outputs of attention and "
+         "feed-forward in each block"}};
 }
 
 TransformerForm TransformerForm::of(config::OwnValues const& values) {

@@ -116,14 +116,15 @@ double unet_parameters(config::OwnValues const& values, Interface const& interfa
 } // namespace
 
 ModelKind unet_kind() {
-    return {"unet",
-            "U-Net: outputs for each pixel",
-            {{"channels", "16, 32, 64", "channels of the levels; each halves height and width"},
-             SampleLayout::key()},
-            [](config::OwnValues const& values, Interface const& interface) {
-                return std::make_shared<UNet>(values, interface);
-            },
-            unet_parameters};
+    return {
+        "unet",
+        "U-Net, with outputs for each pixel",
+        {{"channels", "16, 32, 64", "channels of the levels; each level halves height and width"},
+         SampleLayout::key()},
+        [](config::OwnValues const& values, Interface const& interface) {
+            return std::make_shared<UNet>(values, interface);
+        },
+        unet_parameters};
 }
 
 } // namespace lockstep::nn

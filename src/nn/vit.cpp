@@ -93,7 +93,7 @@ double vit_parameters(config::OwnValues const& values, Interface const& interfac
 ModelKind vit_kind() {
     auto keys = TransformerForm::keys("layer", "gelu", "true");
     keys.insert(keys.end(), {{"patch", "4", "side of a patch, in pixels"}, SampleLayout::key()});
-    return {"vit", "vision transformer: attention over the patches of an image", keys,
+    return {"vit", "vision transformer, with attention over the patches of an image", keys,
             [](config::OwnValues const& values, Interface const& interface) {
                 return std::make_shared<Vit>(values, interface);
             },

@@ -179,22 +179,23 @@ EnvironmentKind trading_kind() {
     return {
         "trading",
         "a portfolio of the series in data.train, traded day by day",
-        {{"price-column", "close", "trading: the column of the prices"},
+        {{"price-column", "close", "trading: name of the column with the prices"},
          {"trade-from", "",
-          "trading: YYYY-MM-DD, the first day of evaluation; days before it are for training; "
-          "empty: all days are for both"},
+          "trading: first day of evaluation, written YYYY-MM-DD; earlier days are for training; "
+          "empty: all days are for both training and evaluation"},
          {"episode-days", "0",
           "trading: number of days in a training episode, which may begin on any day; 0: all days"},
          {"window", "1", "trading: number of days that an observation shows"},
          {"cash", "1000000", "trading: cash at the start of an episode"},
-         {"cost", "0.001", "trading: fee, as a share of the amount traded"},
+         {"cost", "0.001", "trading: fee for a trade, as a share of the traded value"},
          {"largest-trade", "100",
-          "trading: largest number of shares of an asset that an action trades"},
+          "trading: largest number of shares of one asset that one action buys or sells"},
          {"turbulence-quantile", "0.9",
-          "trading: everything is sold when turbulence exceeds this quantile of the training days; "
-          "1: never"},
+          "trading: all shares are sold on days whose turbulence exceeds this quantile of the "
+          "turbulence on training days; 1: never"},
          {"turbulence-history", "252",
-          "trading: number of earlier days against which a day's turbulence is measured"}},
+          "trading: number of earlier days with which a day is compared to compute its "
+          "turbulence"}},
         open_trading};
 }
 

@@ -95,11 +95,11 @@ class Classification : public Task {
 
 TaskKind classification_kind() {
     return {"classification",
-            "cross entropy over classes",
-            {{"label-smoothing", "0", "share of the target spread over all classes"},
+            "one class for each sample, with cross entropy as the loss",
+            {{"label-smoothing", "0", "share of the target that is spread over all classes"},
              {"class-weights", "none",
-              "class weights of the training loss: none; balanced or median, from the training "
-              "set's class counts; or a list"}},
+              "class weights of the training loss: none; balanced or median, both computed from "
+              "the class counts of the training set; or a number for each class"}},
             {{"accuracy"}, {"f1"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Classification>(values, samples);

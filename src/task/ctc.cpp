@@ -242,13 +242,14 @@ class Ctc : public Task, public Remarks {
 } // namespace
 
 TaskKind ctc_kind() {
-    return {"ctc",
-            "transcripts of recordings by connectionist temporal classification",
-            {{"beam", "0", "beam width of decoding; 0: greedy decoding"}},
-            {{"error-rate", false}, {"wer", false}, {"loss", false}},
-            [](config::OwnValues const& values, Samples const& samples) {
-                return std::make_unique<Ctc>(values, samples);
-            }};
+    return {
+        "ctc",
+        "transcripts of recordings, with connectionist temporal classification (CTC) as the loss",
+        {{"beam", "0", "beam width of the decoder; 0: greedy decoding"}},
+        {{"error-rate", false}, {"wer", false}, {"loss", false}},
+        [](config::OwnValues const& values, Samples const& samples) {
+            return std::make_unique<Ctc>(values, samples);
+        }};
 }
 
 } // namespace lockstep::task

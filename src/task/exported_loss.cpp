@@ -79,7 +79,7 @@ class ExportedLoss : public Task {
 
 TaskKind export_kind() {
     return {"export",
-            "the loss of an exported program (model.file)",
+            "the loss that the exported program in model.file computes",
             {},
             {{"loss", false}},
             [](config::OwnValues const& /*values*/, Samples const& samples) {

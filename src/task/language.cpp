@@ -141,11 +141,12 @@ class Language : public Task {
 
 TaskKind language_kind() {
     return {"language",
-            "the next token of a text",
+            "prediction of the next token of a text",
             {{"vocabulary", "0", "number of tokens; 0: the number that the files state"},
              {"documents", "separate",
-              "separate: the token after a document's end is not learnt; joined: it is"},
-             {"label-smoothing", "0", "share of the target spread over all tokens"}},
+              "separate: the token after the end of a document is left out of the loss; joined: "
+              "this token counts in the loss"},
+             {"label-smoothing", "0", "share of the target that is spread over all tokens"}},
             {{"loss", false}, {"perplexity", false}, {"bits-per-byte", false}, {"accuracy"}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Language>(values, samples);

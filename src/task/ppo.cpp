@@ -97,21 +97,22 @@ class Ppo : public Task {
 
 std::vector<config::OwnKey> ppo_keys() {
     std::vector<config::OwnKey> keys{
-        {"environment", "cart-pole", "environment that the agent acts in"},
-        {"environments", "4", "environments per replica, stepped together"},
+        {"environment", "cart-pole", "environment in which the agent acts"},
+        {"environments", "4", "number of environments per replica, which are stepped together"},
         {"rollout-steps", "128",
-         "steps of each environment per iteration, before the policy learns from them"},
+         "steps of each environment per iteration, after which the policy learns"},
         {"passes", "4", "PPO epochs over the collected transitions"},
         {"sequence", "0", "sequence length for recurrent policies; 0: rollout-steps"},
         {"gamma", "0.99", "discount factor of later rewards"},
         {"lambda", "0.95", "lambda of generalised advantage estimation"},
         {"observation-scale", "1",
-         "factor on observations: one number for all values, or one for each"},
-        {"reward-scale", "1", "factor on rewards in training; returns are reported unscaled"},
+         "factor on observations: one number for all values, or a number for each value"},
+        {"reward-scale", "1",
+         "factor on rewards in training; returns are reported without this factor"},
         {"clip", "0.2",
-         "clips the probability ratio to [1 - clip, 1 + clip], and the change of a value to "
-         "[-clip, clip]"},
-        {"clip-values", "true", "whether values are clipped too"},
+         "the probability ratio is clipped to [1 - clip, 1 + clip], and the change of a value "
+         "estimate to [-clip, clip]"},
+        {"clip-values", "true", "clip the change of value estimates, too"},
         {"value-weight", "0.5", "weight of the value loss"},
         {"entropy-weight", "0.01", "weight of the entropy bonus"},
         {"normalise-advantages", "true", "normalise advantages over the global batch of each step"},
@@ -119,7 +120,8 @@ std::vector<config::OwnKey> ppo_keys() {
         {"evaluation-episodes", "20", "episodes per validation; 0: none"},
         {"test-episodes", "100", "test episodes after training; 0: none"},
         {"greedy", "true",
-         "evaluation uses the most probable actions; false: it draws actions as in training"}};
+         "evaluate with the most probable actions; false: evaluate with actions that are drawn as "
+         "in training"}};
     for (auto const& kind : rl::environment_kinds()) {
         keys.insert(keys.end(), kind.keys.begin(), kind.keys.end());
     }
@@ -149,7 +151,7 @@ PpoOptions ppo_options(config::Task const& chosen) {
 std::optional<TaskKind> ppo_kind() {
     return TaskKind{
         .name = "ppo",
-        .meaning = "proximal policy optimisation in an environment: " +
+        .meaning = "proximal policy optimisation (PPO) in one of these environments: " +
                    [] {
                        std::vector<std::string> names;
                        for (auto const& kind : rl::environment_kinds()) {

@@ -109,8 +109,8 @@ class Regression : public Task {
 
 TaskKind regression_kind() {
     return {"regression",
-            "real values of each sample",
-            {{"loss", "mse", "mse, mae or huber"}},
+            "one or more real values for each sample",
+            {{"loss", "mse", "loss function: mse, mae or huber"}},
             {{"mae", false}, {"rmse", false}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Regression>(values, samples);

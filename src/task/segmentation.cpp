@@ -111,8 +111,8 @@ class Segmentation : public Task {
 
 TaskKind segmentation_kind() {
     return {"segmentation",
-            "cross entropy over the classes at each position of a sample",
-            {{"classes", "0", "number of classes; 0: those that the files name"},
+            "one class for each position of a sample, with cross entropy as the loss",
+            {{"classes", "0", "number of classes; 0: the number that the files state"},
              {"class-weights", "none",
               "class weights of the training loss: none, or a number for each class"}},
             {{"iou"}, {"accuracy"}, {"loss", false}},

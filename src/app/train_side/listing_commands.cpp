@@ -58,7 +58,7 @@ ExitCode tasks_command(Invocation const& invocation) {
         for (auto const& metric : kind.metrics) {
             metrics.push_back(metric.name);
         }
-        std::cout << kind.name << ": " << kind.meaning << "; metrics " << joined(metrics, ", ")
+        std::cout << kind.name << ": " << kind.meaning << "; metrics: " << joined(metrics, ", ")
                   << "\n";
         print_keys("task", kind.keys);
     }
