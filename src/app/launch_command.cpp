@@ -38,7 +38,8 @@ Options launch_options(LaunchTold& told) {
                  "scheduler, asks for the settings that the options below leave open, and shows "
                  "the command line or the job script before it starts the run or submits the job.",
         .rows =
-            {option::flag("--yes", "ask no questions; default: one rank per device", told.yes),
+            {option::flag("--yes", "ask no questions; without --devices: one rank per device",
+                          told.yes),
              option::flag("--show", "only print the command line or the job script", told.show),
              option::text("--search SPACE.ini",
                           "search for the best values of the keys in this file (see lockstep "
@@ -52,7 +53,7 @@ Options launch_options(LaunchTold& told) {
                             "ddp: one rank per device",
                             choice.mode),
              option::whole("--devices N",
-                           "number of ranks per host; with --mode dp: number of replicas",
+                           "number of ranks per host; in mode dp: number of replicas",
                            choice.devices),
              option::flag("--oversubscribe", "allow more ranks than there are devices",
                           choice.oversubscribe),

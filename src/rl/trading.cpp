@@ -191,7 +191,7 @@ EnvironmentKind trading_kind() {
          {"largest-trade", "100",
           "trading: largest number of shares of one asset that one action buys or sells"},
          {"turbulence-quantile", "0.9",
-          "trading: all shares are sold on days whose turbulence exceeds this quantile of the "
+          "trading: all shares are sold on days whose turbulence is at least this quantile of the "
           "turbulence on training days; 1: never"},
          {"turbulence-history", "252",
           "trading: number of earlier days with which a day is compared to compute its "
