@@ -48,7 +48,7 @@ void print_record(checkpoint::Record const& record) {
         return found == record.integers.end() ? std::int64_t{-1} : found->second;
     };
     print_fact("run", value("run.name"), ", step ", count_text(integer("step")), ", ",
-               integer("epoch"), integer("epoch") == 1 ? " epoch" : " epochs", " done");
+               amount_of(integer("epoch"), "epoch"), " done");
     print_fact("model", value("model.name"), ", task ", value("task.kind"));
     print_fact("data", value("data.train"));
     print_fact("optimizer", value("optimizer.name"), ", learning rate ",

@@ -44,15 +44,14 @@ class ImportDisplay {
 void print(import::ImportReport const& report, std::vector<std::string> const& classes,
            std::vector<std::string> const& remarks) {
     if (report.parts_kept > 0) {
-        std::cout << "kept " << count_text(report.parts_kept)
-                  << (report.parts_kept == 1 ? " part" : " parts") << " of an interrupted import\n";
+        std::cout << "kept " << count_text(report.parts_kept, "part")
+                  << " of an interrupted import\n";
     }
     for (auto const& set : report.sets) {
-        std::cout << (set.name.empty() ? "all" : set.name) << ": " << count_text(set.samples)
-                  << (set.samples == 1 ? " sample" : " samples");
+        std::cout << (set.name.empty() ? "all" : set.name) << ": "
+                  << count_text(set.samples, "sample");
         if (set.groups > 0) {
-            std::cout << " of " << count_text(set.groups)
-                      << (set.groups == 1 ? " group" : " groups");
+            std::cout << " of " << count_text(set.groups, "group");
         }
         auto const& counts = set.class_counts;
         bool const classified =

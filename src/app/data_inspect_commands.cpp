@@ -59,13 +59,12 @@ void print(data::DataInfo const& info) {
               << (info.checksums ? ", with checksums" : ", without checksums") << "\n  ";
     if (info.tokens > 0) { // samples are what data.sequence makes of them
         std::cout << "texts: " << count_text(info.tokens) << " tokens in "
-                  << count_text(info.documents)
-                  << (info.documents == 1 ? " document" : " documents") << ", with a vocabulary of "
+                  << count_text(info.documents, "document") << ", with a vocabulary of "
                   << count_text(info.fields.front().vocabulary)
                   << "; data.sequence cuts them into samples\n";
         return;
     }
-    std::cout << count_text(info.samples) << (info.samples == 1 ? " sample\n" : " samples\n");
+    std::cout << count_text(info.samples, "sample") << "\n";
     for (std::size_t f = 0; f < info.fields.size(); ++f) {
         auto const& field = info.fields[f];
         std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of rows, " : "");
@@ -117,11 +116,10 @@ bool verify(data::DatasetOptions const& options) {
     }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {
-        std::cout << options.files << ": " << count_text(field.count)
-                  << (field.count == 1 ? " value of " : " values of ") << field.dataset
-                  << (field.count == 1 ? " is" : " are") << " not finite, in "
-                  << count_text(field.samples) << (field.samples == 1 ? " sample" : " samples")
-                  << "; the first is sample " << field.first << "\n";
+        std::cout << options.files << ": " << count_text(field.count, "value") << " of "
+                  << field.dataset << (field.count == 1 ? " is" : " are") << " not finite, in "
+                  << count_text(field.samples, "sample") << "; the first is sample " << field.first
+                  << "\n";
     }
     std::cout << options.files
               << (damaged        ? ": damaged\n"

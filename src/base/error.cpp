@@ -167,9 +167,7 @@ Error current_error() {
         }
         return internal_error(error.what());
     } catch (std::exception const& error) {
-        // LibTorch appends a stack of calls after the first line.
-        std::string text = error.what();
-        text.erase(std::min(text.find('\n'), text.size()));
+        auto const text = first_line(error.what());
         if (auto const full = out_of_device_memory(text)) {
             return *full;
         }

@@ -66,6 +66,14 @@ std::string count_text(std::int64_t value) {
     return text;
 }
 
+std::string count_text(std::int64_t value, std::string_view noun) {
+    return concat(count_text(value), " ", noun, value == 1 ? "" : "s");
+}
+
+std::string first_line(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+}
+
 std::string duration_text(double seconds) {
     if (seconds > 0 && seconds < 0.0995) {
         return concat(fixed(1e3 * seconds, seconds < 0.00995 ? 1 : 0), " ms");

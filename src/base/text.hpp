@@ -52,6 +52,12 @@ std::string bytes_text(std::uint64_t bytes);
 /// A whole number with thousands separated: "60,000".
 std::string count_text(std::int64_t value);
 
+/// A number of things, with thousands separated: "1 sample", "60,000 samples".
+std::string count_text(std::int64_t value, std::string_view noun);
+
+/// The first line of an error text: in LibTorch's, a stack of calls follows.
+std::string first_line(std::string_view text);
+
 /// A number of things: "1 rank", "3 ranks". For nouns whose plural takes an s.
 template <class Number>
 std::string amount_of(Number number, std::string_view noun) {

@@ -1,5 +1,6 @@
 #include "comm/message_queue.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "counts.hpp"
@@ -45,7 +46,7 @@ void MessageQueue::send(int to, int tag, std::span<std::byte const> bytes, Owner
             {to, tag, bytes.subspan(first, static_cast<std::size_t>(length)), owner});
         ++*owner.left;
     });
-    start(to, peer);
+    start(peer);
 }
 
 void MessageQueue::receive(int from, int tag, std::span<std::byte> bytes, Owner const& owner) {
@@ -60,8 +61,10 @@ void MessageQueue::receive(int from, int tag, std::span<std::byte> bytes, Owner 
 
 void MessageQueue::progress() {
     settle();
-    for (auto& [to, peer] : peers_) {
-        start(to, peer);
+    for (auto peer = peers_.begin(); peer != peers_.end();) {
+        start(peer->second);
+        bool const idle = peer->second.waiting.empty() && peer->second.bytes_under_way == 0;
+        peer = idle ? peers_.erase(peer) : std::next(peer);
     }
 }
 
@@ -74,39 +77,37 @@ void MessageQueue::settle() {
     check(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
                        finished_.data(), MPI_STATUSES_IGNORE),
           "MPI_Testsome");
-    for (int i = 0; i < count; ++i) {
-        auto const& slice =
-            under_way_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
+    if (count <= 0) {
+        return;
+    }
+    for (int const place : std::span(finished_).first(static_cast<std::size_t>(count))) {
+        auto const& slice = under_way_[static_cast<std::size_t>(place)];
         --*slice.owner.left;
         if (slice.to != nobody) {
             peers_[slice.to].bytes_under_way -= slice.bytes.size();
         }
     }
     std::size_t kept = 0;
-    for (std::size_t i = 0; count > 0 && i < requests_.size(); ++i) {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
         if (requests_[i] != MPI_REQUEST_NULL) {
             requests_[kept] = requests_[i];
             under_way_[kept] = std::move(under_way_[i]);
             ++kept;
         }
     }
-    if (count > 0) {
-        requests_.resize(kept);
-        under_way_.resize(kept);
-    }
+    requests_.resize(kept);
+    under_way_.resize(kept);
 }
 
-void MessageQueue::start(int to, Peer& peer) {
+void MessageQueue::start(Peer& peer) {
     while (!peer.waiting.empty() &&
            (peer.bytes_under_way == 0 ||
             peer.bytes_under_way + peer.waiting.front().bytes.size() <= max_under_way)) {
         auto slice = std::move(peer.waiting.front());
         peer.waiting.pop_front();
-        auto const bytes = slice.bytes;
-        peer.bytes_under_way += bytes.size();
-        int const tag = slice.tag;
-        check(MPI_Isend(bytes.data(), mpi_count(bytes.size()), MPI_BYTE, to, tag, raw(comm_),
-                        &under_way(std::move(slice))),
+        peer.bytes_under_way += slice.bytes.size();
+        check(MPI_Isend(slice.bytes.data(), mpi_count(slice.bytes.size()), MPI_BYTE, slice.to,
+                        slice.tag, raw(comm_), &under_way(slice)),
               "MPI_Isend");
     }
 }

@@ -51,11 +51,11 @@ class MessageQueue {
     };
 
     void settle();
-    void start(int to, Peer& peer);
+    void start(Peer& peer);
     MPI_Request& under_way(Slice slice);
 
     Communicator const& comm_;
-    std::map<int, Peer> peers_;         ///< to which something was sent
+    std::map<int, Peer> peers_;         ///< with something to send or under way
     std::vector<Slice> under_way_;      ///< in any order
     std::vector<MPI_Request> requests_; ///< of each slice that is under way
     std::vector<int> finished_;         ///< places that MPI_Testsome writes

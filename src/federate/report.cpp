@@ -57,10 +57,10 @@ bool has_begun(Federation const& federation, std::int64_t round) {
 
 std::string settings_text(Federation const& federation) {
     auto const& charter = federation.charter();
-    auto text = concat("federation ", charter.id, ", model ", charter.model, "\ncoordinator ",
-                       hex_text(federation.coordinator()), "\n", amount_of(charter.rounds, "round"),
-                       " of ", charter.strategy, ", at least ", charter.min_sites,
-                       charter.min_sites == 1 ? " site each\n" : " sites each\n");
+    auto text =
+        concat("federation ", charter.id, ", model ", charter.model, "\ncoordinator ",
+               hex_text(federation.coordinator()), "\n", amount_of(charter.rounds, "round"), " of ",
+               charter.strategy, ", at least ", amount_of(charter.min_sites, "site"), " each\n");
     text += charter.is_secure()
                 ? concat("secure aggregation: ", charter.threshold, " sites can unmask the sum\n")
                 : std::string("no secure aggregation: the coordinator sees each site's change\n");

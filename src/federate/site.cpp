@@ -307,9 +307,8 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     make_directories(run_directory(round));
     message.write(run_directory(round) / "update.h5", key_.signing_key());
     send_kept_update(round);
-    auto words =
-        concat("round ", round, ": update sent; ", count_text(own.samples),
-               own.samples == 1 ? " sample" : " samples", ", norm of the change ", change.norm);
+    auto words = concat("round ", round, ": update sent; ", count_text(own.samples, "sample"),
+                        ", norm of the change ", change.norm);
     if (charter.clip > 0 && change.norm > charter.clip) {
         words += concat(", scaled to ", charter.clip);
     }

@@ -15,11 +15,9 @@ int HostDevices::count() const {
 }
 
 std::string HostDevices::text() const {
-    auto const some = [](auto number, char const* noun) {
-        return concat(number, " ", noun, number == 1 ? "" : "s");
-    };
-    return gpus.empty() ? concat(some(cores, "core"), ", at ", some(threads, "thread"), " per rank")
-                        : some(gpus.size(), "GPU");
+    return gpus.empty() ? concat(amount_of(cores, "core"), ", at ", amount_of(threads, "thread"),
+                                 " per rank")
+                        : amount_of(gpus.size(), "GPU");
 }
 
 HostDevices devices_here(config::Run const& run) {

@@ -53,7 +53,7 @@ std::vector<std::string> titles_of(std::vector<monitor::RunRecords> const& runs)
         }
     }
     for (std::size_t n = 0; n < runs.size(); ++n) {
-        titles[n] += concat(" (", runs[n].ranks, runs[n].ranks == 1 ? " rank)" : " ranks)");
+        titles[n] += concat(" (", amount_of(runs[n].ranks, "rank"), ")");
     }
     return titles;
 }

@@ -113,11 +113,13 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     }
     auto const here = accelerator_name();
     if (kind_of(run.device) != here || index < 0 || index >= devices) {
-        throw Error(ExitCode::unavailable,
-                    {concat("run.device = ", run.device),
-                     concat("LibTorch finds ", devices, " ", here.empty() ? "accelerator" : here,
-                            devices == 1 ? " device" : " devices", " on this host"),
-                     "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
+        throw Error(
+            ExitCode::unavailable,
+            {concat("run.device = ", run.device),
+             concat("LibTorch finds ",
+                    amount_of(devices, concat(here.empty() ? "accelerator" : here, " device")),
+                    " on this host"),
+             "Set run.device = auto or cpu, or check the driver and the LibTorch build"});
     }
     return accelerator(index);
 }

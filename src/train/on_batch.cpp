@@ -26,8 +26,7 @@ void rethrow_of_batch(task::Tensors const& batch) {
         if (error.code() != ExitCode::software && error.code() != ExitCode::usage) {
             throw; // memory, or a device that failed
         }
-        std::string why = of_torch.what();
-        why.erase(std::min(why.find('\n'), why.size())); // a stack of calls follows
+        auto const why = first_line(of_torch.what());
         if (why.find("on the same device") != std::string::npos) {
             throw Error(ExitCode::usage,
                         {"the model computes with tensors of different devices", why,

@@ -269,10 +269,6 @@ void OpenedRun::make_engine() {
             engine->set_correction(*model);
         });
     }
-    if (!devices.empty()) {
-        comm::name_devices(
-            world, concat(device_text(devices.front()), " and ", devices.size() - 1, " more"));
-    }
     if (!attempt.empty()) {
         return; // made again for a smaller model: the start has said it
     }
@@ -281,6 +277,7 @@ void OpenedRun::make_engine() {
         std::vector<std::string> names;
         std::ranges::transform(devices, std::back_inserter(names), device_text);
         remark(concat("concurrent replicas on ", joined(names, ", ")));
+        comm::name_devices(world, concat(names.front(), " and ", names.size() - 1, " more"));
     }
 }
 

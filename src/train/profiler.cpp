@@ -33,11 +33,6 @@ double seconds_of(std::int64_t ns) {
     return 1e-9 * static_cast<double>(ns);
 }
 
-/// LibTorch's messages continue with where in LibTorch they come from.
-std::string first_line(std::string_view text) {
-    return std::string(text.substr(0, text.find('\n')));
-}
-
 /// Adds scopes to those of the same threads.
 void append(std::vector<RecordedThread>& all, std::vector<RecordedThread> const& more) {
     for (auto const& thread : more) {

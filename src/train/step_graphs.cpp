@@ -166,10 +166,9 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
         recording.segments.clear();
         recording.loss = {};
         recording.failed = true;
-        std::string why = error.what();
-        why.erase(std::min(why.find('\n'), why.size())); // a stack of calls follows
-        refuse(concat("batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
-                      " run eagerly, since the device could not record them: ", why));
+        refuse(concat(
+            "batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
+            " run eagerly, since the device could not record them: ", first_line(error.what())));
     }
 }
 

@@ -77,6 +77,6 @@ def lateness_of_a_slow_rank():
 
 # It sleeps for a tenth of a second. The machine has slow moments of its own, but not three times.
 medians = []
-while len(medians) < 3 and not any(60 < median < 160 for median in medians):
+while not medians or (len(medians) < 3 and not 60 < medians[-1] < 160):
     medians.append(lateness_of_a_slow_rank())
-check(any(60 < median < 160 for median in medians), f"late by a tenth of a second: {medians} ms")
+check(60 < medians[-1] < 160, f"late by a tenth of a second: {medians} ms")

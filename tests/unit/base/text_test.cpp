@@ -11,6 +11,10 @@ TEST_CASE("sizes, counts and durations read like a person writes them") {
     CHECK(count_text(60000) == "60,000");
     CHECK(count_text(999) == "999");
     CHECK(count_text(-1234567) == "-1,234,567");
+    CHECK(count_text(60000, "sample") == "60,000 samples");
+    CHECK(count_text(1, "sample") == "1 sample");
+    CHECK(amount_of(0, "rank") == "0 ranks");
+    CHECK(amount_of(std::size_t{1}, "rank") == "1 rank");
     CHECK(duration_text(4.24) == "4.2 s");
     CHECK(duration_text(0.0352) == "35 ms");
     CHECK(duration_text(0.0004) == "0.4 ms");

@@ -14,18 +14,14 @@ Error error_of_batch(std::string const& text) {
         [&] { train::on_batch(batch, [&]() -> void { throw std::runtime_error(text); }); });
 }
 
-bool mentions(Error const& error, std::string_view phrase) {
-    return std::string_view(error.what()).find(phrase) != std::string_view::npos;
-}
-
 } // namespace
 
 TEST_CASE("what does not fit is told with the batch's shapes and types") {
     auto const error = error_of_batch("sizes do not match\na stack of calls");
     CHECK(error.code() == ExitCode::usage);
-    CHECK(mentions(error, "sizes do not match; the batch has inputs "));
-    CHECK(mentions(error, " of Float, targets "));
-    CHECK_FALSE(mentions(error, "a stack of calls"));
+    CHECK(test::says(error, "sizes do not match; the batch has inputs "));
+    CHECK(test::says(error, " of Float, targets "));
+    CHECK_FALSE(test::says(error, "a stack of calls"));
 }
 
 TEST_CASE("a model that mixes devices is told where to create its tensors") {
@@ -33,7 +29,7 @@ TEST_CASE("a model that mixes devices is told where to create its tensors") {
         "Expected all tensors to be on the same device, but found at least two devices, cuda:0 "
         "and cpu!");
     CHECK(error.code() == ExitCode::usage);
-    CHECK(mentions(error, "cuda:0 and cpu"));
-    CHECK(mentions(error, "device=x.device"));
-    CHECK_FALSE(mentions(error, "the batch has"));
+    CHECK(test::says(error, "cuda:0 and cpu"));
+    CHECK(test::says(error, "device=x.device"));
+    CHECK_FALSE(test::says(error, "the batch has"));
 }
