@@ -63,7 +63,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     examples = (*inputs, *targets)
     sizes = {len(each) for each in examples}
     if len(sizes) != 1 or min(sizes) < 2:
-        raise ValueError(f"all tensors need the same batch size (first dimension), at least 2, not {sorted(sizes)}")
+        raise ValueError(f"all tensors need one batch size (first dimension) of at least 2, but have {sorted(sizes)}")
     if targets and loss is None:
         raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
     module = _with_loss(model, len(inputs), loss) if loss else model
@@ -90,7 +90,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     package_pt2(path, exported_programs=programs, extra_files={"lockstep.json": json.dumps(about)})
     if differ:
         warnings.warn(f"{path}: the exported program rounds differently from the model, in "
-                      f"{', '.join(differ[:3])}: torch.export chose other kernels", stacklevel=3)
+                      f"{', '.join(differ[:3])}, because torch.export chose other kernels", stacklevel=3)
     return not differ
 
 
@@ -150,12 +150,13 @@ def _about_loss(module, examples, weight, metrics):
         sums = copy.deepcopy(module).eval()(*examples)
     metrics = {name: (*ratio, "max")[:3] for name, ratio in metrics.items()}
     if wrong := [name for name, ratio in metrics.items() if len(ratio) != 3 or ratio[2] not in ("max", "min")]:
-        raise ValueError(f"a metric is (sum, sum) or (sum, sum, \"max\" or \"min\"): {wrong}")
+        raise ValueError("a metric must be (sum, sum), (sum, sum, \"max\") or (sum, sum, \"min\"), "
+                         f"but {wrong} are not")
     wanted = {"loss", weight, *(name for ratio in metrics.values() for name in ratio[:2])}
     if missing := wanted - sums.keys():
         raise ValueError(f"the loss returns no {sorted(missing)}, only {sorted(sums)}")
     if wrong := [name for name, value in sums.items() if value.dim()]:
-        raise ValueError(f"sums over the batch must be single numbers: {wrong}")
+        raise ValueError(f"sums over the batch must be single numbers, but {wrong} are not")
     return {"sums": sorted(sums), "weight": weight,
             "metrics": {name: list(ratio) for name, ratio in metrics.items()}}
 
@@ -198,7 +199,7 @@ def _differences(module, program, batch, path):
               if name not in exported or not torch.equal(value.nan_to_num(), exported[name].nan_to_num())]
     lost = [name for name in differ if name not in exported or not _is_close(eager[name], exported[name])]
     if lost:
-        raise ValueError(f"{path} is not written: the exported program differs from the model in "
+        raise ValueError(f"{path} was not written: the exported program differs from the model in "
                          f"{', '.join(lost[:3])}. torch.export loses the backward of a custom "
                          "autograd.Function, and buffers that forward replaces (self.buffer = ...): "
                          "change them in place (self.buffer.copy_(...))")

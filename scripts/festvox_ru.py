@@ -52,8 +52,8 @@ def main():
         download(options.out)
         voice = find_voice(options.out)
     if voice is None:
-        print("no recordings: install Debian's festvox-ru, name its directory with lab and wav in "
-              "LOCKSTEP_FESTVOX_RU, or add --download")
+        print("no recordings were found: install Debian's festvox-ru, set LOCKSTEP_FESTVOX_RU to its directory "
+              "with lab and wav, or add --download")
         sys.exit(77)
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.out / "transcripts.csv"

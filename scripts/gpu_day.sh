@@ -201,7 +201,7 @@ time.sleep(300)' >"$work/holder.txt" &
     train short 1 mlp "${free[@]}" >"$work/memory.txt" 2>&1 || code=$?
     [[ -z $holder ]] || kill "$holder"
     cat "$work/memory.txt"
-    saw "exit code $code: $(grep -m 1 -oE '(out of device memory|training this model needs).*' "$work/memory.txt" || true)"
+    saw "exit code $code: $(grep -m 1 -oE '(out of device memory|not enough memory to train this model).*' "$work/memory.txt" || true)"
     [[ $code -eq 71 ]]
 }
 

@@ -26,10 +26,11 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
         files.push_back(entry.path);
     }
     if (files.empty()) {
-        throw Error(ExitCode::no_input,
-                    {concat("no checkpoint in ", path.string()),
-                     "its checkpoints directory is missing or holds no checkpoint",
-                     "Name a checkpoint file, or the directory of a run that has one"});
+        throw Error(
+            ExitCode::no_input,
+            {concat("no checkpoint in ", path.string()),
+             concat((path / "checkpoints").string(), " does not exist or holds no checkpoint"),
+             "Name a checkpoint file, or the directory of a run that has checkpoints"});
     }
     if (!all) {
         files.resize(1);
@@ -75,8 +76,8 @@ Options checkpoint_diff_options(NothingTold&) {
 std::vector<std::string> faults_of(std::filesystem::path const& path) {
     if (checkpoint::is_safetensors(path)) {
         throw Error(ExitCode::usage,
-                    {path.string(), "it is a safetensors file, which has no checksums",
-                     "Verify the checkpoint or the best.h5 that it was exported from"});
+                    {concat("cannot verify ", path.string()), "safetensors files have no checksums",
+                     "Verify the checkpoint or the best.h5 from which this file was exported"});
     }
     auto const file = checkpoint::VerifiedFile::unchecked(path);
     std::vector<std::string> faults;

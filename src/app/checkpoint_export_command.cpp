@@ -50,9 +50,10 @@ std::string format_of(std::filesystem::path const& out) {
                                                           {".h5", "hdf5"}};
     auto const found = by_extension.find(out.extension().string());
     if (found == by_extension.end()) {
-        throw Error(ExitCode::usage, {concat("no format for ", out.string()),
-                                      "its extension is not .safetensors, .pt, .onnx, .c or .h5",
-                                      "Add --format safetensors, torchscript, onnx, c or hdf5"});
+        throw Error(ExitCode::usage,
+                    {concat("no export format is known for ", out.string()),
+                     "the name's extension is not .safetensors, .pt, .onnx, .c or .h5",
+                     "Add --format safetensors, torchscript, onnx, c or hdf5"});
     }
     return found->second;
 }
@@ -95,16 +96,17 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     }
     if (!words.keys.empty()) {
         throw Error(ExitCode::usage, {concat(words.keys.front(), " with --format ", format),
-                                      "only the formats torchscript, onnx and c run the model, so "
-                                      "only they accept keys of the deck",
+                                      "only exports to torchscript, onnx and c run the model, so "
+                                      "only these accept keys of the deck",
                                       "Leave the keys of the deck out"});
     }
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
-        throw Error(ExitCode::usage,
-                    {concat(file.string(), " is a quantised model"),
-                     "its int8 layers can be exported only to ONNX and C",
-                     "Use --format onnx or c, or export the file that it was made from"});
+        throw Error(
+            ExitCode::usage,
+            {concat(file.string(), " is a quantised model"),
+             "its int8 layers can be exported only to ONNX and C",
+             "Use --format onnx or c, or export the model from which this file was quantised"});
     }
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *weights);

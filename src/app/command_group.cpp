@@ -33,11 +33,8 @@ ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation) {
     for (auto const& command : group.commands) {
         names.push_back(command.name);
     }
-    auto const last = names.back();
-    names.pop_back();
-    auto const all = names.empty()
-                         ? concat("the only command is ", last)
-                         : concat("the commands are ", joined(names, ", "), " and ", last);
+    auto const all =
+        concat(names.size() == 1 ? "the only command is " : "the commands are ", list_text(names));
     throw Error(ExitCode::usage,
                 {concat("unknown command lockstep ", group.name, " ", words.front()), all,
                  concat("See lockstep ", group.name, " --help")});

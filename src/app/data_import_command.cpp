@@ -101,7 +101,7 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
     throw Error(ExitCode::usage,
                 {name.empty() ? std::string("lockstep data import needs the kind of source")
                               : concat("unknown kind of source ", name),
-                 concat("the kinds are ", joined(import_kind_names(), ", ")),
+                 concat("the kinds are ", list_text(import_kind_names())),
                  concat("Usage: ", import_options(told, {}).usage())});
 }
 

@@ -100,8 +100,8 @@ bool verify(data::DatasetOptions const& options) {
         }
         checksums = true;
         if (auto const added = data::datasets_added_to(path); !added.empty()) {
-            std::cout << path.string() << ": " << joined(added, ", ")
-                      << " added since the import, without checksums\n";
+            std::cout << path.string() << ": datasets added since the import, without checksums: "
+                      << joined(added, ", ") << "\n";
         }
         for (auto const& block : data::verify(path)) {
             std::cout << path.string() << ": " << block.dataset << " has changed in bytes "

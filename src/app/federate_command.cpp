@@ -21,10 +21,12 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = federate::hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data, {concat("the coordinator's fingerprint is ", coordinator),
-                                     concat("--coordinator says ", told.coordinator),
-                                     "Ask the coordinator which one is right, by telephone for "
-                                     "example, not through the directory"});
+        throw Error(ExitCode::data, {concat("the coordinator's fingerprint in ", words.positions[0],
+                                            " differs from --coordinator"),
+                                     concat("it is ", coordinator, " in the directory and ",
+                                            told.coordinator, " in the option"),
+                                     "Ask the coordinator which one is right, for example by "
+                                     "telephone, but not through the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
@@ -69,9 +71,11 @@ ExitCode round_command(Invocation const& invocation) {
     FederateRoundTold told;
     auto const words = federate_round_options(told).parse(invocation.arguments);
     if (told.coordinator == !told.site.empty()) {
-        throw Error(ExitCode::usage, {"it is not clear who takes part in the round",
-                                      "give either --site NAME or --coordinator",
-                                      "See lockstep federate round --help"});
+        throw Error(ExitCode::usage,
+                    {"it is not clear who takes part in the round",
+                     told.coordinator ? "both --site and --coordinator were given"
+                                      : "neither --site nor --coordinator was given",
+                     "Give either --site NAME or --coordinator"});
     }
     bool const of_coordinator = !told.accept.empty() || told.close || told.abandon;
     if (!told.coordinator && of_coordinator) {

@@ -21,7 +21,7 @@ Option size_option(std::uint64_t& width, std::uint64_t& height, std::string mean
             auto const value =
                 sides.size() == 2 ? number_of<std::uint64_t>(sides[i]) : std::nullopt;
             if (!value || *value < 1 || *value > 16384) {
-                throw RefusedValue{"expected WIDTHxHEIGHT, each 1 to 16384"};
+                throw RefusedValue{"expected WIDTHxHEIGHT, with both numbers from 1 to 16384"};
             }
             return *value;
         };

@@ -23,7 +23,7 @@ Options launch_options(LaunchTold& told) {
         auto const known = launch::job_time(text);
         if (!known) {
             throw RefusedValue{"expected hours:minutes:seconds",
-                               "Write --time 12:00:00, or with days --time 2-00:00:00"};
+                               "Write --time 12:00:00, or --time 2-00:00:00 for two days"};
         }
         choice.time = *known;
     };
@@ -97,8 +97,8 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     if (choice.submit == "no" && shaped) {
         throw Error(
             ExitCode::usage,
-            {"options of a job, such as --nodes or --time, were given with --submit no",
-             "no job is submitted",
+            {"job options such as --nodes or --time were given with --submit no",
+             "they apply only to a job that is submitted",
              "Name hosts with --hostfile instead, or submit a job with --submit slurm or pbs"});
     }
 }
@@ -120,7 +120,7 @@ void require_fit_for_search(LaunchTold const& told) {
                     {concat("--search with ", submits      ? "--submit"
                                               : told.force ? "--force"
                                                            : "--mode dp"),
-                     submits      ? "job scripts are written for single runs"
+                     submits      ? "job scripts are written only for single runs"
                      : told.force ? "trials of a search are never resumed with a changed deck"
                                   : "the replicas of a trial run on ranks, not on threads",
                      submits ? "Start lockstep launch --yes --search in a job script of your own"

@@ -121,7 +121,7 @@ ExitCode dispatch(int argc, char** argv) {
     auto const near = nearest_name(arguments[0], names);
     throw Error(
         ExitCode::usage,
-        {concat("unknown command ", arguments[0]), concat("the commands are ", joined(names, ", ")),
+        {concat("unknown command ", arguments[0]), concat("the commands are ", list_text(names)),
          near.empty() ? std::string("See lockstep --help") : concat("Did you mean ", near, "?")});
 }
 
@@ -132,7 +132,7 @@ ExitCode dispatch(int argc, char** argv) {
     std::set_terminate([] { // not even for the word
         constexpr std::string_view text =
             "lockstep: root cause: out of memory: no memory was left for this process. Ask for "
-            "more memory, or raise its limits (ulimit -d, -v)\n";
+            "more memory, or raise the limits on memory (ulimit -d, -v)\n";
         static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
         std::_Exit(static_cast<int>(ExitCode::memory));
     });

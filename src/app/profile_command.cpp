@@ -37,9 +37,11 @@ Options profile_options(ProfileTold& told) {
 void require_running(monitor::RunRecords const& run) {
     if (run.attempts.empty() || !run.attempts.back().reason.empty()) {
         throw Error(ExitCode::no_input,
-                    {concat("no timeline of ", run.name()),
-                     "according to its records, the run is not running",
-                     "Start it again, or set profile.steps in its deck to record some steps"});
+                    {concat("cannot record a timeline for ", run.name()),
+                     concat("according to its records, the run has ",
+                            run.attempts.empty() ? "not started" : "ended"),
+                     "Start the run and repeat this command, or choose the steps in advance with "
+                     "profile.steps in the run's deck"});
     }
 }
 
@@ -58,8 +60,8 @@ monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, dou
     throw Error(
         ExitCode::unavailable,
         {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
-         "its job completes no steps or has ended, or the file could not be written (see log.txt)",
-         "Look at the run with lockstep watch; the request stays pending until the run's next "
+         "the job completes no steps, has ended, or could not write the file (see log.txt)",
+         "See what the run does (lockstep watch); the request stays pending until the run's next "
          "step"});
 }
 

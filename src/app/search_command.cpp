@@ -67,7 +67,7 @@ FileLock locked(std::filesystem::path const& directory) {
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
                     {concat("cannot use ", directory.string()),
-                     "another process has this search open", "Wait until it ends"});
+                     "another process has this search open", "Wait until that process ends"});
     }
     return lock;
 }
@@ -124,7 +124,8 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
     }
     if (words.size() - 2 != settings.goals.size()) {
         refuse(concat(words.size() - 2, words.size() == 3 ? " value" : " values"),
-               concat("the search has ", amount_of(settings.goals.size(), "goal")));
+               concat("expected one for each goal, and the search has ",
+                      amount_of(settings.goals.size(), "goal")));
     }
     for (std::size_t at = 0; at < settings.goals.size(); ++at) {
         auto const value = number_of<double>(words[at + 2]);
@@ -144,10 +145,11 @@ ExitCode tell_command(Invocation const& invocation) {
     auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
     auto identity = search::Study::look_at(directory)->identity();
     if (identity.deck != by_hand) {
-        throw Error(ExitCode::usage,
-                    {concat("lockstep search tell ", directory.string()),
-                     "this search trains its trials itself",
-                     "Use search tell only for a search that was started with search suggest"});
+        throw Error(
+            ExitCode::usage,
+            {concat("lockstep search tell ", directory.string()),
+             "this search trains its trials itself",
+             "This command is only for searches that were started with lockstep search suggest"});
     }
     search::Study study(std::move(identity), std::move(journal));
     study.tell(outcome_of(words, settings));

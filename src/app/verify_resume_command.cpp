@@ -41,8 +41,9 @@ void require_no_launcher() {
         if (environment(variable)) {
             throw Error(ExitCode::usage,
                         {"lockstep verify-resume was started by mpirun or srun",
-                         "it starts the ranks itself, as many as --ranks and --resume-ranks state",
-                         "Start it without a launcher: lockstep verify-resume DECK …"});
+                         "this command starts the ranks itself, as many as --ranks and "
+                         "--resume-ranks state",
+                         "Start the command without a launcher: lockstep verify-resume DECK …"});
         }
     }
 }
@@ -61,7 +62,7 @@ ExitCode verify_resume_command(Invocation const& invocation) {
         throw Error(ExitCode::usage,
                     {concat("--kill-at ", told.kill_at),
                      concat("the training has only ", amount_of(told.steps, "step")),
-                     "Choose one of its steps"});
+                     concat("Choose a step from 1 to ", told.steps)});
     }
     measure::ResumeTrial const trial(told);
     trial.run();

@@ -77,18 +77,14 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
     return absent.empty() ? stopped : absent;
 }
 
+std::string missing_text(std::vector<int> const& missed) {
+    return missed.size() == 1 ? "it has not started, or is stopped"
+                              : "they have not started, or are stopped";
+}
+
 bool any_arrived(std::filesystem::path const& directory) {
     std::error_code failure;
     return !std::filesystem::is_empty(directory, failure) && !failure;
-}
-
-std::string ranks_text(std::vector<int> const& ranks) {
-    constexpr std::size_t most = 8;
-    auto text = std::string(ranks.size() == 1 ? "rank " : "ranks ");
-    for (std::size_t at = 0; at < std::min(ranks.size(), most); ++at) {
-        text += concat(at == 0 ? "" : ", ", ranks[at]);
-    }
-    return ranks.size() > most ? concat(text, " and ", ranks.size() - most, " more") : text;
 }
 
 } // namespace lockstep

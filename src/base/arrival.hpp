@@ -29,10 +29,10 @@ void leave_arrival_mark(std::filesystem::path const& directory);
 /// are stopped; empty if none is known to be missing.
 std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks);
 
+/// What an error says of missing ranks: "it has not started, or is stopped".
+std::string missing_text(std::vector<int> const& missed);
+
 /// Whether any rank has left its mark.
 bool any_arrived(std::filesystem::path const& directory);
-
-/// "rank 3", "ranks 0, 1, 2 and 5 more".
-std::string ranks_text(std::vector<int> const& ranks);
 
 } // namespace lockstep

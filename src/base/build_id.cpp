@@ -13,10 +13,11 @@ std::string_view core_build_id() {
 void require_same_build(std::string const& library, std::string_view its_id,
                         std::string_view program_id) {
     if (its_id != program_id) {
-        throw Error(ExitCode::unavailable,
-                    {concat(library, " is from a different build than this program"),
-                     concat("its build id is ", its_id, ", the program's ", program_id),
-                     "Build and install the program and its libraries together"});
+        throw Error(
+            ExitCode::unavailable,
+            {concat(library, " is from a different build than this program"),
+             concat("its build id is ", its_id, ", but that of the program is ", program_id),
+             "Build and install the program and its libraries together"});
     }
 }
 

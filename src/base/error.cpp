@@ -56,7 +56,7 @@ Error no_thread() {
 }
 
 Error internal_error(std::string const& why) {
-    return Error(ExitCode::software, {"internal error", why, "Please report this"});
+    return Error(ExitCode::software, {"internal error", why, "This is a bug; please report it"});
 }
 
 bool holds_any(std::string const& text, std::span<char const* const> phrases) {
@@ -97,8 +97,8 @@ std::optional<Error> failed_device(std::string const& text) {
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  concat("Start again: the run resumes from its last checkpoint. If it happens "
-                         "again, exclude this host and have it checked (dmesg, ",
+                  concat("Start again: the run resumes from its last checkpoint. If the GPU fails "
+                         "again, exclude this host and have the GPU checked (dmesg, ",
                          found->tool, ")")});
 }
 
@@ -109,11 +109,12 @@ std::optional<Error> index_out_of_range(std::string const& text) {
     if (!holds_any(text, phrases)) {
         return std::nullopt;
     }
-    return Error(ExitCode::usage,
-                 {"a kernel was given an index that is out of range", text,
-                  "Check that all tokens and classes of the data are below the numbers that the "
-                  "model was made for (model.vocabulary, task.vocabulary, the data's classes); "
-                  "run.device = cpu names the batch"});
+    return Error(
+        ExitCode::usage,
+        {"a kernel was given an index that is out of range", text,
+         "Check that each token and class in the data is below the size that the model was "
+         "built with (model.vocabulary, task.vocabulary or the number of classes); with "
+         "run.device = cpu, the message names the batch"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -132,8 +133,8 @@ std::optional<std::string> failed_allocation(std::string const& text) {
 }
 
 std::string remedy_for(int error_number, std::string const& otherwise) {
-    return error_number == EMFILE   ? "Raise the limit of open files (ulimit -n)"
-           : error_number == ENFILE ? "Close files: this host has reached its limit of open files"
+    return error_number == EMFILE   ? "Raise the limit on open files (ulimit -n)"
+           : error_number == ENFILE ? "Close files: this host has reached its limit on open files"
                                     : otherwise;
 }
 

@@ -133,10 +133,10 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
                                disk_advice);
         }
         if (got == 0) {
-            throw Error(ExitCode::data,
-                        {concat(path_.string(), " ends at byte ", size()),
-                         concat(into.size(), " more bytes were expected at byte ", offset),
-                         "The file was cut short: recreate it, or copy it again"});
+            throw Error(ExitCode::data, {concat("cannot read ", path_.string()),
+                                         concat("it ends at byte ", size(), ", but ", into.size(),
+                                                " bytes were expected from byte ", offset, " on"),
+                                         "The file was cut short: recreate it, or copy it again"});
         }
         into = into.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);
@@ -242,8 +242,8 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
     if (error_number != ENOSPC && error_number != EDQUOT && error_number != EIO) {
         return {ExitCode::cannot_create,
                 system_error(what, error_number,
-                             "Check its permissions, or name a directory that can be written to "
-                             "(for a run: run.directory)")
+                             "Check the permissions of the directory, or name one that can be "
+                             "written to (for a run: run.directory)")
                     .text()};
     }
     auto place = directory.empty() ? std::filesystem::path(".") : directory;

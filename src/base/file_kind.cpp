@@ -62,9 +62,10 @@ constexpr std::array magics{
     Magic{0, "\x28\xb5\x2f\xfd"sv, "compressed with zstd", "Unpack it: unzstd FILE"},
     Magic{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "Unpack it: 7z x FILE"},
     Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
-    Magic{0, "\x93NUMPY"sv, "a NumPy array",
-          "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
-          "h5py.File('OUT.h5', 'w')['inputs'] = numpy.load('FILE')\", and do the same for targets"},
+    Magic{
+        0, "\x93NUMPY"sv, "a NumPy array",
+        "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
+        "h5py.File('OUT.h5', 'a')['inputs'] = numpy.load('FILE')\", and likewise with ['targets']"},
     Magic{0, "PAR1"sv, "a Parquet table",
           "Convert it to CSV, then make a data set of it: lockstep data import series TABLE.csv "
           "OUT.h5"},
@@ -80,7 +81,7 @@ constexpr std::array magics{
           "ELF"sv,
           "a program or a library", ""},
     Magic{0, "version https://git-lfs"sv, "a Git LFS pointer, not the file itself",
-          "Fetch it: git lfs pull"},
+          "Fetch the file: git lfs pull"},
     Magic{0, "<!DOCTYPE html"sv, "a web page", "Download the file itself"},
     Magic{0, "<!doctype html"sv, "a web page", "Download the file itself"},
     Magic{0, "<html"sv, "a web page", "Download the file itself"},
@@ -109,9 +110,10 @@ constexpr char const* only_weights =
     "It holds weights without the code: save the model itself, torch.jit.script(model).save(FILE)";
 
 FileKind pickled(std::string const& name) {
-    return {
-        name, "Load it in Python, and write its arrays with h5py as datasets inputs and targets",
-        python("torch", "torch.load('FILE', map_location='cpu', weights_only=True)"), only_weights};
+    return {name,
+            "Load it in Python, and write its arrays with h5py as two datasets, inputs and targets",
+            python("torch", "torch.load('FILE', map_location='cpu', weights_only=True)"),
+            only_weights};
 }
 
 FileKind archive(std::string_view names) {

@@ -122,12 +122,12 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
                      "Correct the value, for example to 0,1 or GPU-6f2e"});
     }
     if (index >= static_cast<int>(gpus.size())) {
-        throw Error(
-            ExitCode::unavailable,
-            {concat("run.devices = ", devices),
-             concat("this host has no GPU ", name, "; it has ", amount_of(gpus.size(), "GPU"),
-                    ", numbered from 0"),
-             concat("Choose GPUs that lockstep check lists; ", visible_text(), " may hide some")});
+        throw Error(ExitCode::unavailable,
+                    {concat("run.devices = ", devices),
+                     concat("this host has no GPU ", name, "; it has ",
+                            amount_of(gpus.size(), "GPU"), ", numbered from 0"),
+                     concat("Choose GPUs of this host (list: lockstep check). ", visible_text(),
+                            " may hide some of them")});
     }
     return index;
 }
@@ -208,7 +208,7 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
         if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) {
             throw Error(ExitCode::usage,
                         {concat("run.devices = ", devices),
-                         concat("it names GPU ", index, " twice"), "Name each GPU once"});
+                         concat("GPU ", index, " is listed twice"), "List each GPU once"});
         }
         chosen.push_back(index);
     }

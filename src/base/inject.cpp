@@ -95,10 +95,9 @@ std::optional<Fault> asked_of(int rank) {
 Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
-             "expected kill, stop, throw, hang, nan, bitflip, slow or oom, with "
-             ":rank=R:step=S or :rank=R:phase=P, clock:rank=R:seconds=S, or disk-full, slow-disk, "
-             "torn-checkpoint or "
-             "corrupt-checkpoint with :step=S",
+             "expected kill, stop, throw, hang, nan, bitflip, slow or oom (each with "
+             ":rank=R:step=S or :rank=R:phase=P), clock:rank=R:seconds=S, or disk-full, slow-disk, "
+             "torn-checkpoint or corrupt-checkpoint (each with :step=S)",
              "Correct or unset it"}};
 }
 

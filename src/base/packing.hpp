@@ -69,9 +69,9 @@ class Unpacker {
   private:
     std::span<std::byte const> take(std::uint64_t count, std::size_t size) {
         if (count > rest_.size() / size) {
-            throw Error(ExitCode::software,
-                        {"a message from another rank was cut short",
-                         "it announces more data than it holds", "Please report this as a bug"});
+            throw Error(ExitCode::software, {"a message from another rank was cut short",
+                                             "it announces more data than it holds",
+                                             "This is a bug; please report it"});
         }
         auto const taken = rest_.first(count * size);
         rest_ = rest_.subspan(std::min((taken.size() + 7) / 8 * 8, rest_.size()));

@@ -49,10 +49,9 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
                                      "it is not a regular file", what_to_do});
     }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        throw Error(
-            ExitCode::usage,
-            {concat("others may read or write ", file.string()), danger,
-             "Give it mode 0600 (chmod 600), and make a new one if others may have read it"});
+        throw Error(ExitCode::usage, {concat("others may read or write ", file.string()), danger,
+                                      "Give the file mode 0600 (chmod 600), and make a new key if "
+                                      "others may have read this one"});
     }
     if (status.st_size > longest) {
         throw Error(ExitCode::data,

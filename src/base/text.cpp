@@ -70,6 +70,16 @@ std::string count_text(std::int64_t value, std::string_view noun) {
     return concat(count_text(value), " ", noun, value == 1 ? "" : "s");
 }
 
+std::string ranks_text(std::vector<std::int64_t> const& ranks) {
+    constexpr std::size_t max_named = 8;
+    auto text = std::string(ranks.size() == 1 ? "rank " : "ranks ");
+    for (std::size_t at = 0; at < std::min(ranks.size(), max_named); ++at) {
+        text += concat(at == 0 ? "" : ", ", ranks[at]);
+    }
+    return ranks.size() > max_named ? concat(text, " and ", ranks.size() - max_named, " more")
+                                    : text;
+}
+
 std::string first_line(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
 }
@@ -157,6 +167,13 @@ std::string joined(std::vector<std::string> const& parts, std::string_view separ
         text += parts[i];
     }
     return text;
+}
+
+std::string list_text(std::vector<std::string> const& names, std::string_view last) {
+    if (names.size() < 2) {
+        return joined(names, "");
+    }
+    return concat(joined({names.begin(), names.end() - 1}, ", "), " ", last, " ", names.back());
 }
 
 } // namespace lockstep

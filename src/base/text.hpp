@@ -64,6 +64,14 @@ std::string amount_of(Number number, std::string_view noun) {
     return concat(number, " ", noun, number == 1 ? "" : "s");
 }
 
+/// Ranks by their numbers, of which eight are named: "rank 3", "ranks 0, 1, 2".
+std::string ranks_text(std::vector<std::int64_t> const& ranks);
+
+template <std::integral Rank>
+std::string ranks_text(std::vector<Rank> const& ranks) {
+    return ranks_text(std::vector<std::int64_t>(ranks.begin(), ranks.end()));
+}
+
 /// A duration as people read it: "2 h 03 min", "4.2 s".
 std::string duration_text(double seconds);
 
@@ -81,5 +89,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 /// The parts joined by `separator`.
 std::string joined(std::vector<std::string> const& parts, std::string_view separator);
+
+/// Names as a sentence lists them: "a", "a and b", "a, b and c"; with `last` as "or": "a, b or c".
+std::string list_text(std::vector<std::string> const& names, std::string_view last = "and");
 
 } // namespace lockstep

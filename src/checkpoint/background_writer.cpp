@@ -93,8 +93,9 @@ void BackgroundWriter::reserve(Snapshot const& snapshot) {
 void BackgroundWriter::start(Snapshot const& snapshot, Store const& store, std::int64_t step,
                              std::string const& attempt) {
     if (outcome_.valid()) {
-        throw Error(ExitCode::software, {"a second checkpoint was begun in the background",
-                                         "one is still being written", "Please report this"});
+        throw Error(ExitCode::software,
+                    {"cannot begin a checkpoint in the background",
+                     "another one is still being written", "This is a bug; please report it"});
     }
     Stopwatch const watch;
     work_->copy(snapshot);

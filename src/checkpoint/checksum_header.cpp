@@ -85,13 +85,13 @@ std::array<std::byte, checksum_header_bytes> ChecksumHeader::encoded() const {
 ChecksumHeader ChecksumHeader::decoded(std::span<std::byte const, checksum_header_bytes> bytes,
                                        std::filesystem::path const& path) {
     if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-        throw damaged(path, "it does not begin with a checksum header, because it was never "
+        throw damaged(path, "it does not begin with a checksum header, so it was never "
                             "finished, is damaged, or is not a file of this program");
     }
     if (auto const found = get<std::uint32_t>(bytes, magic.size()); found != version) {
-        throw damaged(
-            path, concat("its format version is ", found, ", not ", version,
-                         ", because it is damaged or a newer version of this program wrote it"));
+        throw damaged(path,
+                      concat("its format version is ", found, ", not ", version,
+                             ", so it is damaged, or a newer version of this program wrote it"));
     }
     auto const blocks = get<std::uint64_t>(bytes, 32);
     auto const used = head_bytes + 8 * std::min(blocks, max_blocks);

@@ -12,7 +12,8 @@ Error not_ours(std::filesystem::path const& path, std::string const& why) {
 
 Error lacking(std::filesystem::path const& path, std::string const& what) {
     return {ExitCode::data,
-            {concat(path.string(), " has no ", what), "it belongs to another model, or is damaged",
+            {concat(path.string(), " has no ", what),
+             "the file belongs to another model, or is damaged",
              "Check that it is the right file"}};
 }
 

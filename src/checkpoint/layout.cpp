@@ -38,7 +38,7 @@ void read_layout(std::string const& text, std::filesystem::path const& path,
         for (auto const& entry : layout.at("arrays")) {
             auto const type = h5::type_named(entry.at("type").get<std::string>());
             if (!type) {
-                throw not_ours(path, "an array is of an unknown type");
+                throw not_ours(path, "one of its arrays has an unknown type");
             }
             arrays.push_back({entry.at("name").get<std::string>(), *type,
                               entry.at("elements").get<std::uint64_t>()});

@@ -23,9 +23,10 @@ namespace {
 void check_form(NamedArray const& array) {
     auto const expected = h5::elements(array.shape) * h5::size_of(array.type);
     if (array.bytes.size() != expected) {
-        throw Error(ExitCode::software,
-                    {concat(array.path, " has ", array.bytes.size(), " bytes"),
-                     concat("its shape needs ", expected), "Please report this"});
+        throw Error(ExitCode::software, {concat("array ", array.path, " has the wrong size"),
+                                         concat("it has ", array.bytes.size(),
+                                                " bytes, but its shape needs ", expected),
+                                         "This is a bug; please report it"});
     }
 }
 

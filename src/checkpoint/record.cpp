@@ -34,7 +34,7 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
         if (record.reals.contains(name)) {
             throw Error(ExitCode::software,
                         {concat("record value ", name, " is both an integer and a real number"),
-                         "a name can be only one of them", "Please report this"});
+                         "a name can be only one of them", "This is a bug; please report it"});
         }
         file.set_attribute(record_group, name, value);
     }
@@ -46,10 +46,11 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
 Record read_record(h5::File const& file, std::string const& format) {
     auto const found = file.text_attribute("/", "format");
     if (found == model_format && format == checkpoint_format) {
-        throw Error(ExitCode::data,
-                    {concat(file.path().string(), " is not a checkpoint"),
-                     "it holds only a model, like best.h5, and not the state of a run",
-                     "Name a checkpoint (RUN/checkpoints/step-….h5); h5diff compares models"});
+        throw Error(
+            ExitCode::data,
+            {concat(file.path().string(), " is not a checkpoint"),
+             "it holds only a model, like best.h5, and not the state of a run",
+             "Name a checkpoint (RUN/checkpoints/step-….h5); to compare models, use h5diff"});
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
         throw not_ours(file.path(), concat("it is not a ", format, " of version ", format_version));

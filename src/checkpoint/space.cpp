@@ -11,7 +11,7 @@ void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
     // Asked first, so as not to fill the disk for others in order to learn that it is too small.
     if (auto const free = free_space(path.parent_path()); free < bytes) {
         throw Error(ExitCode::io, {concat("no room for ", path.string()),
-                                   concat("it needs ", bytes_text(bytes), ", and ",
+                                   concat("it needs ", bytes_text(bytes), ", but only ",
                                           bytes_text(free), " are free"),
                                    "Remove files, or use another disk (for a run: run.directory)"});
     }

@@ -45,8 +45,9 @@ void copy_verified(std::filesystem::path const& from, std::filesystem::path cons
     }
     copy.sync();
     if (auto const damages = verify(to); !damages.empty()) {
-        throw Error(ExitCode::io, {concat("the copy ", to.string()), damages.front().what,
-                                   "Check the disks of the original and of the copy"});
+        throw Error(ExitCode::io,
+                    {concat("the copy of ", from.string(), " to ", to.string(), " is damaged"),
+                     damages.front().what, "Check the disks of both files"});
     }
 }
 

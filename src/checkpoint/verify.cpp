@@ -59,7 +59,7 @@ std::vector<Damage> damages(File const& file, Share share) {
         bool const whole = checksums.last_byte(block) < length;
         if (whole && hash_of_block(file, checksums, block) != checksums.hashes[block]) {
             found.push_back({checksums.first_byte(block), checksums.last_byte(block),
-                             concat("block ", block, " has changed since it was written")});
+                             concat("block ", block, " has changed since the file was written")});
         }
     }
     return found;

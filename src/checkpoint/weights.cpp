@@ -91,8 +91,9 @@ Weights::Entry const* Weights::find(std::string const& name) const {
 void Weights::read(Entry const& entry, std::span<std::byte> into) const {
     if (into.size() != entry.bytes()) {
         throw Error(ExitCode::software,
-                    {concat("a buffer of ", into.size(), " bytes for ", entry.name),
-                     concat("this array has ", entry.bytes(), " bytes"), "Please report this"});
+                    {concat("cannot read array ", entry.name),
+                     concat("it has ", entry.bytes(), " bytes, but its buffer has ", into.size()),
+                     "This is a bug; please report it"});
     }
     read_entry(static_cast<std::size_t>(&entry - entries_.data()), into);
 }

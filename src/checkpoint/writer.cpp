@@ -30,7 +30,7 @@ namespace {
 constexpr std::uint64_t more_than_any_disk = std::uint64_t{1} << 62;
 
 Error wrong_snapshot(std::string const& what, std::string const& why) {
-    return {ExitCode::software, {what, why, "Please report this"}};
+    return {ExitCode::software, {what, why, "This is a bug; please report it"}};
 }
 
 /// Where ranges, given as first, count, first, count ..., leave off or overlap.
@@ -103,7 +103,7 @@ void Commit::check() {
     comm::agree(comm_, "checking the snapshot", [&] {
         if (own != roots) {
             throw wrong_snapshot("arrays or views of the checkpoint differ between ranks",
-                                 "they must be the same on all");
+                                 "all ranks must have the same ones");
         }
         check_own_parts();
     });
@@ -112,9 +112,9 @@ void Commit::check() {
 
 void Commit::check_own_parts() const {
     if (snapshot_.parts.size() != arrays().size()) {
-        throw wrong_snapshot(concat(snapshot_.parts.size(), " parts for ", arrays().size(),
-                                    " arrays of the checkpoint"),
-                             "each array needs one entry");
+        throw wrong_snapshot(concat("the checkpoint has ", arrays().size(), " arrays, but ",
+                                    snapshot_.parts.size(), " lists of parts"),
+                             "each array needs one list");
     }
     for (std::size_t i = 0; i < arrays().size(); ++i) {
         auto const& array = arrays()[i];
@@ -123,7 +123,7 @@ void Commit::check_own_parts() const {
                 count_of(i, part) > array.elements - part.first) {
                 throw wrong_snapshot(concat("the part of ", array.name, " at element ", part.first,
                                             " with ", part.bytes.size(), " bytes"),
-                                     concat("it does not fit: the array has ", array.elements,
+                                     concat("it does not fit the array, which has ", array.elements,
                                             " elements of ", h5::name_of(array.type)));
             }
         }
@@ -136,7 +136,7 @@ void Commit::check_own_parts() const {
         if (source == arrays().end() || view.first > source->elements ||
             count > source->elements - view.first) {
             throw wrong_snapshot(concat("the view ", view.path, " of ", view.source),
-                                 "there is no such array, or it ends before the view does");
+                                 "that array does not exist, or ends before the view does");
         }
     }
 }
@@ -214,8 +214,9 @@ bool Commit::write_parts() {
     comm::agree(comm_, "opening the checkpoint file that rank 0 created", [&] {
         if (auto const found = File::open_write(partial_).size(); found != length_) {
             throw Error(ExitCode::io,
-                        {concat(partial_.string(), " has ", found, " bytes on this host"),
-                         concat("rank 0 created it with ", length_, " bytes"),
+                        {concat("cannot write ", partial_.string()),
+                         concat("rank 0 created it with ", length_, " bytes, but it has ", found,
+                                " on this host"),
                          "Put the run's directory on a file system that all hosts share"});
         }
     });
@@ -272,9 +273,10 @@ void Commit::checksums() {
     comm::agree(comm_, "writing the checksums of the checkpoint", [&] {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
-                throw Error(ExitCode::io, {concat(partial_.string(), " has ", found, " bytes"),
-                                           concat("it was created with ", length_, " bytes"),
-                                           "Check MPI-IO on this file system"});
+                throw Error(ExitCode::io,
+                            {concat("cannot write ", partial_.string()),
+                             concat("it was created with ", length_, " bytes, but now has ", found),
+                             "Check MPI-IO on this file system"});
             }
             file_->write_at(0, checksums_.encoded());
         }

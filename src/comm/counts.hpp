@@ -20,9 +20,9 @@ constexpr std::size_t call_bytes = std::size_t{1} << 30;
 template <std::integral T>
 [[nodiscard]] int mpi_count(T count) {
     if (!std::in_range<int>(count)) {
-        throw Error(ExitCode::software,
-                    {concat("a message of ", count, " elements"),
-                     "MPI counts are int, and this transfer was not split", "Please report this"});
+        throw Error(ExitCode::software, {concat("cannot send ", count, " elements in one message"),
+                                         "MPI counts them as int, and the message was not split",
+                                         "This is a bug; please report it"});
     }
     return static_cast<int>(count);
 }

@@ -60,23 +60,11 @@ std::map<std::string, Ranks> grouped(std::vector<LaunchFacts> const& facts, Key 
     return groups;
 }
 
-/// "rank 3", or "ranks 0, 1, 2 and 5 more".
-std::string ranks_text(Ranks const& ranks) {
-    constexpr std::size_t most = 6;
-    std::vector<std::string> names;
-    for (std::size_t at = 0; at < std::min(ranks.size(), most); ++at) {
-        names.push_back(std::to_string(ranks[at]));
-    }
-    auto const more =
-        ranks.size() > most ? concat(" and ", ranks.size() - most, " more") : std::string();
-    return concat(ranks.size() == 1 ? "rank " : "ranks ", joined(names, ", "), more);
-}
-
 Finding green(std::string topic, std::string what) {
     return {Colour::green, std::move(topic), std::move(what), {}};
 }
 
-/// The ranks of the smaller groups, with their hosts: "rank 3 (node2)".
+/// The ranks of the smaller groups, with their hosts: "rank 3 on node2 differs from the others".
 std::string outsiders(std::vector<LaunchFacts> const& facts,
                       std::map<std::string, Ranks> const& groups) {
     auto const largest = std::max_element(groups.begin(), groups.end(), [](auto& a, auto& b) {
@@ -94,7 +82,8 @@ std::string outsiders(std::vector<LaunchFacts> const& facts,
         }
     }
     std::sort(ranks.begin(), ranks.end());
-    return concat(ranks_text(ranks), " on ", joined({hosts.begin(), hosts.end()}, ", "));
+    return concat(ranks_text(ranks), " on ", joined({hosts.begin(), hosts.end()}, ", "),
+                  ranks.size() == 1 ? " differs" : " differ", " from the others");
 }
 
 struct Sameness {
@@ -230,9 +219,9 @@ std::vector<Finding> judge_launch(std::vector<LaunchFacts> const& facts) {
         Colour::red, "Load the same modules on all hosts", &LaunchFacts::libraries};
     Sameness const deck{"deck",
                         "all hosts have the same deck",
-                        "the deck is not the same on all hosts; rank 0's is used",
+                        "the deck is not the same on all hosts, so rank 0's deck is used",
                         Colour::red,
-                        "Keep it on a file system that all hosts share",
+                        "Keep the deck on a file system that all hosts share",
                         &LaunchFacts::deck};
     Sameness const data{"data",
                         "all hosts have the same data",

@@ -27,7 +27,7 @@ class MpiFlight : public Flight {
     void minimum(double& value) override { pending_.minimum(comm_, value); }
     bool done() override { return *messages_.left == 0 && pending_.done(); }
     void wait(double timeout_seconds) override {
-        Backoff backoff(timeout_seconds, "gradients or parameters of other ranks");
+        Backoff backoff(timeout_seconds, "gradients or parameters from other ranks");
         while (!done()) {
             queue_->progress();
             backoff.pause();

@@ -214,7 +214,8 @@ class Nccl : public CollectiveLibrary {
         return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
     }
     std::string_view advice() const override {
-        return "NCCL_SOCKET_IFNAME chooses the network interface, NCCL_DEBUG=INFO prints details";
+        return "NCCL_SOCKET_IFNAME chooses the network interface, and NCCL_DEBUG=INFO prints "
+               "details";
     }
     bool serves(std::string_view kind) const override {
 #ifdef LOCKSTEP_NCCL_KIND

@@ -66,7 +66,7 @@ class Pending {
     [[nodiscard]] bool done();
     /// Throws  Error 76 saying `what` was waited for, when they are not done in time
     void wait(double timeout_seconds,
-              std::string const& what = "gradients or parameters of other ranks");
+              std::string const& what = "gradients or parameters from other ranks");
 
   private:
     struct UnderWay;

@@ -55,7 +55,7 @@ std::vector<TreeNode> subtrees_by_speed(int replicas, std::vector<double> const&
     if (std::any_of(speeds.begin(), speeds.end(), [](double speed) { return !(speed > 0); })) {
         throw Error(ExitCode::software,
                     {"a rank's measured speed is not above 0",
-                     "replicas cannot be distributed by speed", "Please report this"});
+                     "replicas cannot be distributed by speed", "This is a bug; please report it"});
     }
     std::vector<TreeNode> nodes;
     deal({0, replicas}, speeds, nodes);

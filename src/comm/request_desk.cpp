@@ -48,9 +48,9 @@ RequestDesk::RequestDesk(Communicator const& world, Answer answer)
     : requests_(world.duplicate()), answer_(std::move(answer)) {
     agree(world, "opening the search", [&] {
         if (world.size() > 1 && !threads_may_speak()) {
-            throw Error(ExitCode::unavailable,
-                        {"a search on several ranks", "MPI does not provide MPI_THREAD_MULTIPLE",
-                         "Use an MPI that does, or start one rank"});
+            throw Error(ExitCode::unavailable, {"cannot search on several ranks",
+                                                "MPI does not provide MPI_THREAD_MULTIPLE",
+                                                "Use an MPI that provides it, or start one rank"});
         }
     });
     if (answer_ && world.size() > 1) {

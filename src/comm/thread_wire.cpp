@@ -31,7 +31,7 @@ void deliver(std::span<std::byte const> bytes, Receive& to) {
     if (bytes.size() != to.into.size()) {
         throw Error(ExitCode::software,
                     {"a message does not have the expected length",
-                     "two ranks follow different schedules", "Please report this"});
+                     "two ranks follow different schedules", "This is a bug; please report it"});
     }
     std::copy(bytes.begin(), bytes.end(), to.into.begin());
     to.done = true;
@@ -152,7 +152,7 @@ class ThreadFlight : public Flight {
                            [](auto const& each) { return each->done.load(); });
     }
     void wait(double timeout_seconds) override {
-        Backoff backoff(timeout_seconds, "messages of other threads", longest_sleep_s);
+        Backoff backoff(timeout_seconds, "messages from other threads", longest_sleep_s);
         while (!done()) {
             backoff.pause();
         }

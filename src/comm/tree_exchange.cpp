@@ -148,7 +148,8 @@ void TreeExchange::ready(int index) {
     if (index != announced_) {
         throw Error(ExitCode::software,
                     {concat("bucket ", index, " of the gradients follows bucket ", announced_ - 1),
-                     "buckets are sent in order, each once", "Please report this"});
+                     "buckets must be sent in order, each once",
+                     "This is a bug; please report it"});
     }
     ++announced_;
     arrivals_.arrive();
@@ -272,7 +273,7 @@ void TreeExchange::settle_imbalance() {
 
 /// Messages move only while MPI is called: no sleep on an arrival here.
 void TreeExchange::poll_until_summed(std::uint32_t computed) {
-    Backoff backoff(options_.timeout_seconds, "gradients of the other ranks",
+    Backoff backoff(options_.timeout_seconds, "gradients from the other ranks",
                     wire_->longest_pause_s());
     while (between_.finished() < partition_.buckets() || !arrivals_.all_reached(computed)) {
         int const before = summed_ + between_.finished();

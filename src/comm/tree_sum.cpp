@@ -23,7 +23,7 @@ LOCKSTEP_VECTOR_CLONES void add_block(float* result, float const* left, float co
 Error not_tiled() {
     return {ExitCode::software,
             {"subtrees of ranks do not tile the tree of replicas", "a sum would be incomplete",
-             "Please report this"}};
+             "This is a bug; please report it"}};
 }
 
 } // namespace

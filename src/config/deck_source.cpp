@@ -115,10 +115,11 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
                     {concat("unknown key ", key, " (", written.origin, ")"),
                      include ? "an include line inside a section is read as a key of that section"
                      : near.empty() ? "no key has a similar name"
-                                    : "lockstep train --help lists all keys",
-                     include        ? "Write include before the first [section]"
-                     : near.empty() ? std::string("See lockstep train --help for all keys")
-                                    : concat("Did you mean ", near, "?")});
+                                    : "no key has this name",
+                     include ? "Write include before the first [section]"
+                     : near.empty()
+                         ? std::string("Choose another key (list: lockstep train --help)")
+                         : concat("Did you mean ", near, "? (list: lockstep train --help)")});
     }
 }
 

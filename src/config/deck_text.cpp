@@ -166,7 +166,7 @@ void require_plain(std::string const& key, std::string const& value, std::string
     if (key.size() > longest_key || value.size() > longest_value) {
         refuse(concat("a key has at most ", longest_key, " characters, and a value at most ",
                       count_text(static_cast<std::int64_t>(longest_value))),
-               "Shorten it");
+               "Shorten the key or the value");
     }
     if (!is_text(key) || !is_text(value)) {
         refuse("it is not one line of UTF-8 text", "Remove the bytes that encode no character");

@@ -175,8 +175,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
           "number by which the scores of both models are divided before they are compared");
     visit("distill.weight", distill.weight, between(0, 1, fixed),
-          "weight of the distance from the teacher's outputs in the loss; the loss on the targets "
-          "has the weight 1 - distill.weight");
+          "the loss is this weight times the distance from the teacher's outputs, plus (1 - this "
+          "weight) times the loss on the targets");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),

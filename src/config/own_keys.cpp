@@ -44,7 +44,10 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
             auto const near = nearest_name(name, candidates);
             throw Error(ExitCode::usage,
                         {concat("unknown key ", section_, ".", name, place_of(given, name)),
-                         concat("valid keys: ", joined(names, ", ")),
+                         names.empty() ? concat("[", section_, "] has no keys of its own here")
+                                       : concat(names.size() == 1 ? "the only valid key is "
+                                                                  : "the valid keys are ",
+                                                list_text(names)),
                          near.empty() ? concat("Remove it from [", section_, "]")
                                       : concat("Did you mean ", section_, ".", near, "?")});
         }

@@ -97,7 +97,7 @@ void check_pattern(std::string const& text) {
 
 void check_prune_target(std::string const& text) {
     if (!prune_target(text)) {
-        throw std::string("macs and a share between 0 and 1, such as macs 0.5");
+        throw std::string("the word macs and a share between 0 and 1, such as macs 0.5");
     }
 }
 

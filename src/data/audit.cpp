@@ -96,10 +96,10 @@ void Audit::add_rests(Dataset const& set) {
     for (std::size_t file = 0; file < files && files <= most && ours; ++file) {
         auto const h5 = h5::File::open(source.path_of(file));
         if (auto const added = added_datasets(h5); !added.empty()) {
-            remarks_.push_back(
-                concat("warning: ", joined(added, ", "), added.size() == 1 ? " was" : " were",
-                       " added to ", source.path_of(file).string(),
-                       " after its import, so only the samples of this file have checksums"));
+            remarks_.push_back(concat(
+                "warning: dataset", added.size() == 1 ? " " : "s ", joined(added, ", "),
+                added.size() == 1 ? " was" : " were", " added to ", source.path_of(file).string(),
+                " after the import, so the file's checksums cover only its samples"));
         } else if (auto covered = covered_ranges(h5)) {
             groups_.push_back(
                 {.set = &set, .first = file, .last = file + 1, .covered = std::move(*covered)});

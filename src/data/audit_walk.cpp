@@ -161,8 +161,7 @@ void Audit::hash_block(Group const& group) {
             {concat(file->path().string(), ", dataset ", column.name(), ", block ", number,
                     " (bytes ", begin, " to ", begin + walk.block.size() - 1, ")"),
              "its checksum is wrong, so it has changed since the import",
-             "Restore the file or import it again; lockstep data verify lists everything that has "
-             "changed"});
+             "Restore the file or import it again (to list all changes: lockstep data verify)"});
     }
     walk.hasher.add(std::as_bytes(std::span(&hash, 1)));
     walk.at += walk.block.size();

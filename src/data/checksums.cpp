@@ -45,9 +45,13 @@ ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t 
         range = h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(info, file_bytes);
     }
     if (!range) {
-        throw Error(ExitCode::data, {file.path().string(),
-                                     concat("dataset ", name, " is missing or not within the file"),
-                                     "The file is damaged: import the data again"});
+        throw Error(
+            ExitCode::data,
+            {file.path().string(),
+             file.exists(name)
+                 ? concat("dataset ", name, " is not one uncompressed block within the file")
+                 : concat("it has no dataset named ", name),
+             "The file is damaged, or another program has rewritten it: import the data again"});
     }
     return *range;
 }
@@ -61,10 +65,10 @@ ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t byt
     }
     auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
     if (range.count != checksum_blocks(bytes) * sizeof(std::uint64_t)) {
-        throw Error(ExitCode::data,
-                    {file.path().string(),
-                     concat("its ", name, " does not match the size of the dataset"),
-                     "The file is damaged: import the data again"});
+        throw Error(ExitCode::data, {file.path().string(),
+                                     concat("the number of checksums in ", name,
+                                            " does not fit the size of the dataset"),
+                                     "The file is damaged: import the data again"});
     }
     return range;
 }

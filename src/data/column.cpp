@@ -128,7 +128,7 @@ void Column::refuse_to_keep(std::filesystem::path const& path, std::string const
     throw Error(ExitCode::data,
                 {concat("dataset ", name_, " of ", path.string(), " cannot be read in place"),
                  obstacle,
-                 concat("Convert it: lockstep data import hdf5 ", path.string(), " OUT.h5")});
+                 concat("Convert the file: lockstep data import hdf5 ", path.string(), " OUT.h5")});
 }
 
 void Column::keep(std::filesystem::path const& file) {

@@ -29,8 +29,8 @@ std::vector<Field> sequence_fields(DatasetOptions const& options, bool are_input
         throw Error(ExitCode::usage,
                     {concat("data.sequence = ", options.sequence),
                      "a sample must have at least 2 consecutive tokens of one dataset",
-                     "Set it to 2 or more, name one dataset in data.inputs, and leave out "
-                     "data.sample-per-file"});
+                     "Set data.sequence to 2 or more, name one dataset in data.inputs, and leave "
+                     "out data.sample-per-file"});
     }
     std::vector<Field> fields;
     fields.emplace_back(names.front(), are_inputs, Window{options.sequence, are_inputs ? 0 : 1});
@@ -86,7 +86,8 @@ std::vector<std::filesystem::path> named_files(DatasetOptions const& options) {
     auto paths = expand_files(options.files);
     if (paths.empty()) {
         throw Error(ExitCode::usage, {"no data file is named", "a data set needs at least one file",
-                                      "Set data.train, or the key of the requested set"});
+                                      "Set data.train, data.validation or data.test, whichever is "
+                                      "needed"});
     }
     return paths;
 }
@@ -120,11 +121,11 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
     auto const add = [&](Field& field) {
         auto const count = field.add(file, source);
         if (count != samples.value_or(count)) {
-            throw Error(ExitCode::data,
-                        {path.string(),
-                         concat(*samples, " samples of ", parts_->inputs.front().info().name,
-                                " but ", count, " of ", field.info().name),
-                         "Each dataset needs one entry per sample"});
+            throw Error(ExitCode::data, {path.string(),
+                                         concat("it has ", amount_of(*samples, "sample"),
+                                                " in dataset ", parts_->inputs.front().info().name,
+                                                ", but ", count, " in dataset ", field.info().name),
+                                         "Each dataset needs one entry per sample"});
         }
         samples = count;
     };
@@ -271,7 +272,7 @@ std::vector<std::string> Dataset::remarks() const {
                         remarks.push_back(
                             concat("warning: values of dataset ", column->name(), " of ",
                                    source.path_of(file).string(),
-                                   " were never written: HDF5 returns its fill value for them"));
+                                   " were never written: HDF5 returns the fill value instead"));
                     }
                 }
             }

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t sum_bytes = 4;
 
 [[noreturn]] void refuse(std::string const& what) {
-    throw Error(ExitCode::data, {what, "the file is damaged", "Recreate it, or copy it again"});
+    throw Error(ExitCode::data,
+                {what, "the file is damaged", "Recreate the file, or copy it again"});
 }
 
 template <std::size_t Width>

@@ -79,10 +79,13 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
                    .whole = is_whole(column.type()),
                    .ragged = !one && !cut && file.exists(offsets)};
     if (cut && (found.shape.size() != 1 || !here.whole)) {
-        throw Error(ExitCode::data,
-                    {concat("dataset ", name, " of ", file.path().string()),
-                     "data.sequence cuts one row of whole numbers, [tokens], into samples",
-                     "Import texts with lockstep data import text, or remove data.sequence"});
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", name, " of ", file.path().string()),
+             concat("data.sequence needs whole numbers in 1 dimension, but this dataset has ",
+                    h5::name_of(here.type), " values in ",
+                    amount_of(found.shape.size(), "dimension")),
+             "Import texts (lockstep data import text), or remove data.sequence"});
     }
     if (cut) {
         here.shape = {static_cast<std::uint64_t>(window_.length)};
@@ -114,9 +117,9 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
         throw Error(ExitCode::data,
                     {file.path().string(),
-                     concat("dataset ", offsets, " does not hold one whole number per sample"),
-                     "Store [samples + 1] integers: the first row of each sample, then the number "
-                     "of rows"});
+                     concat("the entries of dataset ", offsets, " are not single integers"),
+                     "For N samples, store N + 1 integers: the first row of each sample, then the "
+                     "number of rows"});
     }
     return offsets_.back().rows() - 1;
 }
@@ -125,9 +128,9 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
 std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
     if (rows <= window_.length) {
         throw Error(ExitCode::data,
-                    {file.path().string(),
-                     concat("dataset ", info_.name, " has ", rows, " tokens, but a sample needs ",
-                            window_.length, ", plus one more as the last target"),
+                    {concat("dataset ", info_.name, " of ", file.path().string()),
+                     concat("it has ", rows, " tokens, but a sample needs ", window_.length,
+                            " and one more as the last target"),
                      "Set a smaller data.sequence, or import more text into the file"});
     }
     return (rows - 1) / window_.length;
@@ -137,7 +140,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
     auto const require = [&](bool same, std::string const& what) {
         if (!same) {
             throw Error(ExitCode::data, {file.path().string(),
-                                         concat("the ", what, " of ", info_.name,
+                                         concat("the ", what, " of dataset ", info_.name,
                                                 " differs from that of the previous files"),
                                          "List files of one data set only"});
         }
@@ -420,11 +423,12 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
     offsets.read(source.files, {sample, 2}, bytes, source.cache, scratch);
     to_wholes(offsets.type(), bytes, ends);
     if (ends[0] < 0 || ends[1] < ends[0] || ends[1] > columns_[file].rows()) {
-        throw Error(ExitCode::data,
-                    {concat("sample ", sample, " of ", source.path_of(file).string()),
-                     concat("its rows of ", info_.name, " are ", ends[0], " to ", ends[1],
-                            ", which are not within the file's ", columns_[file].rows(), " rows"),
-                     "The file is damaged: recreate it, or copy it again"});
+        throw Error(
+            ExitCode::data,
+            {concat("sample ", sample, " of ", source.path_of(file).string()),
+             concat("its offsets into dataset ", info_.name, " are ", ends[0], " and ", ends[1],
+                    ", but they must not decrease and must be from 0 to ", columns_[file].rows()),
+             "The file is damaged: recreate it, or copy it again"});
     }
     return {ends[0], ends[1] - ends[0]};
 }

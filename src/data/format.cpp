@@ -32,8 +32,11 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
     }
     auto values = found.value_or(std::vector<double>{});
     if (!fit_channels(values.size(), sample_shape)) {
-        refuse(file.path(), concat("attribute ", name, " has ", values.size(), " values"),
-               "It must have one value, or one for each channel");
+        auto const channels = sample_shape.empty() ? 1 : sample_shape.front();
+        refuse(file.path(),
+               concat("attribute ", name, " has ", values.size(), " values, but a sample has ",
+                      amount_of(channels, "channel")),
+               "Store one value, or one for each channel");
     }
     return values;
 }
@@ -49,19 +52,21 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
                    "Name a data set; model.weights is the key for weights");
         }
         refuse(file.path(),
-               concat("it has no dataset ", name, "; it has ", joined(file.names(), ", ")),
-               "Name the datasets inside the file: data.inputs and data.targets in a deck, "
-               "--inputs and --targets for an import");
+               concat("it has no dataset named ", name, ", only ", joined(file.names(), ", ")),
+               "Name datasets of the file: in a deck with data.inputs and data.targets, for an "
+               "import with --inputs and --targets");
     }
     auto info = file.info(name);
     if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
-        refuse(file.path(), concat("dataset ", name, " does not hold plain numbers per sample"),
+        refuse(file.path(),
+               concat("the dataset named ", name, " does not hold plain numbers per sample"),
                "Store it as whole or floating-point numbers, with samples as the first dimension");
     }
     if (h5::elements(info.shape) == 0) {
         static_cast<void>(
             file.origin(name)); // a view of blocks that are not there has none, either
-        refuse(file.path(), concat("dataset ", name, " holds no samples"), "Name another file");
+        refuse(file.path(), concat("the dataset named ", name, " holds no samples"),
+               "Name another file");
     }
     return info;
 }
@@ -74,8 +79,16 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     bool const positive = std::all_of(
         std.begin(), std.end(), [](double value) { return std::isfinite(value) && value > 0; });
     if (mean.size() != std.size() || !finite || !positive) {
-        refuse(file.path(), "attributes mean and std do not match, or are not valid",
-               "Store both or neither, with equally many finite values, and std above zero");
+        refuse(file.path(),
+               mean.empty() != std.empty()
+                   ? concat("it has attribute ", mean.empty() ? "std" : "mean",
+                            " without attribute ", mean.empty() ? "mean" : "std")
+               : mean.size() != std.size()
+                   ? concat("attribute mean has ", amount_of(mean.size(), "value"),
+                            ", but attribute std has ", std.size())
+                   : "a value of attribute mean or std is not finite, or one of std is not above 0",
+               "Store both attributes or neither, with equally many finite values, and those of "
+               "std above 0");
     }
     return moments;
 }
@@ -131,13 +144,15 @@ std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& 
     auto const info = readable_dataset(file, name);
     auto const type = *info.readable_as;
     if (h5::elements(info.shape) != info.shape.front() || !is_whole(type)) {
-        refuse(file.path(), concat("dataset ", name, " does not hold one whole number per sample"),
-               "Store classes or groups as [samples] integers");
+        refuse(file.path(),
+               concat("the dataset named ", name, " does not hold one whole number per sample"),
+               "Store classes or groups as integers, one per sample");
     }
     if (info.shape.front() != samples) {
         refuse(file.path(),
-               concat(samples, " inputs, but ", info.shape.front(), " entries in dataset ", name),
-               "Both need one entry per sample");
+               concat("it has ", amount_of(samples, "sample"), ", but ", info.shape.front(),
+                      " entries in dataset ", name),
+               "Store one entry per sample");
     }
     std::vector<std::int64_t> targets(samples);
     // HDF5 converts, and would make 2^63 - 1 of all larger ones.
@@ -154,15 +169,17 @@ std::vector<std::string> complete_names(std::vector<std::string> given,
         targets, [](std::int64_t label) { return label < 0 || label >= max_classes; });
     if (wrong != targets.end()) {
         refuse(path,
-               concat("label ", whole_text(type, *wrong), " of sample ", wrong - targets.begin()),
-               concat("Labels must be 0 to ", max_classes - 1));
+               concat("label ", whole_text(type, *wrong), " of sample ", wrong - targets.begin(),
+                      " is not from 0 to ", max_classes - 1),
+               "Correct the labels");
     }
     auto const needed =
         targets.empty() ? 0 : static_cast<std::size_t>(*std::ranges::max_element(targets)) + 1;
     if (!given.empty() && given.size() < needed) {
-        throw Error(at_fault, {amount_of(given.size(), "class name"),
-                               concat("the labels of ", path.string(), " go up to ", needed - 1),
-                               concat("Name ", needed, " classes")});
+        throw Error(at_fault,
+                    {concat(amount_of(given.size(), "class name"), " for ", needed, " classes"),
+                     concat("the labels of ", path.string(), " go up to ", needed - 1),
+                     concat("Name ", needed, " classes")});
     }
     while (given.size() < needed) {
         given.push_back(std::to_string(given.size()));

@@ -15,10 +15,11 @@ std::vector<std::int64_t> ragged_lengths(std::string const& files, std::string c
     for (auto const& path : expand_files(files)) {
         auto const file = h5::File::open(path);
         if (!file.exists(name)) {
-            throw Error(ExitCode::data, {path.string(),
-                                         concat("it has no ", name, ", so samples of ", field,
-                                                " all have the same length"),
-                                         "Set data.bucket-by-length = 0"});
+            throw Error(ExitCode::data,
+                        {path.string(),
+                         concat("it has no dataset ", name, ", so all samples of dataset ", field,
+                                " have the same length"),
+                         "Set data.bucket-by-length = 0"});
         }
         auto const rows = readable_dataset(file, field).shape.front();
         auto const offsets = h5::read_offsets(file, name, rows);

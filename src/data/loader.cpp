@@ -108,7 +108,7 @@ Batch const& Loader::next() {
     ended_ = slot.last;
     if (ended_) {
         throw Error(ExitCode::software, {"a batch after the last was requested from the loader", "",
-                                         "Please report this"});
+                                         "This is a bug; please report it"});
     }
     return slot.batch;
 }

@@ -21,14 +21,16 @@ namespace {
 /// A dataset's bytes, once it is sure that it and its checksums fit the file.
 ByteRange bytes_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
-        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset ", name),
+        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset named ", name),
                                      "Only files made by lockstep data import can be verified"});
     }
     auto const range = bytes_in_file(file.info(name), file_bytes);
     if (!range) {
-        throw Error(ExitCode::data, {file.path().string(),
-                                     concat("dataset ", name, " is missing or not within the file"),
-                                     "The file is damaged: import the data again"});
+        throw Error(
+            ExitCode::data,
+            {file.path().string(),
+             concat("dataset ", name, " is not one uncompressed block within the file"),
+             "The file is damaged, or another program has rewritten it: import the data again"});
     }
     return *range;
 }
@@ -69,7 +71,8 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
         auto const sums = stored_checksums(raw, bytes_of(file, "checksums/" + name, file_bytes));
         if (sums.size() != checksum_blocks(range.count)) {
             throw Error(ExitCode::data,
-                        {path.string(), concat("the checksums of ", name, " do not match its size"),
+                        {path.string(),
+                         concat("the number of checksums does not fit the size of dataset ", name),
                          "The file is damaged: import the data again"});
         }
         for (std::uint64_t i = 0; i < sums.size(); ++i) {

@@ -18,8 +18,8 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
     if (static_cast<std::int64_t>(count) != samples) {
         throw Error(
             ExitCode::data,
-            {file.path().string(),
-             concat("dataset ", name, " holds ", count, " weights for ", samples, " samples"),
+            {concat("dataset ", name, " of ", file.path().string()),
+             concat("it holds ", amount_of(count, "weight"), " for ", amount_of(samples, "sample")),
              "Store one number per sample, or leave data.sample-weights out"});
     }
     std::vector<double> weights(count);
@@ -28,10 +28,11 @@ std::vector<double> read_weights(h5::File const& file, std::string const& name,
         return !std::isfinite(weight) || weight < 0;
     });
     if (wrong != weights.end()) {
-        throw Error(ExitCode::data, {concat("weight ", *wrong, " of sample ",
-                                            wrong - weights.begin(), " in ", file.path().string()),
-                                     concat("weights in ", name, " must be finite and at least 0"),
-                                     "Correct the weights, or leave data.sample-weights out"});
+        throw Error(ExitCode::data,
+                    {concat("weight ", *wrong, " of sample ", wrong - weights.begin(), " in ",
+                            file.path().string()),
+                     concat("weights in dataset ", name, " must be finite and at least 0"),
+                     "Correct the weights, or leave data.sample-weights out"});
     }
     return weights;
 }
@@ -40,7 +41,7 @@ void require_some_weight(std::vector<double> const& weights, std::string const& 
                          std::filesystem::path const& path) {
     if (std::none_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
         throw Error(ExitCode::data, {path.string(),
-                                     concat("all ", weights.size(), " weights in ", name,
+                                     concat("all ", weights.size(), " weights in dataset ", name,
                                             " are 0, so that no sample would be drawn"),
                                      "Correct the weights, or leave data.sample-weights out"});
     }

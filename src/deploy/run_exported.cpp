@@ -100,7 +100,7 @@ RunResult run_exported(std::filesystem::path const& named, RunInputs const& inpu
     words.push_back(std::to_string(inputs.times));
     auto const log = scratch.path() / "run.log";
     std::string const next =
-        "Install onnxruntime for the python3 of your PATH (pip install onnxruntime)";
+        "Install onnxruntime for the python3 on your PATH (pip install onnxruntime)";
     auto const code = ended(words, log, next);
     if (onnx && code == missing_module) {
         throw Error(ExitCode::unavailable, {"cannot run the ONNX file", last_line(log), next});

@@ -27,9 +27,9 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
     if (!std::isfinite(change.norm)) {
         throw Error(
             ExitCode::data,
-            {"the trained model holds a value that is not finite",
-             "it cannot be added to the changes of other sites",
-             "Check this site's data; a lower learning rate must be set for the whole federation"});
+            {"the trained model contains a value that is not finite",
+             "such a value cannot be added to the changes of other sites",
+             "Check this site's data, or lower the learning rate for the whole federation"});
     }
     auto const shrunk = form.clip > 0 && change.norm > form.clip ? form.clip / change.norm : 1.0;
     auto const& point = form.fixed_point;
@@ -61,7 +61,8 @@ std::string fault_of_change(std::vector<std::uint32_t> const& words, std::size_t
     }
     auto const norm = std::sqrt(squares);
     return form.clip > 0 && norm > form.clip * (1 + rounded)
-               ? concat("its norm is ", norm, ", beyond the federation's clip of ", form.clip)
+               ? concat("the norm of its change is ", norm, ", beyond the federation's clip of ",
+                        form.clip)
                : "";
 }
 

@@ -50,7 +50,7 @@ void Charter::require_sound() const {
             "a single site could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
             concat("unmasking a round needs ", threshold, " sites"),
-            "Give at least as many sites as --threshold");
+            concat("Give --min-sites ", threshold, " or more"));
     require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
             concat("it has no effect with --strategy ", strategy),
             "Add --strategy fedprox, or leave --proximal out");
@@ -58,11 +58,13 @@ void Charter::require_sound() const {
             "nothing would pull the weights to the global model",
             "Add --proximal MU, such as 0.01");
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
-            "the norm would be taken over weights and control variates together", "Leave one out");
-    require(!is_private() || clip > 0, concat("--noise ", noise),
-            "without a limit on the norm of a change, noise cannot hide it", "Add --clip NORM");
-    require(!is_private() || expected_sites > 0, concat("--noise ", noise),
-            "the divisor of the mean must not reveal how many sites took part",
+            "the norm would be taken over weights and control variates together",
+            "Leave --clip out, or choose another --strategy");
+    require(!is_private() || clip > 0, concat("--noise ", noise, " without --clip"),
+            "noise cannot hide changes whose norm has no limit", "Add --clip NORM");
+    require(!is_private() || expected_sites > 0,
+            concat("--noise ", noise, " without --expected-sites"),
+            "dividing by the number of sites that took part would reveal that number",
             "Add --expected-sites N, the number of sites that will join");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
             "without noise, epsilon is infinite", "Add --noise and --clip, or leave --epsilon out");
@@ -79,9 +81,10 @@ Charter Charter::of_text(std::string const& text) {
         auto const json = Json::parse(text);
         if (json.at("version").get<int>() != version) {
             throw Error(ExitCode::data,
-                        {concat("the federation's format has version ", json.at("version").dump()),
-                         concat("this program reads version ", version),
-                         "Use the version that created the federation, or a newer one"});
+                        {"the federation's charter cannot be read",
+                         concat("its format has version ", json.at("version").dump(),
+                                ", but this program reads version ", version),
+                         "Use the version of this program that created the federation"});
         }
         Charter charter;
         for_each_field(charter,

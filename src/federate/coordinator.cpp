@@ -36,10 +36,11 @@ std::optional<std::int64_t> samples_of(Message const& message) {
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
     : federation_(federation), key_(key) {
     if (key.signing_key().public_key() != federation.coordinator()) {
-        throw Error(ExitCode::usage, {"this is not the key of the federation's coordinator",
-                                      concat("the federation was started with the key ",
-                                             hex_text(federation.coordinator())),
-                                      "Name the file that was given to lockstep federate init"});
+        throw Error(
+            ExitCode::usage,
+            {"the given key is not that of the federation's coordinator",
+             concat("the federation was started with the key ", hex_text(federation.coordinator())),
+             "With --key, name the file that was given to lockstep federate init"});
     }
 }
 
@@ -91,14 +92,15 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
             }
         }
         if (!found) {
-            throw Error(ExitCode::no_input,
-                        {concat("no site matches --accept ", fingerprint),
-                         concat(amount_of(cards.size(), "site"),
-                                cards.size() == 1 ? " has joined (see " : " have joined (see ",
-                                (federation_.directory() / "sites").string(), ")"),
-                         fingerprint == "all"
-                             ? "Wait until a site has joined"
-                             : "Compare the fingerprint with the one that join printed"});
+            throw Error(
+                ExitCode::no_input,
+                {concat("no site matches --accept ", fingerprint),
+                 concat(amount_of(cards.size(), "site"),
+                        cards.size() == 1 ? " has joined (see " : " have joined (see ",
+                        (federation_.directory() / "sites").string(), ")"),
+                 fingerprint == "all"
+                     ? "Wait until a site has joined"
+                     : "Compare the fingerprint with the one that lockstep federate join printed"});
         }
     }
     std::vector<std::string> sites;
@@ -148,8 +150,9 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
         try {
             auto message = federation_.read_of_site(round, phase, site);
             if (auto const fault = check(site, message); !fault.empty()) {
-                throw Error(ExitCode::data, {concat("the message of ", site, " is refused"), fault,
-                                             "The round can continue without that site (--close)"});
+                throw Error(ExitCode::data,
+                            {concat("the message from ", site, " was refused"), fault,
+                             "To continue the round without that site, give --close"});
             }
             collected.messages.emplace(site, std::move(message));
         } catch (Error const& error) {
@@ -213,8 +216,8 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     if (std::cmp_less(collected.messages.size(), least)) {
         throw Error(ExitCode::no_input,
                     {concat("round ", round, " cannot continue"),
-                     concat("it needs the ", answered, " messages of at least ",
-                            amount_of(least, "site"), ", and has ", collected.messages.size()),
+                     concat("it needs ", answered, " messages from at least ",
+                            amount_of(least, "site"), ", but has ", collected.messages.size()),
                      "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);
@@ -301,9 +304,9 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
             throw Error(ExitCode::data,
-                        {concat("the update of ", counted[i], " is refused"),
-                         concat("it is not the update that was accepted in round ", round),
-                         "Ask that site to send it again"});
+                        {concat("the update from ", counted[i], " was refused"),
+                         concat("it differs from the one that was accepted in round ", round),
+                         "Ask that site to send the accepted update again"});
         }
         auto const words = update.words("change");
         for (std::size_t at = 0; at < sum.size(); ++at) {

@@ -27,7 +27,7 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
         if (!key) {
             throw Error(ExitCode::data, {"the list of accepted sites cannot be read",
-                                         concat("it contains the line ", line),
+                                         concat("its line \"", line, "\" is not a name and a key"),
                                          "Ask the coordinator to copy it again"});
         }
         keys[words[0]] = *key;
@@ -53,9 +53,9 @@ void require_site_name(std::string const& name) {
                (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
     });
     if (name.empty() || name.size() > 64 || !plain || name == coordinator_name) {
-        throw Error(ExitCode::usage, {concat("--site ", name), "files are named after the site",
-                                      "Use 1 to 64 letters, digits, - or _; the name "
-                                      "coordinator is reserved"});
+        throw Error(ExitCode::usage, {concat("--site ", name), "this is not a valid site name",
+                                      "Use 1 to 64 letters, digits, - or _, but not the "
+                                      "reserved name \"coordinator\""});
     }
 }
 
@@ -65,8 +65,8 @@ Federation Federation::found(std::filesystem::path const& directory, Charter con
     auto const path = directory / concat(phase::charter, ".h5");
     if (std::filesystem::exists(path)) {
         throw Error(ExitCode::cannot_create,
-                    {concat(directory.string(), " has a federation already"),
-                     "its sites would not know which of the two they are in",
+                    {concat(directory.string(), " already has a federation"),
+                     "sites could not tell that federation from a second one",
                      "Name another directory"});
     }
     first.write(directory / "global" / "round-0000.h5", 0);
@@ -80,10 +80,9 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     require_cryptography();
     auto const path = directory_ / concat(phase::charter, ".h5");
     if (!std::filesystem::exists(path)) {
-        throw Error(ExitCode::no_input,
-                    {concat("no federation in ", directory_.string()),
-                     concat("there is no ", path.filename().string()),
-                     "Name the directory that lockstep federate init has made"});
+        throw Error(ExitCode::no_input, {concat("no federation in ", directory_.string()),
+                                         concat(path.filename().string(), " does not exist there"),
+                                         "Name the directory that lockstep federate init made"});
     }
     auto const message =
         Message::read_of_unknown(path, {"", 0, phase::charter, coordinator_name, ""});
@@ -91,7 +90,7 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     coordinator_ = message.signer();
     if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
         throw Error(ExitCode::data,
-                    {concat(path.string(), " is refused"),
+                    {concat(path.string(), " was refused"),
                      "it is signed for a federation other than the one it describes",
                      "Ask the coordinator to copy it again"});
     }
@@ -132,7 +131,7 @@ Message Federation::read_of_site(std::int64_t round, std::string const& phase,
     auto const keys = accepted();
     auto const key = keys.find(site);
     if (key == keys.end()) {
-        throw Error(ExitCode::data, {concat(file(bound).string(), " is refused"),
+        throw Error(ExitCode::data, {concat(file(bound).string(), " was refused"),
                                      concat("the coordinator has not accepted ", site),
                                      "Accept the site first (--accept FINGERPRINT)"});
     }
@@ -201,7 +200,7 @@ ModelVector Federation::first_model(std::int64_t round) const {
     auto model = ModelVector::read(path);
     if (model.digest() != plan.text("model")) {
         throw Error(ExitCode::data,
-                    {concat(path.string(), " is refused"),
+                    {concat(path.string(), " was refused"),
                      concat("it is not the model that round ", round, " begins with"),
                      "Copy it again from the coordinator's directory"});
     }

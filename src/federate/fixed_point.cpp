@@ -13,9 +13,10 @@ FixedPoint FixedPoint::for_sum(double range, double weights, std::size_t sites) 
     auto const scale = std::exp2(std::floor(std::log2((largest - rounded) / (range * weights))));
     if (!(range > 0) || !(weights > 0) || !(scale * range >= 2048)) {
         throw Error(ExitCode::usage,
-                    {concat("changes of up to ", range, " from ", sites, " sites"),
-                     "their sum in 32 bits would leave less than 12 bits for each",
-                     "Start a federation with a smaller --range, or with fewer sites per round"});
+                    {concat("changes of up to ", range, " from ", sites,
+                            " sites cannot be summed in 32 bits"),
+                     "fewer than 12 bits would be left for each change",
+                     "Start a federation with fewer sites per round (--participation)"});
     }
     return {range, scale};
 }

@@ -14,7 +14,7 @@ Secret pair_secret(Secret const& own, Member const& other) {
     auto const secret = agreed_secret(own, other.mask_key, pair_use);
     if (!secret) {
         throw Error(ExitCode::data, {concat("the public key of ", other.name, " is not valid"),
-                                     "no secret could be agreed with it",
+                                     "no shared secret can be derived from it",
                                      "Abandon the round (--abandon) and remove that site"});
     }
     return *secret;

@@ -48,10 +48,11 @@ void Message::add_words(std::string const& name, std::span<std::uint32_t const> 
 Message::Part const& Message::part(std::string const& name, h5::Type type) const {
     auto const found = parts_.find(name);
     if (found == parts_.end() || found->second.type != type) {
-        throw Error(ExitCode::data, {concat(path_.string(), " has no ", name),
-                                     "its sender runs another version of the program, or the file "
-                                     "is another kind of message",
-                                     "Ask its sender which version of this program wrote it"});
+        throw Error(ExitCode::data,
+                    {concat(path_.string(), " has no valid dataset named ", name),
+                     "the file is another kind of message, or its sender runs another "
+                     "version of this program",
+                     "Ask the sender which version that is"});
     }
     return found->second;
 }

@@ -123,7 +123,8 @@ std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
     if (std::cmp_less(labels.size(), options.sites)) {
         throw Error(ExitCode::usage,
                     {concat("--sites ", options.sites),
-                     concat("data.train has ", labels.size(), " samples"), "Name fewer sites"});
+                     concat("each site needs a sample, but data.train has only ", labels.size()),
+                     "Lower --sites"});
     }
     std::map<std::int64_t, std::vector<std::size_t>> of_class;
     for (std::size_t i = 0; i < labels.size(); ++i) {

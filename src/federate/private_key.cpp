@@ -19,7 +19,7 @@ Error no_key(std::filesystem::path const& file) {
     return {ExitCode::data,
             {concat(file.string(), " is not a key of a federation"),
              "it is damaged, or another kind of file",
-             "With --key, name the file that init or join has made"}};
+             "With --key, name a file that lockstep federate init or join made"}};
 }
 
 } // namespace
@@ -42,7 +42,7 @@ PrivateKey PrivateKey::simulated(std::filesystem::path const& file, std::string 
 PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const& name) {
     auto const lines =
         split(read_secret_text(file, "whoever has a private key can act as its owner",
-                               "With --key, name the file that init or join has made"),
+                               "With --key, name a file that lockstep federate init or join made"),
               '\n');
     auto const secret = lines.size() == 4 ? fixed_octets<Secret::size>(lines[2]) : std::nullopt;
     if (!secret || lines[0] != key_format) {
@@ -50,8 +50,9 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     }
     if (lines[1] != name) {
         throw Error(ExitCode::usage,
-                    {concat(file.string(), " is the key of ", lines[1]),
-                     concat("the key of ", name, " is needed"), "Name another file with --key"});
+                    {concat(file.string(), " is the wrong key"),
+                     concat("it belongs to ", lines[1], ", but the key of ", name, " is needed"),
+                     concat("With --key, name the key file of ", name)});
     }
     return {file, name, Secret(*secret)};
 }

@@ -11,9 +11,9 @@ namespace lockstep::federate {
 namespace {
 
 Error no_roster(std::string const& why) {
-    return {ExitCode::data,
-            {"the list of a round's sites cannot be read", why,
-             "Ask the coordinator to copy it again"}};
+    return {
+        ExitCode::data,
+        {"the list of a round's sites is not valid", why, "Ask the coordinator to copy it again"}};
 }
 
 } // namespace
@@ -40,20 +40,21 @@ Roster Roster::of_text(std::string const& text) {
     for (auto const& line : lines_in(text)) {
         auto const words = split(line, ' ');
         if (words.size() != 4) {
-            throw no_roster(concat("it contains the line ", line));
+            throw no_roster(concat("its line \"", line, "\" does not have four words"));
         }
         auto const share_key = fixed_octets<32>(words[1]);
         auto const mask_key = fixed_octets<32>(words[2]);
         auto const samples = number_of<std::int64_t>(words[3]);
         if (!share_key || !mask_key || !samples || *samples < 1) {
-            throw no_roster(concat("it contains the line ", line));
+            throw no_roster(
+                concat("its line \"", line, "\" is not a name, two keys and a number of samples"));
         }
         roster.members.push_back({words[0], *share_key, *mask_key, *samples});
     }
     auto const before = [](Member const& a, Member const& b) { return a.name < b.name; };
     if (roster.members.empty() ||
         std::ranges::adjacent_find(roster.members, std::not_fn(before)) != roster.members.end()) {
-        throw no_roster("its names are not in order");
+        throw no_roster("it is empty, or its names are not in order");
     }
     return roster;
 }
@@ -73,7 +74,7 @@ std::vector<Member> Roster::part(std::vector<std::string> const& names) const {
     for (auto const& name : names) {
         auto const* const member = find(name);
         if (member == nullptr) {
-            throw no_roster(concat(name, " is not in it"));
+            throw no_roster(concat(name, " is missing from it"));
         }
         part.push_back(*member);
     }

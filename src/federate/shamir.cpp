@@ -35,8 +35,9 @@ std::vector<Share> shares_of(Secret const& secret, std::size_t shared_with, std:
                              Secret const& randomness) {
     if (threshold == 0 || threshold > shared_with || shared_with > 255) {
         throw Error(ExitCode::software,
-                    {concat("a threshold of ", threshold, " of ", shared_with),
-                     "no secret can be shared in this way", "Please report this"});
+                    {concat("a secret cannot be shared among ", shared_with, " sites"),
+                     concat("its threshold is ", threshold, ", and at most 255 sites are possible"),
+                     "This is a bug; please report it"});
     }
     Octets coefficients((threshold - 1) * Secret::size);
     fill_with_stream(coefficients, randomness);

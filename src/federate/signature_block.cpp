@@ -26,8 +26,8 @@ constexpr std::size_t text_at = length_at + sizeof(std::uint32_t);
 
 Error refused(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
-            {concat(path.string(), " is refused"), why,
-             "Ask its sender to send it again, or copy it again"}};
+            {concat(path.string(), " was refused"), why,
+             "Copy the file again, or ask its sender to send it again"}};
 }
 
 Digest digest_of_content(File const& file) {
@@ -135,8 +135,9 @@ void SignedFile::commit(std::string const& text, SigningKey const& key) {
     auto const whole = concat(text, "content ", hex_text(digest_of_content(file)), "\n");
     auto const length = static_cast<std::uint32_t>(whole.size());
     if (whole.size() > block_bytes - text_at) {
-        throw Error(ExitCode::software, {"what is to be signed is too long",
-                                         concat(whole.size(), " bytes"), "Please report this"});
+        throw Error(ExitCode::software,
+                    {"the text to be signed is too long", concat("it has ", whole.size(), " bytes"),
+                     "This is a bug; please report it"});
     }
     auto const signature = key.sign(whole);
     std::array<std::byte, block_bytes> bytes{};

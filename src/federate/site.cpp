@@ -19,7 +19,7 @@ bool contains(std::vector<std::string> const& names, std::string const& name) {
 
 Error broken_share(std::string const& from, std::string const& why) {
     return {ExitCode::data,
-            {concat("the share of ", from, " is refused"), why,
+            {concat("the share from ", from, " was refused"), why,
              "Ask that site to copy its file again"}};
 }
 
@@ -32,7 +32,9 @@ std::string use_of_shares(std::string const& round, std::string const& from,
 Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
     auto const secret = agreed_secret(own, other.share_key, use);
     if (!secret) {
-        throw broken_share(other.name, "its public key is not valid");
+        throw Error(ExitCode::data, {concat("no share can be exchanged with ", other.name),
+                                     "that site's public key is not valid",
+                                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     return *secret;
 }
@@ -96,7 +98,7 @@ std::vector<std::string> Site::listed(std::int64_t round, std::string const& pha
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
         throw Error(ExitCode::data,
-                    {concat("the list of sites in the coordinator's ", phase, " is refused"),
+                    {concat("the list of sites in the coordinator's ", phase, " was refused"),
                      "its names are not in order, or one occurs twice",
                      "Ask the coordinator to copy it again"});
     }
@@ -187,10 +189,10 @@ void Site::send_shares(std::int64_t round) const {
     auto const count = sites.members.size();
     auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
     if (count < threshold || count > 255) {
-        throw Error(ExitCode::data,
-                    {concat("round ", round, " is to share keys among ", amount_of(count, "site")),
-                     concat("that needs ", threshold, " to 255 sites"),
-                     "Ask the coordinator to abandon the round (--abandon)"});
+        throw Error(ExitCode::data, {concat("round ", round, " cannot share keys"),
+                                     concat("it has ", amount_of(count, "site"), ", but needs ",
+                                            threshold, " to 255"),
+                                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
     auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
@@ -295,9 +297,9 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
         auto const masked = sites.part(listed(round, phase::sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
-            throw Error(ExitCode::data, {concat("round ", round, " is to be masked among ",
-                                                amount_of(masked.size(), "site")),
-                                         concat("that needs at least ", charter.threshold),
+            throw Error(ExitCode::data, {concat("round ", round, " cannot be masked"),
+                                         concat("it has ", amount_of(masked.size(), "site"),
+                                                ", but needs at least ", charter.threshold),
                                          "Ask the coordinator to abandon the round (--abandon)"});
         }
         add_masks(change.words, key_.name(), secrets(round), masked);
@@ -343,9 +345,10 @@ void Site::send_unmasking(std::int64_t round) const {
     if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
         throw Error(
             ExitCode::data,
-            {concat("round ", round, " is to be unmasked for ", amount_of(counted.size(), "site")),
-             all_shared ? concat("that needs at least ", federation_.charter().threshold)
-                        : std::string("some of them have not shared their keys"),
+            {concat("round ", round, " cannot be unmasked"),
+             all_shared ? concat("it has ", amount_of(counted.size(), "site"),
+                                 ", but needs at least ", federation_.charter().threshold)
+                        : std::string("some of its sites have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
     key_.promise(federation_.charter().id, concat("survivors-of-round-", round),

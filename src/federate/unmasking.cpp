@@ -65,7 +65,7 @@ std::vector<Share> Unmasking::valid_shares(Member const& of, bool counts,
             shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
         } else {
             lines.push_back(concat("the share of ", of.name, " that ", from,
-                                   " has sent is refused: it does not match its commitment"));
+                                   " sent was refused: it does not match its commitment"));
         }
     }
     return shares;

@@ -14,7 +14,7 @@ namespace lockstep::h5 {
 namespace {
 
 Error misused(std::string const& dataset, std::string const& why) {
-    return {ExitCode::software, {dataset, why, "Please report this"}};
+    return {ExitCode::software, {dataset, why, "This is a bug; please report it"}};
 }
 
 } // namespace
@@ -50,7 +50,8 @@ void Appender::append(std::span<std::byte const> rows) {
 
 void Appender::close() {
     if (written_ != shape_.front() && row_bytes_ != 0) {
-        throw misused(name_, concat(written_, " of ", shape_.front(), " rows were written"));
+        throw misused(
+            name_, concat(written_, " of ", shape_.front(), " rows were written before the end"));
     }
     dataset_.close(name_);
     file_.require_written();

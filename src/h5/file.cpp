@@ -34,14 +34,14 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
     };
     if (says("already open for")) {
         return error(
-            "it is marked as open for writing, because a program is still writing to it or ended "
+            "it is marked as open for writing, so a program is still writing to it, or ended "
             "without closing it",
             concat("Wait until it is closed; if no program has it open, run h5clear -s ",
                    path.string()));
     }
     if (says("superblock version")) {
         return error(concat("its format is unknown to HDF5 ", library_version(), " (", reason,
-                            "), because a newer HDF5 wrote it or it is damaged"),
+                            "), so a newer HDF5 wrote it, or it is damaged"),
                      for_older_hdf5);
     }
     auto const kind = kind_of_file(path);
@@ -85,7 +85,7 @@ File File::create(std::filesystem::path const& path, CreateOptions const& option
             throw Error(of_system);
         }
         throw Error(ExitCode::cannot_create,
-                    {what, fault.why, "Check that the directory exists and can be written"});
+                    {what, fault.why, "Check that the directory exists and can be written to"});
     }
     return {path, Handle(id, H5Fclose), disk};
 }
@@ -107,7 +107,7 @@ File File::open(std::filesystem::path const& path) {
         auto const fault = take_fault();
         if (fault.error_number != 0) {
             throw system_error(concat("cannot open ", path.string()), fault.error_number,
-                               "Check the disk's health, and the limit of open files (ulimit -n)");
+                               "Check the disk's health, and the limit on open files (ulimit -n)");
         }
         throw not_opened(path, fault.why);
     }
@@ -125,8 +125,8 @@ File File::open_parallel(std::filesystem::path const& path, comm::Communicator c
     Id const id = H5Fopen(path.c_str(), H5F_ACC_RDWR, access.id());
     if (id < 0) {
         auto const what = concat("cannot open ", path.string(), " for parallel writing");
-        constexpr char const* next = "Check the disk's free space, quota and health, and the limit "
-                                     "of open files (ulimit -n)";
+        constexpr char const* next = "Check the disk (free space, quota, health), and the limit on "
+                                     "open files (ulimit -n)";
         auto const fault = take_fault();
         throw fault.error_number != 0 ? system_error(what, fault.error_number, next)
                                       : Error(ExitCode::io, {what, fault.why, next});

@@ -35,14 +35,15 @@ void File::require_external(std::string const& value, std::string const& link, i
     if (links == max_links) {
         throw Error(ExitCode::data,
                     {what, concat("links form a cycle, or a chain of more than ", max_links),
-                     "Correct the links, or name the dataset in its own file"});
+                     "Correct the links, or name the file that holds the dataset itself"});
     }
     auto const file = open_first(places_of(name, path_, "HDF5_EXT_PREFIX"), what, name);
     if (!file.exists(object, links + 1)) {
-        throw Error(ExitCode::no_input, {what,
-                                         concat(file.path().string(), " has no ", object,
-                                                "; it has ", joined(file.names(), ", ")),
-                                         "Correct the link, or name the dataset in its own file"});
+        throw Error(ExitCode::no_input,
+                    {what,
+                     concat(file.path().string(), " has no ", object, "; it has ",
+                            joined(file.names(), ", ")),
+                     "Correct the link, or name the file that holds the dataset itself"});
     }
     file.require_links(object, links + 1); // it may be one that leads nowhere itself
 }

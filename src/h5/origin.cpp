@@ -53,7 +53,7 @@ Handle File::open_named(std::string const& path) const {
         ExitCode::data,
         {concat("dataset ", path, " of ", path_.string(), " cannot be opened"),
          newer ? concat("its format is unknown to HDF5 (", reason,
-                        "), because a newer HDF5 wrote it or it is damaged")
+                        "), so a newer HDF5 wrote it, or it is damaged")
                : concat("it is not a dataset, or it is damaged (", reason, ")"),
          newer ? for_older_hdf5 : "Name another dataset, or recreate the file, or copy it again"});
 }
@@ -87,8 +87,8 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
     }
     std::map<std::string, File> files;
     for (auto const& source : virtual_sources(creation.id())) {
-        auto const what = concat("dataset ", path, " of ", holder.string(), " is a view of ",
-                                 source.dataset, " in ", source.file);
+        auto const what = concat("dataset ", path, " of ", holder.string(),
+                                 " is a view of dataset ", source.dataset, " in ", source.file);
         auto const places = source.file == "." ? std::vector{holder}
                                                : places_of(source.file, holder, "HDF5_VDS_PREFIX");
         bool const here = source.file == "." && holder == path_;
@@ -98,8 +98,8 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         auto const& file = here ? *this : files.at(source.file);
         if (!file.exists(source.dataset)) {
             throw Error(ExitCode::no_input,
-                        {what, concat(file.path().string(), " has no dataset ", source.dataset),
-                         "Restore that dataset, or recreate the view"});
+                        {what, concat("this source does not exist in ", file.path().string()),
+                         "Restore the source, or recreate the view"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
             throw Error(ExitCode::data, {what, "its source lacks elements that the view shows",

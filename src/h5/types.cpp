@@ -52,8 +52,9 @@ Handle stored_type(Type type) {
     case Type::f64:
         return copy_of(H5T_IEEE_F64LE);
     }
-    throw Error(ExitCode::software, {"an element type that HDF5 cannot store",
-                                     "the program has no HDF5 type for it", "Please report this"});
+    throw Error(ExitCode::software,
+                {"an element type that HDF5 cannot store", "the program has no HDF5 type for it",
+                 "This is a bug; please report it"});
 }
 
 Handle text_type(std::size_t length) {

@@ -28,10 +28,11 @@ std::uint64_t elements_of(Handle const& dataset) {
 /// Before HDF5 touches the values, of which it knows no length.
 void require_fit(std::string const& dataset, std::uint64_t elements, std::uint64_t given) {
     if (elements != given) {
-        throw Error(ExitCode::data, {concat(dataset, " has ", elements, " elements"),
-                                     concat(given, " were expected"),
-                                     "The dataset does not match the others of its file: recreate "
-                                     "the file, or copy it again"});
+        throw Error(ExitCode::data,
+                    {concat(dataset, " has the wrong size"),
+                     concat("it has ", elements, " elements, but ", given, " were expected"),
+                     "The dataset does not match the others in its file: recreate the file, or "
+                     "copy it again"});
     }
 }
 

@@ -102,7 +102,7 @@ std::size_t CsvTable::column(std::string const& name) const {
     if (!found) {
         throw Error(ExitCode::data,
                     {path.string(),
-                     concat("it has no column ", name, "; it has ", joined(columns, ", ")),
+                     concat("it has no column named ", name, ", only ", joined(columns, ", ")),
                      "Name the columns in the first line"});
     }
     if (std::count(columns.begin(), columns.end(), name) > 1) {

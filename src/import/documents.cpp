@@ -37,8 +37,12 @@ Documents::Documents(DocumentOptions const& options) : text_(options.text) {
     if (places_.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no texts in ", options.source.string()),
-                     concat("it has no file whose name ends in ", joined(options.endings, ", ")),
-                     "Name a text file or a folder with text files, or give their endings, such as "
+                     files_.empty() ? concat("it has no file whose name ends with ",
+                                             list_text(options.endings, "or"))
+                                    : std::string(std::filesystem::is_directory(options.source)
+                                                      ? "its .jsonl files have no lines with text"
+                                                      : "it has no lines with text"),
+                     "Name a text file or a folder with text files, or give other endings, such as "
                      "--endings .tex,.c"});
     }
 }
@@ -106,7 +110,7 @@ std::string Documents::read(std::int64_t document) const {
         throw Error(
             ExitCode::data,
             {name(document),
-             json.is_object() ? concat("it has no text named ", text_)
+             json.is_object() ? concat("the line has no text under the key ", text_)
                               : std::string("the line is not a JSON object"),
              "Name the key of the text with --text KEY, or skip such lines with --skip-bad"});
     }

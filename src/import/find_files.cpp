@@ -53,6 +53,8 @@ std::pair<dev_t, ino_t> place_of(fs::path const& folder) {
 }
 
 constexpr char const* links_above = "links to a folder above them";
+constexpr char const* no_extension = "without an extension";
+constexpr char const* hidden = "hidden";
 
 /// Walks through folders and links to folders.
 class TreeWalk {
@@ -65,7 +67,7 @@ class TreeWalk {
         bool frames = false;
         for (auto const& path : entries_of(folder)) {
             if (is_hidden(path)) {
-                pass_over("hidden", path);
+                pass_over(hidden, path);
             } else if (is_folder(path)) {
                 enter_below(path);
             } else if (has_ending(path, frame_endings_)) {
@@ -74,7 +76,7 @@ class TreeWalk {
                 tree_.files.push_back({path, names_});
             } else {
                 auto const ending = path.extension().string();
-                pass_over(ending.empty() ? "without an extension" : ending, path);
+                pass_over(ending.empty() ? no_extension : ending, path);
             }
         }
         if (frames) {
@@ -89,10 +91,15 @@ class TreeWalk {
 
     FoundTree result() && {
         for (auto const& [kind, found] : skipped_) {
-            auto const one = found.count == 1 && kind == links_above;
-            tree_.skipped.push_back(concat(found.count, " ",
-                                           one ? "link to a folder above it" : kind, ", such as ",
-                                           found.first));
+            bool const one = found.count == 1;
+            std::string const file = one ? "file" : "files";
+            auto const what = kind == no_extension ? concat(file, " ", kind)
+                              : kind == hidden
+                                  ? concat("hidden ", file, one ? " or folder" : " or folders")
+                              : kind != links_above ? concat(kind, " ", file)
+                              : one                 ? "link to a folder above it"
+                                                    : kind;
+            tree_.skipped.push_back(concat(found.count, " ", what, ", such as ", found.first));
         }
         std::sort(tree_.files.begin(), tree_.files.end(),
                   [](FoundFile const& a, FoundFile const& b) {

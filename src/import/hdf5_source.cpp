@@ -114,16 +114,18 @@ class Hdf5Source : public ImportSource {
                 return field.kept().name == name || field.path() == path;
             })) {
             throw Error(ExitCode::usage,
-                        {concat("dataset ", path, " for ", name), "it would be imported twice",
+                        {concat("cannot import dataset ", path, " as ", name),
+                         "that dataset is already imported, or another one under that name",
                          "Name each dataset once in --inputs, --targets and --weights"});
         }
         fields_.emplace_back(file_, path, type, name);
         if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {
-            throw Error(ExitCode::data,
-                        {options_.source.string(),
-                         concat(fields_.front().samples(), " samples of ", fields_.front().path(),
-                                " but ", added.samples(), " of ", path),
-                         "Each dataset needs one entry per sample"});
+            throw Error(
+                ExitCode::data,
+                {options_.source.string(),
+                 concat("it has ", amount_of(fields_.front().samples(), "sample"), " in dataset ",
+                        fields_.front().path(), ", but ", added.samples(), " in dataset ", path),
+                 "Each dataset needs one entry per sample"});
         }
     }
 

@@ -105,7 +105,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kin
     for (auto const& [start, kind] : other_kinds) {
         if (bytes.starts_with(start)) {
             throw DecodeFailure{
-                concat("it is a ", kind, " file, and only PNG and JPEG are supported")};
+                concat("it is a ", kind, " file, but only PNG and JPEG are supported")};
         }
     }
     throw DecodeFailure{bytes.empty() ? "it is empty" : "it is neither a PNG nor a JPEG file"};

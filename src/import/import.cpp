@@ -160,9 +160,9 @@ void Import::prepare() {
     make_directories(spool_);
     lock_.emplace(spool_ / "lock");
     if (lock_->is_held_elsewhere()) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot create ", options_.out.string()),
-                     "another import is writing it", "Wait for it, or name another OUT"});
+        throw Error(ExitCode::cannot_create, {concat("cannot create ", options_.out.string()),
+                                              "another import is writing it",
+                                              "Wait until that import ends, or name another OUT"});
     }
     write_text_durably(note, identity);
 }
@@ -173,7 +173,7 @@ void Import::require_same_source() const {
             throw Error(ExitCode::data,
                         {"the source was changed while it was imported",
                          "some samples would be from before the change, others from after it",
-                         "Import again when nothing writes to it any more"});
+                         "Import again when nothing writes to the source any more"});
         }
     });
 }

@@ -26,7 +26,7 @@ ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
     if (!part) {
         throw Error(ExitCode::io,
                     {concat("cannot read ", file.path.string()),
-                     "it was just written, and now is gone or damaged",
+                     "it was written a moment ago, but is now missing or damaged",
                      "Check the disk, and put OUT on a file system that all hosts share"});
     }
     return std::move(*part);

@@ -19,11 +19,11 @@ std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& ro
     auto path = source / name;
     std::error_code missing; // that is told when it is read
     if (name.empty() || (!folders && std::filesystem::is_directory(path, missing))) {
-        throw Error(ExitCode::data,
-                    {concat(table.path.string(), ", line ", row.line),
-                     name.empty() ? concat("its ", table.columns[column], " is empty")
-                                  : concat(path.string(), " is a directory"),
-                     "Name a file in every line"});
+        throw Error(ExitCode::data, {concat(table.path.string(), ", line ", row.line),
+                                     name.empty() ? concat("the value in column ",
+                                                           table.columns[column], " is empty")
+                                                  : concat(path.string(), " is a directory"),
+                                     "Name a file on every line"});
     }
     return path;
 }
@@ -34,8 +34,8 @@ std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
     auto set = set_named(name);
     if (set.empty() && !name.empty()) {
         throw Error(ExitCode::data,
-                    {concat(table.path.string(), ", line ", row.line), concat("its set is ", name),
-                     "Name train, validation or test"});
+                    {concat(table.path.string(), ", line ", row.line),
+                     concat("there is no set named ", name), "Name train, validation or test"});
     }
     return set;
 }

@@ -36,13 +36,14 @@ void require_files(FoundTree const& tree, ListingOptions const& options) {
         for (auto const& name : folder) {
             path /= name;
         }
-        throw Error(
-            ExitCode::data,
-            {path.string(),
-             concat("this class or set has no file whose name ends with ",
-                    joined(options.endings, ", "),
-                    tree.skipped.empty() ? "" : concat("; skipped: ", joined(tree.skipped, "; "))),
-             "Convert its files, or remove the folder"});
+        throw Error(ExitCode::data,
+                    {path.string(),
+                     concat("this class or set has no file whose name ends with ",
+                            list_text(options.endings, "or"),
+                            tree.skipped.empty() ? ""
+                                                 : concat("; skipped in the whole source: ",
+                                                          joined(tree.skipped, ", and "))),
+                     "Convert its files, or remove the folder"});
     }
 }
 
@@ -59,7 +60,7 @@ Listing from_folders(ListingOptions const& options) {
         throw Error(ExitCode::usage,
                     {concat("--split-by ", options.split_by),
                      "files have only folders, no columns, unless --labels names a table",
-                     "Write --split-by folder: the folder below the class folder"});
+                     "Write --split-by folder, which splits by the folders in the class folders"});
     }
     Listing listing;
     std::vector<std::string> classes;
@@ -112,9 +113,10 @@ Listing from_table(ListingOptions const& options) {
     std::set<std::string> names;
     for (auto const& row : table.rows) {
         if (row.fields[label].empty()) {
-            throw Error(ExitCode::data, {concat(table.path.string(), ", line ", row.line),
-                                         concat("its ", options.labels.label, " is empty"),
-                                         "Name the class of every file"});
+            throw Error(ExitCode::data,
+                        {concat(table.path.string(), ", line ", row.line),
+                         concat("the value in column ", options.labels.label, " is empty"),
+                         "Name the class of every file"});
         }
         names.insert(row.fields[label]);
     }
@@ -161,10 +163,10 @@ void require_once(Listing& listing, std::vector<std::string> const& meanings) {
         auto const& first = listing.entries[at->second];
         auto const said = [&](std::size_t one) {
             auto const& of = listing.entries[one];
-            return concat(of.line > 0 ? concat(" in line ", of.line)
+            return concat(of.line > 0 ? concat(" on line ", of.line)
                                       : concat(" as ", of.path.string()),
                           meanings[one].empty() ? "" : concat(" with ", meanings[one]),
-                          of.set.empty() ? "" : concat(" in ", of.set));
+                          of.set.empty() ? "" : concat(" in set ", of.set));
         };
         if (entry.set != first.set || meanings[i] != meanings[at->second]) {
             throw Error(ExitCode::data, {entry.path.string(),
@@ -190,11 +192,16 @@ Listing list_files(ListingOptions const& options) {
     }
     require_once(listing, labels);
     if (listing.entries.empty()) {
-        throw Error(ExitCode::no_input,
-                    {concat("nothing to import in ", options.source.string()),
-                     concat("no file name there ends with ", joined(options.endings, ", "),
-                            listing.remarks.empty() ? "" : "; ", joined(listing.remarks, "; ")),
-                     "Name a directory with a folder for each class"});
+        throw Error(
+            ExitCode::no_input,
+            {concat("nothing to import in ", options.source.string()),
+             options.labels.path.empty()
+                 ? concat("no file name there ends with ", list_text(options.endings, "or"),
+                          listing.remarks.empty() ? "" : "; ", joined(listing.remarks, ", and "))
+                 : concat(options.labels.path.string(), " lists no file"),
+             options.labels.path.empty()
+                 ? "Name a directory with such files, in a folder for each class"
+                 : "List the files in this table"});
     }
     return listing;
 }

@@ -52,8 +52,9 @@ void add_moments(ImportPart& part, ImportField const& field, std::vector<std::by
     case h5::Type::f64:
         return add_moments<double>(part, bytes, row);
     default:
-        throw Error(ExitCode::software, {concat("moments of ", h5::name_of(field.type)),
-                                         "no importer requests these", "Please report this"});
+        throw Error(ExitCode::software,
+                    {concat("moments of ", h5::name_of(field.type)), "no importer requests these",
+                     "This is a bug; please report it"});
     }
 }
 
@@ -127,7 +128,7 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
             throw Error(ExitCode::software,
                         {concat(bytes.size(), " bytes of ", field.name, " for a sample"),
-                         concat("a row has ", row, " bytes"), "Please report this"});
+                         concat("a row has ", row, " bytes"), "This is a bug; please report it"});
         }
         columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
         if (field.ragged) {

@@ -78,8 +78,8 @@ class SeriesSource : public ImportSource {
             return {};
         }
         return {
-            concat("warning: the numbers in ", options_.target, " became class names: ", classes,
-                   " classes for ", items_.size(),
+            concat("warning: the numbers in column ", options_.target,
+                   " became class names: ", classes, " classes for ", items_.size(),
                    " samples in all. If they are real values, import the table with --regression")};
     }
     std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
@@ -111,7 +111,8 @@ class SeriesSource : public ImportSource {
             if (!options_.time.empty()) {
                 times.push_back(time(row(item, i)));
                 if (times.size() > 1 && times.back() < times[times.size() - 2]) {
-                    refuse(row(item, i), options_.time, "lies before that of the row above",
+                    refuse(row(item, i), options_.time,
+                           "lies before that of the previous row in the same series",
                            "Sort the table by time");
                 }
             }
@@ -210,7 +211,7 @@ class SeriesSource : public ImportSource {
     /// What a row says of its class or group.
     std::string const& name_in(CsvTable::Row const& row, std::size_t column) const {
         if (row.fields[column].empty()) {
-            refuse(row, table_.columns[column], "is empty", "Name a class or group in every line");
+            refuse(row, table_.columns[column], "is empty", "Name a class or group on every line");
         }
         return row.fields[column];
     }
@@ -255,7 +256,7 @@ class SeriesSource : public ImportSource {
     [[noreturn]] void refuse(CsvTable::Row const& row, std::string const& column,
                              std::string const& why, std::string const& next) const {
         throw Error(ExitCode::data, {concat(table_.path.string(), ", line ", row.line),
-                                     concat(column, " ", why), next});
+                                     concat("the value in column ", column, " ", why), next});
     }
 
     std::vector<std::byte> bytes(std::vector<double> const& values) const {

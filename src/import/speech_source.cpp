@@ -63,7 +63,8 @@ class SpeechSource : public ListedSource {
         if (mel_) {
             if (mel_->frames(sound.values.size()) == 0) {
                 refuse(item,
-                       concat("its ", sound.values.size(), " values are fewer than a window needs"),
+                       concat("it has ", amount_of(sound.values.size(), "value"),
+                              ", fewer than a window needs"),
                        "Remove it from the list, or skip such files: --skip-bad");
             }
             sound.values = (*mel_)(sound.values);

@@ -91,8 +91,9 @@ bool LaunchedAttempt::late(std::string& why) {
         since_counted_.restart();
         all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
-            why = concat("not all ranks have started within ", duration_text(limit_s),
-                         " (fault-tolerance.recovery-timeout-seconds)");
+            why = concat("not all ranks started within ", duration_text(limit_s),
+                         " (LOCKSTEP_START_SECONDS, else "
+                         "fault-tolerance.recovery-timeout-seconds)");
             return true;
         }
     }
@@ -135,9 +136,7 @@ std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) c
         concat(ranks_text(missed), hosts.empty() ? "" : concat(" (", joined(hosts, ", "), ")")),
         hosts.size() == 1 ? hosts.front() : "",
         false,
-        {missed.size() == 1 ? "it has not started, or is stopped"
-                            : "they have not started, or are stopped",
-         concat(why, ", and MPI had not started"),
+        {missing_text(missed), concat(why, ", and MPI had not started"),
          concat("Look at ", hosts.size() > 1 ? "those hosts" : "that host",
                 " and at the messages above")}};
 }

@@ -106,8 +106,9 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     bool const may_share = choice.oversubscribe || mpirun_may_share();
     if (here_alone && choice.devices > here.count() && !may_share) {
         throw Error(ExitCode::usage,
-                    {concat("--devices ", choice.devices), concat("this host has ", here.text()),
-                     "Lower it, or let ranks share devices with --oversubscribe"});
+                    {concat("--devices ", choice.devices),
+                     concat("this run can use only ", here.text(), " of this host"),
+                     "Lower --devices, or let ranks share devices with --oversubscribe"});
     }
     return plan;
 }

@@ -31,20 +31,19 @@ void check_partition(LaunchChoice const& choice, Scheduler const& scheduler) {
     if (scheduler.partitions.empty() || scheduler.partition(choice.partition) != nullptr) {
         return;
     }
-    refuse(
-        concat("--partition ", choice.partition),
-        concat(scheduler.text, " has the partitions ", joined(scheduler.partition_names(), ", ")),
-        "Name one of them");
+    refuse(concat("--partition ", choice.partition),
+           concat(scheduler.text, " has no such partition"),
+           concat("Choose one of ", joined(scheduler.partition_names(), ", ")));
 }
 
 void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition const& partition) {
-    auto const has = concat("partition ", partition.name, " has ", partition.text());
+    auto const has = concat("partition ", partition.name, " has only ", partition.text());
     if (choice.nodes > partition.nodes) {
-        refuse(concat("--nodes ", choice.nodes), has, "Lower it, or name another --partition");
+        refuse(concat("--nodes ", choice.nodes), has, "Lower --nodes, or name another --partition");
     }
     if (choice.gpus > partition.gpus) {
         refuse(concat("--gpus-per-node ", choice.gpus), has,
-               "Lower it, or name another --partition");
+               "Lower --gpus-per-node, or name another --partition");
     }
     if (choice.devices * deck.run.threads > partition.cores) {
         refuse(concat("--devices ", choice.devices, ", with ",
@@ -55,7 +54,7 @@ void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition 
         refuse(concat("--time ", choice.time),
                concat("partition ", partition.name, " ends jobs after ",
                       duration_text(partition.longest_s)),
-               "Lower it: a run that is requeued resumes where it stopped");
+               "Lower --time: a run that is requeued resumes where it stopped");
     }
 }
 
@@ -65,8 +64,8 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
     }
     if (choice.gpus > 0 && choice.devices > choice.gpus && !choice.oversubscribe) {
         refuse(concat("--devices ", choice.devices),
-               concat("each node of the job has ", amount_of(choice.gpus, "GPU")),
-               "Lower it, or let ranks share GPUs with --oversubscribe");
+               concat("each node of the job has only ", amount_of(choice.gpus, "GPU")),
+               "Lower --devices, or let ranks share GPUs with --oversubscribe");
     }
     auto const ranks = std::max<std::int64_t>(choice.nodes, 1) * choice.devices;
     if (deck.run.replicas > 0 && ranks > deck.run.replicas) {

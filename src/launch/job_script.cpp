@@ -46,7 +46,8 @@ Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
         throw Error(ExitCode::usage,
                     {concat("--submit ", choice.submit),
                      "the number of ranks per node is not known",
-                     "Give --devices N, and --gpus-per-node N if the nodes have GPUs"});
+                     "Give the ranks per node as --devices N, and the GPUs per node, if any, as "
+                     "--gpus-per-node M"});
     }
     return shape;
 }

@@ -45,8 +45,9 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
     bool const asks = consent == Consent::ask;
     bool const shows = consent == Consent::to_show;
     if (asks && !on_terminal()) {
-        throw Error(ExitCode::usage, {"lockstep launch asks questions",
-                                      "standard input or output is not a terminal", "Give --yes"});
+        throw Error(ExitCode::usage, {"lockstep launch cannot ask its questions",
+                                      "standard input or output is not a terminal",
+                                      "To start without questions, give --yes"});
     }
     auto const scheduler =
         choice.submit == "no" || (!asks && choice.submit.empty()) ? Scheduler() : find_scheduler();

@@ -56,7 +56,7 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
         throw system_error("cannot make a pipe", errno,
-                           "Raise the limit of open files (ulimit -n)");
+                           "Raise the limit on open files (ulimit -n)");
     }
     Descriptor const theirs(ends[1]);
     Descriptor ours(ends[0]);
@@ -65,7 +65,7 @@ LauncherProcess::LauncherProcess(std::vector<std::string> const& words, Listener
     child_ = ::fork();
     if (child_ < 0) {
         throw system_error(concat("cannot start ", words[0]), errno,
-                           "End some processes, or raise their limit (ulimit -u)");
+                           "End some processes, or raise the limit on processes (ulimit -u)");
     }
     if (child_ == 0) {
         become(arguments, parent, theirs.get());

@@ -100,7 +100,7 @@ std::function<std::string(std::string const&)> one_of(std::vector<std::string> w
             }
         }
         if (meant.size() != 1) {
-            throw joined(words, ", ");
+            throw concat("one of ", joined(words, ", "));
         }
         return meant.front();
     };

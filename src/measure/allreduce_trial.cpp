@@ -152,8 +152,9 @@ void require_right(Trial& trial, int ranks) {
         }
         if (result[at] != expected) {
             throw Error(ExitCode::software,
-                        {concat("element ", at, " is ", result[at], " after the exchange"),
-                         concat("it should be ", expected), "Please report this"});
+                        {concat("element ", at, " is wrong after the exchange"),
+                         concat("it is ", result[at], ", but should be ", expected),
+                         "This is a bug; please report it"});
         }
     }
 }

@@ -56,8 +56,9 @@ void ResumeTrial::run() const {
     auto const code = train("killed", options_.ranks, fault);
     if (code == 0 || !killed_in_time("killed")) {
         require_finished(code, "killed");
-        throw Error(ExitCode::software, {concat("SIGKILL at step ", options_.kill_at),
-                                         "the run continued to its end", "Please report this"});
+        throw Error(ExitCode::software,
+                    {concat("the run was not killed at step ", options_.kill_at),
+                     "it continued to its end", "This is a bug; please report it"});
     }
     require_finished(train("killed", options_.resume_ranks, ""), "killed");
 }
@@ -118,8 +119,8 @@ void ResumeTrial::require_finished(int code, std::string const& run) const {
         auto const known = code == 64 || code == 65 || code == 66 || code == 69 || code == 71 ||
                            code == 73 || code == 74;
         throw Error(known ? static_cast<ExitCode>(code) : ExitCode::software,
-                    {concat("run ", run, " ended with exit code ", code), last_words(),
-                     "Correct that first; lockstep train with the same deck shows more"});
+                    {concat("the run named ", run, " ended with exit code ", code), last_words(),
+                     "Correct that error first; lockstep train with the same deck shows more"});
     }
 }
 

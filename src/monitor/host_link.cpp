@@ -352,9 +352,11 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
             bool const reached = hearing.is_reached(now);
             return Lost{peer.view,
                         {concat("its host has sent nothing for ", fixed(silence, 0), " s"),
-                         reached ? "it answers, but its ranks are stopped or get no processor time"
-                                 : "it is cut off from the network or switched off, or all its "
-                                   "ranks are stopped",
+                         reached
+                             ? "that host answers, but its ranks are stopped or get no processor "
+                               "time"
+                             : "that host is cut off from the network or switched off, or all its "
+                               "ranks are stopped",
                          "Look at that host and at its network"},
                         all_silent && !reached && leader_ != 0};
         }

@@ -10,23 +10,19 @@ namespace {
 
 /// "ranks 0 and 2 wait for it in an all-reduce"; empty when none waits.
 std::string waiting_for(std::vector<RankView> const& ranks, std::size_t culprit) {
-    std::vector<std::string> names;
+    std::vector<int> waiting;
     std::string_view where;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (i != culprit && !ranks[i].left && ranks[i].wait != comm::Wait::nothing) {
-            names.push_back(std::to_string(ranks[i].rank));
+            waiting.push_back(ranks[i].rank);
             where = comm::name_of(ranks[i].wait);
         }
     }
-    if (names.empty()) {
+    if (waiting.empty()) {
         return "";
     }
-    if (names.size() > 8) {
-        names.resize(8);
-        names.emplace_back("…");
-    }
-    return concat("; ", names.size() == 1 ? "rank " : "ranks ", joined(names, ", "),
-                  names.size() == 1 ? " waits in " : " wait in ", where);
+    return concat("; ", ranks_text(waiting), waiting.size() == 1 ? " waits in " : " wait in ",
+                  where);
 }
 
 std::string why_frozen(char state) {
@@ -56,7 +52,7 @@ std::string why_still(RankView const& rank) {
 }
 
 constexpr char const* limit =
-    "Look at that host and at the log; communication.timeout-seconds sets the limit";
+    "Look at that host and at the log (limit: communication.timeout-seconds)";
 
 } // namespace
 

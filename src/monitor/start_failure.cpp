@@ -62,17 +62,17 @@ Error why_mpi_did_not_start() {
     if (auto const files = less_than(few_files, RLIMIT_NOFILE)) {
         return {ExitCode::io,
                 {what, concat("this process may have only ", *files, " files open"),
-                 "Raise the limit of open files (ulimit -n)"}};
+                 "Raise the limit on open files (ulimit -n)"}};
     }
     if (auto const bytes = less_than(small_file, RLIMIT_FSIZE)) {
         return {ExitCode::io,
                 {what, concat("this process may write files of at most ", bytes_text(*bytes)),
-                 "Raise the limit of file sizes (ulimit -f), or lift it"}};
+                 "Raise or remove the limit on file sizes (ulimit -f)"}};
     }
     if (auto const bytes = less_than(small_stack, RLIMIT_STACK)) {
         return {ExitCode::memory,
-                {what, concat("its stack is limited to ", bytes_text(*bytes)),
-                 "Raise the limit of the stack (ulimit -s)"}};
+                {what, concat("the stack of this process is limited to ", bytes_text(*bytes)),
+                 "Raise the limit on the stack (ulimit -s)"}};
     }
     if (auto const bytes = memory_left_at_peak(); bytes < little_memory) {
         return {ExitCode::memory,
@@ -82,7 +82,7 @@ Error why_mpi_did_not_start() {
     return {ExitCode::unavailable,
             {what, "Open MPI's messages above say why",
              "Check the launcher, that PATH finds the Open MPI that this program was built with, "
-             "and that OPAL_PREFIX, if it is set, names its directory"}};
+             "and that OPAL_PREFIX, if it is set, names that Open MPI's directory"}};
 }
 
 StartFailure::StartFailure(RootCause& root_cause) {

@@ -46,8 +46,7 @@ void tell_late(RootCause& root_cause, Launch const& launch) {
     } else {
         root_cause.tell(concat(ranks_text(missed), " in start-up"),
                         Error(ExitCode::rank_lost,
-                              {missed.size() == 1 ? "it has not started, or is stopped"
-                                                  : "they have not started, or are stopped",
+                              {missing_text(missed),
                                concat("rank ", launch.rank, " (", own_host(), ") has waited ",
                                       fixed(launch.limit_s, 0), " s for MPI to start"),
                                concat("Check the ", missed.size() == 1 ? "host" : "hosts", " of ",

@@ -315,7 +315,7 @@ void Watchdog::exited(int status) noexcept {
     }
     try {
         end_job({concat("its process was ended by exit(", status, ")"),
-                 "a library or a plug-in called it in the middle of the run",
+                 "a library or a plug-in called exit in the middle of the run",
                  "Look at what that rank has printed"},
                 view_of(heartbeats_->local()), true);
     } catch (std::exception const&) {

@@ -77,8 +77,9 @@ Rows rows_of(Interface const& interface) {
         throw Error(
             ExitCode::data,
             {"model.name = cnn1d",
-             "it takes one input of [rows, features] or [rows] per sample, with any number of rows",
-             "Import recordings: lockstep data import speech"});
+             "the model needs one input of real values, [rows] or [rows, features] for each sample",
+             "Name such a dataset in data.inputs, or import recordings (lockstep data import "
+             "speech)"});
     }
     rows.features = dimensions == 2;
     rows.width = rows.features ? shape.back() : 1;

@@ -133,7 +133,7 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     if (!std::equal(recordings[0].calls.begin(), recordings[0].calls.end(),
                     recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
         recordings[0].output != recordings[1].output) {
-        refuse_export("its forward calls different operators for different batches",
+        refuse_export("its forward method calls different operators for different batch sizes",
                       "a single graph cannot represent this");
     }
     deploy::Graph graph;

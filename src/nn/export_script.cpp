@@ -39,9 +39,9 @@ void require_same(Model& model, torch::jit::Module script,
     if (count) {
         throw Error(ExitCode::usage,
                     {"this model cannot be exported as TorchScript",
-                     concat("its forward depends on the batch size; for a batch of ",
+                     concat("the model and its trace give different results for a batch of ",
                             amount_of(*count, "sample"),
-                            ", the trace and the model give different results"),
+                            ", so its forward method depends on the batch size"),
                      "Use --format safetensors and load the weights by name"});
     }
 }

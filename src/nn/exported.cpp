@@ -51,12 +51,11 @@ Programs programs_of(program::Archive const& archive) {
     auto const file = archive.path().string();
     if (names.size() != 1) {
         throw Error(ExitCode::usage,
-                    {concat(file, " holds ", names.size(), " programs"),
-                     names.empty()
-                         ? "there is none to train"
-                         : concat("they are named ", joined(names, ", "),
-                                  "; the file must hold one, or two named train and eval"),
-                     "Save it with lockstep_export.save(model, inputs, FILE)"});
+                    {names.empty() ? concat(file, " holds no program")
+                                   : concat(file, " holds ", names.size(), " programs (",
+                                            joined(names, ", "), ")"),
+                     "it must hold one program, or two that are named train and eval",
+                     "Save the model with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
@@ -194,11 +193,13 @@ class Exported : public Model {
         } else if (wish == "require") {
             throw Error(ExitCode::usage,
                         {concat(file_, " cannot be trained with model.compiled = require"), why_not,
-                         "Compile its step for this machine and deck with "
-                         "lockstep_export.compile(FILE), or set "
-                         "model.compiled = none"});
+                         why_not == program::CompiledStep::misfit(archive)
+                             ? "Compile the step for this machine and deck with "
+                               "lockstep_export.compile(FILE), or set model.compiled = none"
+                             : "Set model.compiled = none"});
         } else {
-            remark_ = concat("model.compiled = prefer: the graph is run, since ", why_not);
+            remark_ = concat("model.compiled = prefer: the graph of ", file_, " is run because ",
+                             why_not);
         }
     }
 
@@ -242,9 +243,10 @@ class Exported : public Model {
         }
         if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
-                        {concat(file_, " returns ", count, " results"), "the task takes one tensor",
-                         loss ? "Set task.kind = export: the file has its own loss"
-                              : "Export a forward that returns one tensor"});
+                        {concat(file_, " returns ", amount_of(count, "result")),
+                         "the task needs exactly one, a tensor",
+                         loss ? "Set task.kind = export, because the file has its own loss"
+                              : "Export a model whose forward method returns one tensor"});
         }
     }
 
@@ -301,8 +303,9 @@ class Exported : public Model {
             if (auto const& was = before[at++]; item.value().sizes() != was.sizes()) {
                 throw Error(ExitCode::usage,
                             {concat(file_, " cannot be trained"),
-                             concat("its forward changes the shape of its buffer ", item.key()),
-                             "Let forward change only the values of buffers, and export it again"});
+                             concat("its forward method changes the shape of buffer ", item.key()),
+                             "Let the forward method change only the values of buffers, and export "
+                             "the model again"});
             }
         }
     }
@@ -379,8 +382,8 @@ std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields
     auto* const exported = dynamic_cast<Exported*>(&model);
     if (exported == nullptr || !exported->has_loss()) {
         throw Error(ExitCode::usage, {"task.kind = export", "the model has no loss",
-                                      "Set model.name = export and model.file to a file that was "
-                                      "saved with a loss"});
+                                      "Set model.name = export, and set model.file to a file that "
+                                      "was saved with a loss"});
     }
     return exported->results(inputs, targets);
 }

@@ -156,13 +156,13 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     auto const rank = static_cast<std::ptrdiff_t>(wanted.size());
     for (auto const& extent : wanted) {
         if (extent.batch && extent.count != 1) {
-            refuse_export("values are repeated several times per sample",
-                          "a dimension is a multiple of the batch size");
+            refuse_export("values are expanded to a multiple of the batch size",
+                          "only the batch size itself is supported");
         }
     }
     static_cast<void>(rank);
     if (!(deploy::broadcast(shape(a), wanted) == wanted)) {
-        refuse_export("values cannot be expanded to the other shape", "the shapes do not fit");
+        refuse_export("the shape of a tensor does not fit the shape to which it is expanded");
     }
     return graph_.add("ExpandAs", {a, graph_.input()}, {graph_[a].element, wanted},
                       {{"batch", std::int64_t{0}}});

@@ -25,8 +25,8 @@ c10::Symbol old_convolution() {
 
 [[noreturn]] void throw_not_plain(std::string const& why) {
     throw Error(ExitCode::usage, {"this model cannot be quantised", why,
-                                  "Choose a model whose layers are convolutions and fully "
-                                  "connected ones"});
+                                  "Choose a model that has only convolutions and fully connected "
+                                  "layers"});
 }
 
 bool convolves(Node const& node) {
@@ -58,7 +58,8 @@ LayerGraph::LayerGraph(Model& model, std::vector<std::int64_t> const& sample_sha
     names_[graph_->inputs().front()] = "";
     for (auto* const node : graph_->nodes()) {
         if (!node->blocks().empty()) {
-            throw_not_plain(concat("its forward has branches (", node->kind().toQualString(), ")"));
+            throw_not_plain(
+                concat("its forward method has branches (", node->kind().toQualString(), ")"));
         }
         if (node->kind() == prim::GetAttr) {
             auto const& parent = names_.at(node->input());
@@ -102,7 +103,8 @@ c10::IValue LayerGraph::constant(Value const* value) const {
     }
     if (value->node()->kind() != prim::ListConstruct) {
         throw_not_plain(
-            concat("an argument of a layer is computed by ", value->node()->kind().toQualString()));
+            concat("a setting of one of its layers is not constant, but computed by operator ",
+                   value->node()->kind().toQualString()));
     }
     std::vector<c10::IValue> elements;
     for (auto const* const element : value->node()->inputs()) {

@@ -77,10 +77,12 @@ std::int64_t features_of(Interface const& interface) {
     bool const recordings =
         inputs.empty() || (inputs.size() == 1 && inputs.front().ragged && !inputs.front().whole);
     if (interface.sample_shape.size() != 1 || !recordings) {
-        throw Error(ExitCode::data,
-                    {"model.name = lmu-asr",
-                     "it takes samples of any number of frames, [frames, features]",
-                     "Import recordings: lockstep data import speech, without --raw"});
+        throw Error(
+            ExitCode::data,
+            {"model.name = lmu-asr",
+             "the model needs one input of real values, [frames, features], where each sample "
+             "has its own number of frames",
+             "Import recordings (lockstep data import speech, without --raw)"});
     }
     return interface.sample_shape[0];
 }

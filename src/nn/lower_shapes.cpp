@@ -176,7 +176,7 @@ Lowerings lower_shapes() {
         {"aten::dropout",
          [](LoweredCall& call) {
              if (call.flag(2)) {
-                 call.refuse("it draws random numbers, since the model is in training mode");
+                 call.refuse("it draws random numbers, because the model is in training mode");
              }
              call.give(call.tensor(0));
          }},

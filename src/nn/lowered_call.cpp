@@ -71,7 +71,7 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
 
 Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     if (two.dim() != three.dim()) {
-        refuse_export("a tensor has different numbers of dimensions for different batches",
+        refuse_export("a tensor has different numbers of dimensions for different batch sizes",
                       "a single graph cannot represent this");
     }
     Shape shape;
@@ -115,7 +115,7 @@ Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     auto const shape = shape_of(two, three);
     auto const a = without_batch(two, shape);
     if (!torch::equal(a, without_batch(three, shape))) {
-        refuse_export("a constant has different values for different batches",
+        refuse_export("a constant has different values for different batch sizes",
                       "each sample must be computed independently");
     }
     auto const name = table_.names.find(key);

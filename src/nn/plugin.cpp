@@ -19,8 +19,9 @@ std::string library_of(PluginUse const& use, std::string const& value) {
     auto const colon = value.rfind(':');
     if (colon <= prefix.size() || colon + 1 == value.size()) {
         throw Error(ExitCode::usage,
-                    {concat(use.key, " = ", value), "a plug-in is named plugin:LIBRARY:NAME",
-                     "Name the shared library and one of the names that it defines"});
+                    {concat(use.key, " = ", value),
+                     "the value must have the form plugin:LIBRARY:NAME",
+                     "Name the shared library, and one of the names that the library defines"});
     }
     return value.substr(prefix.size(), colon - prefix.size());
 }
@@ -32,7 +33,7 @@ void* opened(PluginUse const& use, std::string const& file) {
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
         throw Error(ExitCode::no_input,
-                    {concat("the plug-in ", file, " cannot be loaded"), "there is no such file",
+                    {concat("the plug-in ", file, " cannot be loaded"), "the file does not exist",
                      concat("Correct ", use.key, " = plugin:LIBRARY:NAME")});
     }
     // With a slash, so that it is this file and not one on the loader's path.
@@ -48,8 +49,9 @@ void require_same(std::string const& file, std::string const& what, std::string_
                   std::string_view ours) {
     if (its != ours) {
         throw Error(ExitCode::unavailable,
-                    {concat("the plug-in ", file, " was built with ", what, " ", its),
-                     concat("this program has ", ours), "Build it against this installation"});
+                    {concat("the plug-in ", file, " cannot be used"),
+                     concat("it was built with ", what, " ", its, ", but this program has ", ours),
+                     "Build it against this installation"});
     }
 }
 
@@ -66,7 +68,7 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
         throw Error(ExitCode::unavailable, {concat(file, " is not a plug-in for ", use.key),
                                             concat("it does not export ", use.symbol),
                                             concat("Register what it offers with ", use.macro,
-                                                   "(...), see docs/library.md")});
+                                                   "(...) (see docs/library.md)")});
     }
     if (head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
@@ -84,7 +86,7 @@ void throw_unknown_kind(PluginUse const& use, std::string const& value, std::str
     auto const near = nearest_name(wanted, names);
     throw Error(ExitCode::usage,
                 {concat(use.key, " = ", value), concat("expected one of ", joined(names, ", ")),
-                 near.empty() ? concat(use.list, " lists them with their keys")
+                 near.empty() ? concat("Choose one of them (list: ", use.list, ")")
                               : concat("Did you mean ", near, "?")});
 }
 

@@ -14,8 +14,8 @@ namespace lockstep::nn {
 void refuse_export(std::string const& what, std::string const& why) {
     throw Error(ExitCode::usage,
                 {"this model cannot be exported", why.empty() ? what : concat(what, "; ", why),
-                 "Change that part of the model, or use --format torchscript, or "
-                 "use --format safetensors and load the weights by name"});
+                 "Change that part of the model, use --format torchscript, or use "
+                 "--format safetensors and load the weights by name"});
 }
 
 namespace {
@@ -127,7 +127,7 @@ class Recorder : public c10::OperatorKernel {
                 call.arguments[at].toTensor().storage().use_count() > 1) {
                 refuse_export(concat("operator ", call.schema->name(),
                                      " writes into a tensor that has views"),
-                              "such a write is not part of an inference graph");
+                              "an exported graph cannot contain such a write");
             }
         }
     }
@@ -142,7 +142,7 @@ class Recorder : public c10::OperatorKernel {
                 return;
             }
             refuse_export(concat("operator ", call.schema->name(), " takes values out of a tensor"),
-                          "what the model does would depend on the values of its inputs");
+                          "an exported graph cannot depend on the values of its inputs");
         }
         for (auto const& result : call.results) {
             notes_.numbers[result.unsafeGetTensorImpl()] = notes_.count++;

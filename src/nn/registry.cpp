@@ -37,11 +37,18 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
     if (interface.inputs.size() == 1 && !first.whole && !first.ragged) {
         return;
     }
-    throw Error(ExitCode::data, {concat("model.name = ", kind.name),
-                                 "it takes one input of real values per sample, all of the same "
-                                 "shape; data.inputs names something else",
-                                 "Name such a dataset in data.inputs, or choose a model that takes "
-                                 "any inputs (see lockstep models)"});
+    auto const found =
+        interface.inputs.size() != 1
+            ? concat("data.inputs names ", amount_of(interface.inputs.size(), "dataset"))
+            : concat("the dataset named ", first.name,
+                     first.whole ? " holds whole numbers" : " has samples of different lengths");
+    throw Error(ExitCode::data,
+                {concat("model.name = ", kind.name),
+                 concat("the model needs one dataset of real values, with samples of the same "
+                        "shape, but ",
+                        found),
+                 "Name such a dataset in data.inputs, or choose a model that accepts any inputs "
+                 "(list: lockstep models)"});
 }
 
 } // namespace

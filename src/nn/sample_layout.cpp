@@ -23,12 +23,12 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
         return;
     }
     if (extents_.size() != dimensions + 1) {
-        throw Error(
-            ExitCode::usage,
-            {"the model cannot take these samples",
-             concat("a sample has ", amount_of(extents_.size(), "dimension"), "; the model takes ",
-                    dimensions, ", or ", dimensions + 1, " if one of them is the channels"),
-             "Choose another model, such as mlp, or other data"});
+        throw Error(ExitCode::usage,
+                    {"the model cannot take these samples",
+                     concat("a sample has ", amount_of(extents_.size(), "dimension"),
+                            ", but the model needs ", dimensions, ", or ", dimensions + 1,
+                            " with channels"),
+                     "Choose another model, such as mlp, or other data"});
     }
     auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
     channels_ = *channels;

@@ -5,6 +5,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/to_device.hpp"
 
 #include <torch/script.h>
 
@@ -59,12 +60,13 @@ class Mirror : public Base {
     static void require_same_form(std::string const& name, torch::Tensor const& before,
                                   torch::Tensor const& now) {
         if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
-            throw Error(ExitCode::usage, {concat("buffer ", name, " of the script"),
-                                          concat("forward changes it to ", sizes_text(now.sizes()),
-                                                 " ", c10::toString(now.scalar_type()), "; it was ",
-                                                 sizes_text(before.sizes()), " ",
-                                                 c10::toString(before.scalar_type())),
-                                          "Let forward change only the values of buffers"});
+            throw Error(
+                ExitCode::usage,
+                {concat("the script's buffer named ", name, " must keep its shape and type"),
+                 concat("the forward method changes it from ", sizes_text(before.sizes()), " ",
+                        c10::toString(before.scalar_type()), " to ", sizes_text(now.sizes()), " ",
+                        c10::toString(now.scalar_type())),
+                 "Change the forward method so that it changes only the values of buffers"});
         }
     }
 
@@ -174,10 +176,13 @@ class Script : public Mirror<Model> {
             if (why.find("memory") != std::string::npos) {
                 throw; // not the model's fault
             }
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
-                 concat("Let its forward take ", forms_of(arguments), " and return ", expected)});
+            if (auto const mixed = mixed_devices(why)) {
+                throw *mixed;
+            }
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
+                         concat("Let its forward method take ", forms_of(arguments), " and return ",
+                                expected)});
         }
         return require_outputs(file_, result, arguments, samples, outputs_);
     }

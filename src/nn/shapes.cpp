@@ -23,8 +23,8 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_of(Model const& model
 
 [[noreturn]] void throw_other_model(std::string const& why) {
     throw Error(ExitCode::data,
-                {"the file does not fit the deck's model", why,
-                 "Name a file of the deck's model, or the deck that this file was trained with"});
+                {"the shapes in the model file do not fit the deck's model", why,
+                 "Name a file with the deck's model, or the deck that this file was trained with"});
 }
 
 } // namespace
@@ -56,15 +56,16 @@ void narrow(Model& model, std::string const& text) {
         auto const found = shapes.find(name);
         if (found == shapes.end() ||
             static_cast<std::int64_t>(found->second.size()) != tensor.dim()) {
-            throw_other_model(
-                concat("it has no tensor ", name, " with ", amount_of(tensor.dim(), "dimension")));
+            throw_other_model(concat("the file has no tensor ", name, " with ",
+                                     amount_of(tensor.dim(), "dimension")));
         }
         auto part = tensor.detach();
         for (std::int64_t d = 0; d < tensor.dim(); ++d) {
             auto const extent = number_of<std::int64_t>(found->second[static_cast<std::size_t>(d)]);
             if (!extent || *extent < 1 || *extent > tensor.size(d)) {
-                throw_other_model(concat("its tensor ", name, " has the shape [",
-                                         joined(found->second, ", "), "], which does not fit in ",
+                throw_other_model(concat("tensor ", name, " has the shape [",
+                                         joined(found->second, ", "),
+                                         "] in the file, which does not fit in the model's ",
                                          sizes_text(tensor.sizes())));
             }
             part = part.narrow(d, 0, *extent);

@@ -17,4 +17,18 @@ torch::Tensor to_device(torch::Tensor const& values, torch::Device device) {
     return values.pin_memory().to(device, /*non_blocking=*/true);
 }
 
+std::optional<Error> mixed_devices(std::string_view why) {
+    if (why.find("on the same device") == std::string_view::npos) {
+        return std::nullopt;
+    }
+    while (why.ends_with('!') || why.ends_with('.')) {
+        why.remove_suffix(1);
+    }
+    return Error(ExitCode::usage,
+                 {"the model computes with tensors on different devices", std::string(why),
+                  "In a script or an exported program, create tensors on the device of an input "
+                  "(torch.zeros(…, device=x.device)) and register constants as buffers; or set "
+                  "run.device = cpu"});
+}
+
 } // namespace lockstep::nn

@@ -1,6 +1,11 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
+
 #include <torch/types.h>
+
+#include <optional>
+#include <string_view>
 
 namespace lockstep::nn {
 
@@ -10,5 +15,9 @@ namespace lockstep::nn {
 /// Throws  std::logic_error where the device records (dropout_masks.hpp) and a copy is needed: a
 ///         replay would copy from memory that has been reused
 torch::Tensor to_device(torch::Tensor const& values, torch::Device device);
+
+/// The error (64) for LibTorch's `why`, if it says that an operator was given tensors on different
+/// devices: the model made one of them on the host.
+std::optional<Error> mixed_devices(std::string_view why);
 
 } // namespace lockstep::nn

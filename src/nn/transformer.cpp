@@ -48,11 +48,12 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     auto const dimensions = input.shape.size() + (input.ragged ? 1 : 0);
     plan.tokens = input.whole;
     if (interface.inputs.size() > 1 || dimensions != (plan.tokens ? 1 : 2)) {
-        throw Error(ExitCode::data,
-                    {"model.name = transformer",
-                     "it takes one input, either [tokens] of whole numbers or [rows, values] of "
-                     "real numbers",
-                     "Import texts: lockstep data import text, and set data.sequence"});
+        throw Error(
+            ExitCode::data,
+            {"model.name = transformer",
+             "the model needs one input, either [tokens] of whole numbers or [rows, values] of "
+             "real numbers",
+             "Import texts (lockstep data import text) and set data.sequence"});
     }
     plan.form = TransformerForm::of(values);
     plan.vocabulary = values.integer("vocabulary", 0);
@@ -65,9 +66,9 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
                "Set it to the number of tokens");
     }
     if (plan.vocabulary < input.vocabulary) {
-        refuse(concat("model.vocabulary = ", plan.vocabulary),
+        refuse(concat("model.vocabulary = ", plan.vocabulary, " is too small"),
                concat("the vocabulary of the files has ", input.vocabulary, " tokens"),
-               "Set it to at least that number");
+               "Set model.vocabulary to at least that number");
     }
     plan.row = plan.tokens ? 0 : static_cast<std::int64_t>(input.shape.back());
     auto const attention = values.text("attention");
@@ -83,8 +84,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
         plan.form.rotary_base = values.number("rotary-base", 1, 1e12);
         if (plan.form.head() % 2 != 0) {
             refuse("model.positions = rotary",
-                   concat("model.width / model.heads = ", plan.form.head(), " is odd"),
-                   "Set sizes whose quotient is even, or model.positions = learnt");
+                   concat("model.width / model.heads must be even, but is ", plan.form.head()),
+                   "Set another width or number of heads, or model.positions = learnt");
         }
     } else if (positions == "learnt") {
         plan.positions = limit == 0 ? length : limit;

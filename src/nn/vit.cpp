@@ -26,9 +26,10 @@ struct Patches {
             if (extent % side != 0) {
                 throw Error(ExitCode::usage,
                             {concat("model.patch = ", side),
-                             concat("an image side of ", extent, " pixels is not a multiple of it"),
+                             concat("images with a side of ", extent,
+                                    " pixels cannot be divided into patches of that size"),
                              "Set a number that divides height and width, or import the images "
-                             "with --size"});
+                             "in another size (lockstep data import images --size)"});
             }
             count *= extent / side;
         }

@@ -22,7 +22,7 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* how_to_save =
-    "Save it with lockstep_export.save(model, inputs, FILE), or with torch.export.save";
+    "Save the model with lockstep_export.save(model, inputs, FILE) or torch.export.save";
 constexpr std::string_view models = "models/";
 constexpr std::string_view json_ending = ".json";
 

@@ -186,7 +186,7 @@ Argument ArgumentReader::plain_argument(Json const& json, c10::TypePtr const& el
     }
     throw Error(ExitCode::usage,
                 {concat("the exported program has an operator with an argument of kind ", kind),
-                 "this version does not support such arguments",
+                 "this version of Lockstep does not support such arguments",
                  "Give operators only tensors and numbers"});
 }
 

@@ -177,7 +177,8 @@ class StepReader {
     std::size_t batch_input(std::size_t number) const {
         if (number >= train_.inputs()) {
             archive_.damaged(concat("its compiled step takes input number ", number + 1,
-                                    ", but its program has only ", train_.inputs()));
+                                    ", but its program has only ",
+                                    amount_of(train_.inputs(), "input")));
         }
         return number;
     }
@@ -243,7 +244,8 @@ std::string CompiledStep::misfit(Archive const& archive) {
                           ", but this program has ", version_of_torch());
         }
         if (auto const wanted = json.at("processor").get<std::string>(); !processor_runs(wanted)) {
-            return concat("the file's step was compiled for processors of kind ", wanted);
+            return concat("the file's step was compiled for processors of kind ", wanted,
+                          ", but this host's processor is not of that kind");
         }
         if (auto const threads = json.at("threads").get<int>(); threads != at::get_num_threads()) {
             return concat("the file's step was compiled for run.threads = ", threads, ", not ",

@@ -70,9 +70,10 @@ Input input_of(Json const& json, Json const& tensors) {
         return {Input::Kind::nothing, value.at("name").get<std::string>()};
     }
     if (kind != "user_input" || !value.at("arg").contains("as_tensor")) {
-        refuse(concat("the exported program has an input of kind ", kind),
+        refuse(concat("the exported program has an input of kind ",
+                      kind == "user_input" ? member_name(value.at("arg")) : kind),
                "models can be given only tensors",
-               "Write a forward whose arguments are tensors, and export it again");
+               "Write a forward method whose arguments are tensors, and export the model again");
     }
     Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};
     auto const& form = tensors.at(input.name);
@@ -87,7 +88,7 @@ Input input_of(Json const& json, Json const& tensors) {
 void require_output_of_forward(Json const& json) {
     if (auto const& kind = member_name(json); kind != "user_output") {
         refuse(concat("the exported program has an output of kind ", kind),
-               "programs for training return only what forward returns",
+               "programs for training return only what the forward method returns",
                "Export with torch.export.export(model, inputs), without decompositions");
     }
 }
@@ -96,8 +97,9 @@ void require_training_dialect(Json const& json) {
     auto const& version = json.at("schema_version");
     if (version.at("major") != schema_major) {
         refuse(concat("the exported program has schema version ", version.at("major").dump()),
-               concat("this program reads only schema version ", schema_major),
-               "Export it with PyTorch 2.6 or later, or use a newer Lockstep");
+               concat("this version of Lockstep reads only schema version ", schema_major),
+               "If the schema is older, export the model with PyTorch 2.6 or later; if it is "
+               "newer, use a newer Lockstep");
     }
     bool trains = false;
     for (auto const& verifier : json.at("verifiers")) {

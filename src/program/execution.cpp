@@ -105,7 +105,8 @@ void Execution::operate(Node const& node) {
                     {concat("operator ", node.target, " of the exported program failed",
                             node.origin.empty() ? "" : concat(" (", node.origin, ")")),
                      why,
-                     "Use batches like those that it was exported for, or export it for these"});
+                     "Use batches like those that the program was exported for, or export the "
+                     "program for these batches"});
     }
 }
 
@@ -153,8 +154,8 @@ void Execution::keep_results(Node const& node) {
             throw Error(ExitCode::usage,
                         {concat("operator ", node.target, " of the exported program returned ",
                                 amount_of(list.size(), "tensor")),
-                         concat("the program uses ", result.slots.size()),
-                         "Use batches like those that it was exported for"});
+                         concat("the program needs ", result.slots.size()),
+                         "Use batches like those that the program was exported for"});
         }
         for (std::size_t item = 0; item < result.slots.size(); ++item) {
             keep(result.slots[item], list.at(item));

@@ -13,7 +13,7 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* name_dimension =
-    "Export it with dynamic_shapes that name this dimension, as lockstep_export.save does";
+    "Export the model with dynamic_shapes that name this dimension, as lockstep_export.save does";
 
 /// Compares a batch with what a program was exported for.
 class Fit {
@@ -24,8 +24,8 @@ class Fit {
         require_type(input, tensor);
         if (tensor.dim() != static_cast<std::int64_t>(input.sizes.size())) {
             differs(input,
-                    concat("it has ", amount_of(tensor.dim(), "dimension"), ", but the export has ",
-                           input.sizes.size()),
+                    concat("the batch has ", amount_of(tensor.dim(), "dimension"),
+                           ", but the export has ", input.sizes.size()),
                     "Export the model with inputs that have as many dimensions as a batch");
         }
         for (std::size_t at = 0; at < input.sizes.size(); ++at) {
@@ -57,11 +57,13 @@ class Fit {
         if (tensor.scalar_type() != input.type) {
             throw Error(
                 ExitCode::usage,
-                {concat(description_.name, " takes ", c10::toString(input.type), " as its input ",
-                        input.name),
-                 concat("it is given ", c10::toString(tensor.scalar_type())),
-                 "Let forward take what the dataset holds, int64 (Long) or else float32 "
-                 "(Float), and convert it, as in mask.bool(); then export the model again"});
+                {concat(description_.name, " cannot take a batch as its input named ", input.name),
+                 concat("the program needs values of type ", c10::toString(input.type),
+                        ", but the batch holds ", c10::toString(tensor.scalar_type())),
+                 "Change the forward method so that it accepts int64 (Long) for whole numbers and "
+                 "float32 "
+                 "(Float) for others, and converts this input itself, as in mask.bool(); then "
+                 "export the model again"});
         }
     }
 
@@ -85,9 +87,10 @@ class Fit {
 
     [[noreturn]] void differs(Input const& input, std::string const& why,
                               char const* next = name_dimension) const {
-        throw Error(ExitCode::usage,
-                    {concat(description_.name, " cannot take a batch as its input ", input.name),
-                     why, next});
+        throw Error(
+            ExitCode::usage,
+            {concat(description_.name, " cannot take a batch as its input named ", input.name), why,
+             next});
     }
 
     Description const& description_;
@@ -100,9 +103,11 @@ class Fit {
 void require_fit(Description const& description, std::vector<at::Tensor> const& inputs) {
     if (inputs.size() != description.given() || inputs.empty()) {
         throw Error(ExitCode::usage,
-                    {concat(description.name, " takes ", amount_of(description.given(), "input")),
-                     concat("it is given ", inputs.size()),
-                     "Name as many datasets in data.inputs as its forward has arguments"});
+                    {concat(description.name, " cannot take this batch"),
+                     concat("the program needs ", amount_of(description.given(), "input"),
+                            ", but the batch has ", inputs.size()),
+                     "Name as many datasets in data.inputs as the forward method has arguments "
+                     "and, if the file has its own loss, as many in data.targets as the loss has"});
     }
     Fit fit(description);
     std::size_t at = 0;

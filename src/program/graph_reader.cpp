@@ -78,7 +78,7 @@ class GraphReader {
         } else if (is_calculation(node.target)) {
             read_arguments(node, json);
         } else {
-            refuse(node, "this version does not know it");
+            refuse(node, "this version of Lockstep does not know it");
         }
         for (auto const& output : json.at("outputs")) {
             node.results.push_back(result(node, output));

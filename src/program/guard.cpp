@@ -29,7 +29,7 @@ class Expression {
   private:
     [[noreturn]] void fail() const {
         throw Error(ExitCode::usage, {concat("the export assumed that ", text_),
-                                      "this program cannot evaluate that condition",
+                                      "Lockstep cannot evaluate that condition",
                                       "Export with dynamic_shapes that need no such condition"});
     }
     void skip_blanks() {

@@ -31,8 +31,8 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
     try {
         auto const json = archive.json(record);
         if (json.at("format") != format) {
-            archive.damaged(concat("its lockstep.json is of format ", json.at("format").dump(),
-                                   "; this version reads ", format));
+            archive.damaged(concat("its lockstep.json has format ", json.at("format").dump(),
+                                   ", but this version of Lockstep reads only format ", format));
         }
         if (!json.contains("sums")) {
             return std::nullopt;
@@ -49,8 +49,8 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
             }
             auto const better = ratio.size() > 2 ? ratio.at(2).get<std::string>() : "max";
             if (better != "max" && better != "min") {
-                archive.damaged(
-                    concat("the metric ", name, " has the direction ", better, ", not max or min"));
+                archive.damaged(concat("the metric ", name, " has the direction ", better,
+                                       ", but must have max or min"));
             }
             result.metrics.push_back({name, place(ratio.at(0).get<std::string>()),
                                       place(ratio.at(1).get<std::string>()), better == "max"});

@@ -24,8 +24,8 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record) {
                     {concat("the compiled step of ", archive.path().string(), " cannot be loaded"),
                      split(error.what(), '\n').front(),
                      "Set TMPDIR to a directory whose files may be executed (no noexec mount), "
-                     "compile it again with "
-                     "lockstep_export.compile(FILE), or set model.compiled = none"});
+                     "compile the step again with lockstep_export.compile(FILE), or set "
+                     "model.compiled = none"});
     }
 }
 

@@ -57,7 +57,7 @@ extern "C" void end_by_operator(int number, siginfo_t* information, void*) {
         say(")");
     }
     say(": it does not check the arguments that it was given. The file is damaged, or this is a "
-        "defect of LibTorch: export the model again, without that operator\n");
+        "defect of LibTorch. Export the model again, without that operator\n");
     std::_Exit(static_cast<int>(ExitCode::data));
 }
 

@@ -47,8 +47,8 @@ void require_names(Archive const& archive, std::vector<Input> const& inputs) {
         std::replace(path.begin(), path.end(), '.', '/');
         if (path.size() > longest || path.front() == '/' || path.find("//") != std::string::npos ||
             path.find('\0') != std::string::npos) {
-            archive.damaged(
-                concat(input.name.substr(0, longest), " is not the name of a parameter or buffer"));
+            archive.damaged(concat("it has a parameter or buffer with the invalid name ",
+                                   input.name.substr(0, longest)));
         }
         // Sorted as they are, with a '/' at the end, a group comes right before what is in it.
         auto const [place, is_new] = paths.insert(path);
@@ -113,7 +113,8 @@ Program::Program(Archive const& archive, std::string const& name, Tensors tensor
         auto const given =
             input.kind == Input::Kind::constant ? tensors.end() : tensors.find(input.name);
         if (given != tensors.end() && !same_form(given->second, found->second)) {
-            archive.damaged(concat(input.name, " has another shape in its program ", name));
+            archive.damaged(concat("the shape or type of ", input.name, " in program ", name,
+                                   " differs from that in another program"));
         }
         auto const& tensor = given != tensors.end() ? given->second : found->second;
         tensors_[input.name] = tensor;

@@ -52,7 +52,7 @@ void compute_again(std::shared_ptr<ForgottenActivations> const& activations) {
     if (activations->saved.size() != activations->count) {
         throw Error(ExitCode::usage,
                     {"precision.gradient-checkpointing cannot run a block again",
-                     concat("it saved ", amount_of(activations->count, "tensor"),
+                     concat("the block saved ", amount_of(activations->count, "tensor"),
                             " in the first run, but ", activations->saved.size(), " in the second"),
                      "Switch precision.gradient-checkpointing off"});
     }

@@ -12,9 +12,9 @@ namespace lockstep::program {
 namespace {
 
 [[noreturn]] void unknown(std::string const& what, Json const& json) {
-    throw Error(ExitCode::usage,
-                {concat("the exported program has ", what, " ", json.dump()),
-                 "this version does not know it", "Export dense tensors of the usual types"});
+    throw Error(ExitCode::usage, {concat("the exported program has ", what, " ", json.dump()),
+                                  "this version of Lockstep does not know it",
+                                  "Export dense tensors of the usual types"});
 }
 
 } // namespace
@@ -64,8 +64,8 @@ double real_of(Json const& json) {
 }
 
 void damaged_program(std::string const& why) {
-    throw Error(ExitCode::data,
-                {"the exported program is damaged", why, "Copy it once more, or export it again"});
+    throw Error(ExitCode::data, {"the exported program is damaged", why,
+                                 "Copy the file again, or export the model again"});
 }
 
 namespace {

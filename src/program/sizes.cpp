@@ -38,9 +38,9 @@ std::int64_t divisor(c10::IValue const& value) {
 // Sizes have 64 bits here, Python's integers any number of them.
 
 [[noreturn]] void too_large() {
-    throw Error(ExitCode::usage,
-                {"the exported program computes a size that is too large",
-                 "it needs more than 64 bits", "Use batches like those that it was exported for"});
+    throw Error(ExitCode::usage, {"the exported program computes a size that is too large",
+                                  "it needs more than 64 bits",
+                                  "Use batches like those that the program was exported for"});
 }
 
 /// What `compute` stores, which says whether it has overflowed.
@@ -167,11 +167,16 @@ c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const&
     try {
         return table().find(last_name(target))->second(values);
     } catch (std::out_of_range const&) {
-        throw Error(ExitCode::data, {concat("the exported program calls ", target),
-                                     "the call has too few arguments", "Export it again"});
+        throw Error(ExitCode::data,
+                    {concat("the exported program calls ", target),
+                     "the call has too few arguments",
+                     "The file is damaged: copy it again, or export the model again"});
     } catch (c10::Error const&) {
-        throw Error(ExitCode::data, {concat("the exported program calls ", target),
-                                     "the call has arguments of another type", "Export it again"});
+        throw Error(ExitCode::data,
+                    {concat("the exported program calls ", target),
+                     "this version of Lockstep does not support the types of its arguments",
+                     "Export the model without that calculation, or copy the file again if it may "
+                     "be damaged"});
     }
 }
 

@@ -76,9 +76,10 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
         }
     }
     if (!drawn || files.empty()) {
-        throw Error(ExitCode::io, {concat("no pictures in ", directory.string()),
-                                   concat("gnuplot fails on ", script.string()),
-                                   "Run gnuplot on it by hand, in its directory, to see why"});
+        throw Error(ExitCode::io,
+                    {concat("no pictures in ", directory.string()),
+                     concat("gnuplot failed on ", script.string()),
+                     "To see why, run gnuplot on that script, in the script's directory"});
     }
     return files;
 }

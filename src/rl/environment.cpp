@@ -24,7 +24,7 @@ EnvironmentMaker open_environment(std::string const& name, EnvironmentSource con
     throw Error(ExitCode::usage,
                 {concat("task.environment = ", name),
                  concat("expected one of ", joined(names, ", ")),
-                 near.empty() ? std::string("lockstep tasks lists them with their keys")
+                 near.empty() ? std::string("Choose one (keys of each: lockstep tasks)")
                               : concat("Did you mean ", near, "?")});
 }
 

@@ -104,11 +104,11 @@ void EnvironmentSet::observe(std::span<float> into) const {
 void EnvironmentSet::throw_not_finite(std::size_t environment, char const* what) const {
     auto const& running = running_[environment];
     throw Error(ExitCode::data,
-                {concat("the ", what, " of environment ", environment, " of replica ", replica_,
+                {concat("the ", what, " in environment ", environment, " of replica ", replica_,
                         " is not finite in episode ", static_cast<std::int64_t>(running.episode),
                         ", step ", static_cast<std::int64_t>(running.steps)),
                  "the policy cannot learn from it",
-                 "Check the environment's data, and whether its actions are bounded"});
+                 "Check the environment's data, and whether the environment bounds the actions"});
 }
 
 std::int64_t EnvironmentSet::state_size() const {

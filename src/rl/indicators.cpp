@@ -171,7 +171,7 @@ std::vector<double> turbulence(std::span<double const> prices, std::size_t asset
                  concat("over the ", history,
                         " days before it, some price never moves, or moves exactly like another"),
                  "Leave such series out, look back over more days than there are series "
-                 "(task.turbulence-history), or switch it off with "
+                 "(task.turbulence-history), or switch turbulence off with "
                  "task.turbulence-quantile = 1"});
         }
         for (std::size_t i = 0; i < assets; ++i) {

@@ -18,11 +18,12 @@ namespace lockstep::rl {
 
 namespace {
 
-[[noreturn]] void refuse(std::filesystem::path const& file, std::string why) {
+[[noreturn]] void
+refuse(std::filesystem::path const& file, std::string why,
+       std::string next = "Make the file with: lockstep data import series TABLE.csv OUT.h5 "
+                          "--time Date --group Name --type f64") {
     throw Error(ExitCode::data,
-                {concat("data.train = ", file.string()), std::move(why),
-                 "Make it with: lockstep data import series TABLE.csv OUT.h5 --time Date --group "
-                 "Name --type f64"});
+                {concat("data.train = ", file.string()), std::move(why), std::move(next)});
 }
 
 std::string lower(std::string text) {
@@ -46,13 +47,19 @@ Series read_series(std::filesystem::path const& path) {
     series.columns = file.texts_attribute("/", "columns").value_or(std::vector<std::string>{});
     for (auto const* const name : {"inputs", "inputs_offsets", "time", "targets"}) {
         if (!file.exists(name)) {
-            refuse(path, concat("it has no dataset ", name,
+            refuse(path, concat("the file has no dataset named ", name,
                                 ", so it holds no series with times and names"));
         }
     }
     auto const shape = file.info("inputs").shape;
     if (shape.size() != 2 || shape[1] != series.columns.size()) {
-        refuse(path, "its inputs do not have one column for each name in its attribute columns");
+        refuse(
+            path,
+            series.columns.empty()
+                ? std::string("the file has no attribute named columns")
+                : concat("its dataset named inputs must have the shape [rows, ",
+                         series.columns.size(),
+                         "], with a column for each name in the file's attribute named columns"));
     }
     series.values.resize(h5::elements(shape));
     file.read("inputs", h5::Type::f64, series.values);
@@ -77,8 +84,8 @@ std::size_t column_of(Series const& series, std::string const& name,
             return i;
         }
     }
-    refuse(file, concat("it has no column ", name, ", only ", joined(series.columns, ", "),
-                        "; task.price-column names the column of prices"));
+    refuse(file, concat("it has no column named ", name, ", only ", joined(series.columns, ", ")),
+           "Set task.price-column to the name of the column with the prices");
 }
 
 /// By time, the row of each series; only times that all of them have.
@@ -174,8 +181,10 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
         for (std::size_t t = 0; t < market.days; ++t) {
             auto const value = bars.close[t] * static_cast<double>(money_per_unit);
             if (!(value >= 1 && value < 1e13)) {
-                refuse(file, concat("the price of ", market.names[asset], " is ", bars.close[t],
-                                    " on one of its days, which is out of range"));
+                refuse(file,
+                       concat("the price of ", market.names[asset], " is ", bars.close[t],
+                              " on one day, which is out of range"),
+                       "Correct the price in the table, and import the table again");
             }
             closes[t * market.assets + asset] = bars.close[t];
             market.prices[t * market.assets + asset] = std::llround(value);

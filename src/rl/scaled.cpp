@@ -16,11 +16,13 @@ class Scaled : public Environment {
         auto const& spaces = within_->spaces();
         auto const numbers = static_cast<std::size_t>(spaces.observation / spaces.window);
         if (scale_.size() != 1 && scale_.size() != numbers) {
-            throw Error(ExitCode::usage,
-                        {concat("task.observation-scale has ", scale_.size(), " numbers"),
-                         concat("an observation has ", numbers,
-                                spaces.window > 1 ? " numbers in each time step" : " numbers"),
-                         "Set one for each of these, or one for all"});
+            throw Error(
+                ExitCode::usage,
+                {concat("task.observation-scale has ", scale_.size(), " numbers"),
+                 concat("it needs ", numbers, ", one for each number of ",
+                        spaces.window > 1 ? "a time step of an observation" : "an observation",
+                        ", or 1 for all"),
+                 "Correct the list"});
         }
     }
 

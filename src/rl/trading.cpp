@@ -157,7 +157,7 @@ EnvironmentMaker open_trading(EnvironmentSource const& source) {
     if (trimmed(source.files).empty()) {
         throw Error(ExitCode::usage,
                     {"data.train is not set", "task.environment = trading needs prices",
-                     "Set it to a file that lockstep data import series made"});
+                     "Set data.train to a file that lockstep data import series made"});
     }
     auto const& values = source.values;
     auto const market =

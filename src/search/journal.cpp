@@ -83,7 +83,7 @@ std::vector<nlohmann::json> Journal::read(std::filesystem::path const& path) {
     if (!std::filesystem::is_regular_file(path)) {
         throw Error(ExitCode::no_input,
                     {concat("no search in ", path.parent_path().string()),
-                     concat("there is no ", path.string()), "Name the directory of a search"});
+                     concat(path.string(), " does not exist"), "Name the directory of a search"});
     }
     return read_lines(path).first;
 }

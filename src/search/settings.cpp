@@ -115,7 +115,9 @@ Settings settings_of(config::DeckSource const& source) {
             auto const near = nearest_name(key, names);
             throw Error(ExitCode::usage,
                         {concat("unknown key ", key, " (", written.origin, ")"),
-                         "a SPACE file has the sections [search] and [space] only",
+                         key.starts_with("search.")
+                             ? "[search] has no such key"
+                             : "a SPACE file has the sections [search] and [space] only",
                          near.empty() ? concat("The keys of [search] are ", joined(names, ", "))
                                       : concat("Did you mean ", near, "?")});
         }

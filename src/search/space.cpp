@@ -242,7 +242,7 @@ void Space::check_conditions() const {
             auto const found = std::ranges::find(dimensions_, condition.key, &Dimension::key);
             if (found == dimensions_.end()) {
                 auto const near = nearest_name(condition.key, names);
-                refuse("its condition names no key of [space]",
+                refuse(concat(condition.key, " is not a key of [space]"),
                        near.empty() ? "Add that key to [space]"
                                     : concat("Did you mean ", near, "?"));
             }
@@ -269,10 +269,11 @@ void Space::check_constraints(std::string const& origin) const {
                 })) {
                 continue;
             }
-            throw Error(ExitCode::usage, {concat("search.constraints (", origin, ")"),
-                                          concat(key, known ? " has values that are not numbers"
-                                                            : " is not a key of [space]"),
-                                          "Constrain keys of [space] that are numbers"});
+            throw Error(ExitCode::usage,
+                        {concat("search.constraints (", origin, ")"),
+                         concat(key, known ? " has values that are not numbers"
+                                           : " is not a key of [space]"),
+                         "Constrain only keys of [space] whose values are numbers"});
         }
     }
 }
@@ -312,9 +313,9 @@ Point Space::draw_point(std::uint64_t seed, std::uint64_t trial) const {
             return point;
         }
     }
-    throw Error(ExitCode::usage,
-                {"search.constraints", "they refuse 10,000 random points of the space in a row",
-                 "Loosen them, or narrow [space] to what they allow"});
+    throw Error(ExitCode::usage, {"search.constraints are too strict",
+                                  "none of 10,000 random points of the space met them all",
+                                  "Loosen them, or narrow [space] to what they allow"});
 }
 
 } // namespace lockstep::search

@@ -83,7 +83,7 @@ void require_same(Identity const& before, Identity const& now) {
     }
     for (auto const& [key, value] : before.space) {
         if (!now.space.contains(key)) {
-            refuse(concat(key, " is not set"), concat("the search began with ", value));
+            refuse(concat(key, " is no longer set"), concat("the search began with ", value));
         }
     }
     if (before.deck != now.deck) {

@@ -35,12 +35,12 @@ Descriptor end_signals() {
         }
     }
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) {
-        throw system_error("cannot block signals", errno, "Please report this");
+        throw system_error("cannot block signals", errno, "This is a bug; please report it");
     }
     Descriptor descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!descriptor.is_open()) {
         throw system_error("cannot wait for signals", errno,
-                           "Raise the limit of open files (ulimit -n)");
+                           "Raise the limit on open files (ulimit -n)");
     }
     return descriptor;
 }

@@ -13,9 +13,11 @@ namespace lockstep::task {
 namespace {
 
 [[noreturn]] void refuse(std::string const& wanted, std::string const& why) {
-    throw Error(ExitCode::usage,
-                {concat("task.class-weights = ", wanted), why,
-                 "Set it to none, balanced, median, or one number for each class"});
+    throw Error(
+        ExitCode::usage,
+        {concat("task.class-weights = ", wanted), why,
+         "Set it to none, to balanced or median if the data has one class per sample, or to "
+         "one number for each class"});
 }
 
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
@@ -28,8 +30,8 @@ std::vector<double> listed(std::string const& wanted, std::int64_t classes) {
         weights.push_back(*weight);
     }
     if (static_cast<std::int64_t>(weights.size()) != classes) {
-        refuse(wanted, concat("it has ", amount_of(weights.size(), "weight"), " for ", classes,
-                              " classes"));
+        refuse(wanted, concat("there are ", classes, " classes, but ",
+                              amount_of(weights.size(), "weight")));
     }
     return weights;
 }
@@ -54,7 +56,7 @@ std::vector<double> class_weights(std::string const& wanted,
     auto const total =
         static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
     if (total == 0) {
-        refuse(wanted, "class counts are known only if the data has one class per sample");
+        refuse(wanted, "this setting needs class counts, which are not known");
     }
     std::vector<double> shares;
     for (auto const count : counts) {

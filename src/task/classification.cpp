@@ -13,8 +13,8 @@ void require_labels(Samples const& samples) {
     if (samples.targets.size() != 1 || !samples.targets.front().is_label()) {
         throw Error(ExitCode::data,
                     {"data.targets does not fit the task",
-                     "task.kind = classification learns one label per sample",
-                     "Name a dataset of whole numbers, one per sample, in data.targets"});
+                     "task.kind = classification needs one label for each sample",
+                     "Name one dataset of whole numbers, one for each sample, in data.targets"});
     }
 }
 
@@ -70,8 +70,8 @@ class Classification : public Task {
         if (logits.dim() != 2) {
             throw Error(ExitCode::usage,
                         {"task.kind = classification",
-                         concat("it needs an output of 2 dimensions, [samples, classes], but the "
-                                "model's output has ",
+                         concat("the task needs an output of 2 dimensions, [samples, classes], but "
+                                "the model's output has ",
                                 logits.dim()),
                          "Set task.kind = ctc or segmentation, or choose a model such as cnn1d"});
         }

@@ -18,20 +18,22 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     auto const* const guess = guesses.const_data_ptr<std::int64_t>();
     auto const* const right = truths.const_data_ptr<std::int64_t>();
     if (guesses.numel() != truths.numel()) {
-        throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(), " predictions"),
-                                      concat("there are ", truths.numel(), " targets"),
+        throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(),
+                                             " predictions for ", truths.numel(), " targets"),
+                                      "each target needs one prediction",
                                       "Choose a model that returns a score for each class"});
     }
     for (std::int64_t i = 0; i < truths.numel(); ++i) {
         if (right[i] < 0 || right[i] >= classes) {
-            throw Error(ExitCode::data, {concat("a target of ", right[i]),
-                                         concat("there are ", classes, " classes, numbered from 0"),
-                                         "Correct the data, or name more classes"});
+            throw Error(ExitCode::data,
+                        {concat("a target is class ", right[i]),
+                         concat("there are only ", classes, " classes, numbered from 0"),
+                         "Correct the data, or name more classes"});
         }
         if (guess[i] < 0 || guess[i] >= classes) {
             throw Error(ExitCode::usage,
-                        {concat("a prediction of class ", guess[i]),
-                         concat("there are ", classes, " classes, numbered from 0"),
+                        {concat("the model predicts class ", guess[i]),
+                         concat("there are only ", classes, " classes, numbered from 0"),
                          "Choose a model that returns a score for each class"});
         }
         count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));

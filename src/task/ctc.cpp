@@ -25,11 +25,12 @@ void require_transcripts(Samples const& samples) {
                       samples.targets.front().shape.empty() && !samples.inputs.empty() &&
                       fits(samples.inputs.front(), false) && !samples.class_names.empty();
     if (!good) {
-        throw Error(ExitCode::data,
-                    {"data.train does not fit the task",
-                     "task.kind = ctc learns one transcript per sample, in symbols that the files "
-                     "name; each sample has its own number of frames",
-                     "Import recordings: lockstep data import speech … --transcripts FILE"});
+        throw Error(
+            ExitCode::data,
+            {"data.train does not fit the task",
+             "task.kind = ctc needs samples with their own numbers of frames, and for each sample "
+             "a transcript in symbols that the files name",
+             "Import recordings (lockstep data import speech … --transcripts FILE)"});
     }
 }
 
@@ -164,9 +165,9 @@ class Ctc : public Task, public Remarks {
                 ExitCode::usage,
                 {"task.kind = ctc",
                  concat("the model gives ", nn::sizes_text(outputs.sizes()),
-                        ", but scores of each symbol and of the blank are needed: [samples, ",
+                        ", but the task needs scores of each symbol and of the blank, [samples, ",
                         this->outputs(), ", frames]"),
-                 "Choose a model that returns such scores, such as lmu-asr"});
+                 "Choose a model that returns these scores, for example lmu-asr"});
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
@@ -204,8 +205,8 @@ class Ctc : public Task, public Remarks {
         auto const wrong = targets.masked_select(targets.lt(0).logical_or(targets.ge(symbols_)));
         if (wrong.numel() > 0) {
             throw Error(ExitCode::data,
-                        {concat("symbol ", wrong[0].item<std::int64_t>(), " in a transcript"),
-                         concat("the files name ", symbols_, " symbols, numbered from 0"),
+                        {concat("a transcript has symbol ", wrong[0].item<std::int64_t>()),
+                         concat("the files name only ", symbols_, " symbols, numbered from 0"),
                          "Import the recordings again, all sets at once"});
         }
     }

@@ -109,9 +109,9 @@ class Distilled : public Task {
         if (teacher.sizes() != student.sizes()) {
             throw Error(ExitCode::usage,
                         {"distill.teacher does not fit the model",
-                         concat("its outputs are ", nn::sizes_text(teacher.sizes()),
-                                ", but the model's are ", nn::sizes_text(student.sizes())),
-                         "Choose a teacher whose outputs have the model's shape"});
+                         concat("the teacher's outputs are ", nn::sizes_text(teacher.sizes()),
+                                ", but the model's outputs are ", nn::sizes_text(student.sizes())),
+                         "Choose a teacher whose outputs have the shape of the model's outputs"});
         }
         // As much of the step's sum as the targets' part.
         auto const distance = distance_to(teacher, student, lesson_) * loss.weight;

@@ -45,8 +45,10 @@ class Language : public Task {
                 {concat("task.vocabulary = ", vocabulary_),
                  tokens.vocabulary == 0
                      ? std::string("the files do not say how many tokens there are")
-                     : concat("the vocabulary of the files has ", tokens.vocabulary, " tokens"),
-                 "Set it to the number of tokens"});
+                     : concat("it must be at least ", std::max<std::int64_t>(tokens.vocabulary, 2),
+                              ", because the vocabulary of the files has ",
+                              amount_of(tokens.vocabulary, "token")),
+                 "Set task.vocabulary to the number of tokens"});
         }
         auto const documents = values.text("documents");
         if (documents != "separate" && documents != "joined") {

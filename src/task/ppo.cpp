@@ -20,9 +20,8 @@ class Ppo : public Task {
   public:
     Ppo(config::OwnValues const& values, Samples const& samples) : options_(values) {
         if (!samples.spaces) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = ppo", "no environment to learn from",
-                         "Set task.environment (lockstep tasks lists the environments)"});
+            throw Error(ExitCode::usage, {"task.kind = ppo", "the task needs an environment",
+                                          "Set task.environment (list: lockstep tasks)"});
         }
         spaces_ = *samples.spaces;
     }
@@ -63,8 +62,9 @@ class Ppo : public Task {
     }
 
     Tally evaluate(nn::Model&, Tensors const&) const override {
-        throw Error(ExitCode::software, {"task ppo was asked to evaluate a batch",
-                                         "it measures episodes", "Please report this"});
+        throw Error(ExitCode::software,
+                    {"task ppo was asked to evaluate a batch", "it can evaluate only episodes",
+                     "This is a bug; please report it"});
     }
     std::int64_t outputs() const override { return spaces_.actions; }
     Metrics metrics(Tally const&) const override { return {}; }
@@ -74,8 +74,9 @@ class Ppo : public Task {
         auto* const policy = dynamic_cast<nn::Policy*>(&model);
         if (policy == nullptr) {
             throw Error(ExitCode::usage,
-                        {"the model is not a policy", "task.kind = ppo learns a policy",
-                         "Choose mlp-policy, lstm-policy or clstm-policy"});
+                        {"task.kind = ppo",
+                         "the task needs a policy, but the model is not a policy",
+                         "Set model.name to mlp-policy, lstm-policy or clstm-policy"});
         }
         return *policy;
     }

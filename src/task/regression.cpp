@@ -18,9 +18,9 @@ class Regression : public Task {
         : loss_(values.text("loss")), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
             throw Error(ExitCode::data, {"data.targets does not fit the task",
-                                         "task.kind = regression learns one dataset of real "
+                                         "task.kind = regression needs one dataset of real "
                                          "values, with samples of one shape",
-                                         "Name one such dataset in data.targets"});
+                                         "Name such a dataset in data.targets"});
         }
         if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
             throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
@@ -83,11 +83,11 @@ class Regression : public Task {
                            torch::Tensor const& truth) const {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
         if (given.numel() != truth.numel()) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = regression",
-                         concat("the model gives ", nn::sizes_text(given.sizes()),
-                                ", but a sample has ", amount_of(values_, "real value")),
-                         "Choose a model that returns [samples, real values]"});
+            throw Error(ExitCode::usage, {"task.kind = regression",
+                                          concat("the model gives ", nn::sizes_text(given.sizes()),
+                                                 ", but the target of a sample has ",
+                                                 amount_of(values_, "real value")),
+                                          "Choose a model that returns [samples, real values]"});
         }
         return given.reshape(truth.sizes());
     }

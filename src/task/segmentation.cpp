@@ -31,8 +31,9 @@ class Segmentation : public Task {
             samples.targets.front().shape.empty()) {
             throw Error(ExitCode::data,
                         {"data.targets does not fit the task",
-                         "task.kind = segmentation learns a class for each position in a sample",
-                         "Name one dataset [samples, positions...] in data.targets"});
+                         "task.kind = segmentation needs one dataset with a class for each "
+                         "position of a sample",
+                         "Name such a dataset, of shape [samples, positions...], in data.targets"});
         }
     }
 
@@ -80,8 +81,8 @@ class Segmentation : public Task {
             auto const wrong = given.masked_select(fits.logical_not())[0];
             throw Error(ExitCode::data,
                         {concat("label ", wrong.item<double>(), " among the targets"),
-                         concat("there are ", classes_,
-                                " classes, and labels are whole numbers from 0 to ", classes_ - 1),
+                         concat("labels of ", classes_, " classes must be whole numbers from 0 to ",
+                                classes_ - 1),
                          "Correct the data, or set task.classes"});
         }
     }

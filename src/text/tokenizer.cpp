@@ -75,7 +75,9 @@ void read_cutting(Json const& json, std::string const& from, Cutting& cutting) {
         cutting.patterns.push_back(pattern.at("Regex").get<std::string>());
     } else {
         refuse(from,
-               concat("its pre_tokenizer is ", type.empty() ? "missing" : type, ", not ByteLevel"));
+               type.empty()
+                   ? std::string("its pre_tokenizer, or a part of it, is missing or has no type")
+                   : concat("its pre_tokenizer is ", type, ", not ByteLevel"));
     }
 }
 
@@ -190,7 +192,7 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
         }
         return made;
     } catch (nlohmann::json::exception const& error) {
-        damaged(from, concat("it is not a tokenizer.json (", error.what(), ")"));
+        damaged(from, concat("it is not valid JSON of a tokenizer (", error.what(), ")"));
     }
 }
 
@@ -200,7 +202,7 @@ Tokenizer::learnt(std::int64_t tokens,
     if (tokens < 257 || tokens > max_tokens) {
         throw Error(ExitCode::usage, {concat("--vocabulary ", tokens),
                                       "256 tokens are needed for bytes, and one to end a text",
-                                      concat("Set it to 257 to ", max_tokens)});
+                                      concat("Set it to a number from 257 to ", max_tokens)});
     }
     Pattern const words(gpt2_words);
     std::map<std::string, std::int64_t> counts;

@@ -20,9 +20,10 @@ void for_each_buffer(nn::Model const& model, Action const& action) {
         auto const& buffer = item.value();
         auto const type = buffer.scalar_type();
         if (type != torch::kFloat32 && type != torch::kInt64) {
-            throw Error(ExitCode::usage, {concat("buffer ", item.key()),
-                                          concat("it is of type ", c10::toString(type)),
-                                          "Make it float32 or int64"});
+            throw Error(ExitCode::usage,
+                        {concat("buffer ", item.key(), " is of type ", c10::toString(type)),
+                         "buffers must be float32 or int64",
+                         "Convert the buffer to one of these types"});
         }
         bool const is_float = type == torch::kFloat32;
         auto& at = is_float ? float_at : integer_at;

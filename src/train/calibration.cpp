@@ -132,9 +132,12 @@ std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload con
         any = any || item.key().ends_with(nn::input_log_scale);
     }
     if (!any || inputs.size() != 1 || inputs.front().whole || inputs.front().ragged) {
-        refuse(concat("model.name = ", deck.model.name), "its layers cannot be trained for int8",
-               "Choose cnn, resnet or mlp, or quantise the trained model: lockstep checkpoint "
-               "quantise");
+        refuse(
+            concat("model.name = ", deck.model.name),
+            "int8 training needs a model such as cnn, resnet or mlp, and one input of real values "
+            "whose shape is fixed",
+            "Change model.name or data.inputs, or quantise the trained model (lockstep checkpoint "
+            "quantise)");
     }
     return another_model(plain_deck(deck), work);
 }
@@ -153,11 +156,12 @@ void begin_scales(nn::Model& plain, config::Deck const& deck, Workload const& wo
         auto const module = module_of(layer.weight);
         auto* const input = own.find(concat(module, nn::input_log_scale));
         if (input == nullptr) {
-            throw Error(ExitCode::usage,
-                        {concat("quantise.aware with model.name = ", deck.model.name),
-                         concat("the layer of ", layer.weight, " cannot be trained for int8"),
-                         "Choose cnn, resnet or mlp, or quantise the trained model: lockstep "
-                         "checkpoint quantise"});
+            throw Error(
+                ExitCode::usage,
+                {concat("quantise.aware with model.name = ", deck.model.name),
+                 concat("the layer with weight ", layer.weight, " cannot be trained for int8"),
+                 "Set model.name to cnn, resnet or mlp, or quantise the trained model "
+                 "(lockstep checkpoint quantise)"});
         }
         auto const weight = plain.named_parameters()[layer.weight].detach();
         replace(*input, torch::full({1}, std::log(scales[i].scale)));

@@ -123,9 +123,8 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
         throw Error(
             ExitCode::usage,
             {concat("prune.target = ", prune.target, " cannot be met"),
-             concat("after removing every channel that may be removed, ",
-                    static_cast<std::int64_t>(left),
-                    " multiply-adds per sample remain; the target is ",
+             concat("even with every removable channel removed, ", static_cast<std::int64_t>(left),
+                    " multiply-adds per sample remain, but the target is ",
                     static_cast<std::int64_t>(macs)),
              "Raise prune.target, lower prune.multiple, or exempt fewer weights in prune.except"});
     }

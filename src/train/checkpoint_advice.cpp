@@ -40,10 +40,10 @@ void CheckpointAdvice::compare_space() const {
     auto const files = static_cast<std::uint64_t>(parts_.keep) + 1; // one being written
     auto const free = free_space(directory);
     if (files * bytes > free) {
-        parts_.observers.tell(Remark{concat("warning: checkpoint.keep = ", parts_.keep, " needs ",
-                                            files, " files of ", bytes_text(bytes), ", but only ",
-                                            bytes_text(free), " are free in ", directory.string(),
-                                            ": free some space, or keep fewer")});
+        parts_.observers.tell(Remark{concat(
+            "warning: checkpoint.keep = ", parts_.keep, " needs room for ", files, " files of ",
+            bytes_text(bytes), " each (one is being written), but only ", bytes_text(free),
+            " is free in ", directory.string(), ". Free some space, or lower checkpoint.keep")});
     }
 }
 
@@ -52,8 +52,8 @@ void CheckpointAdvice::warn_of_time(double seconds) const {
         parts_.observers.tell(
             Remark{concat("warning: a checkpoint takes ", fixed(seconds, 1),
                           " s, but schedulers often leave only ", fixed(grace_s, 0),
-                          " s between the signal and the kill: ask for an earlier signal, such as "
-                          "sbatch --signal=USR1@",
+                          " s between the signal and the kill: ask for an earlier signal, for "
+                          "example with sbatch --signal=USR1@",
                           std::llround(3 * seconds))});
     }
 }

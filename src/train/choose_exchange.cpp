@@ -39,12 +39,13 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
     if (!all_on_devices) {
         throw Error(
             ExitCode::unavailable,
-            {what, "not every rank computes on a GPU",
+            {what, "this backend needs a GPU on every rank, but some ranks compute on CPUs",
              "Set communication.backend = auto, or let every rank compute on a GPU (run.device)"});
     }
     if (wanted != library) {
-        throw Error(ExitCode::unavailable, {what, "it does not support the devices of run.device",
-                                            "Set communication.backend = auto"});
+        throw Error(ExitCode::unavailable,
+                    {what, "this backend does not support the device of this rank",
+                     "Set communication.backend = auto"});
     }
 }
 
@@ -52,7 +53,7 @@ void require_fitting_compression(config::Communication const& options, int ranks
     auto const what = concat("communication.compression = ", options.compression);
     if (rounding_of(options) != comm::Rounding::none && options.reduction == "native") {
         throw Error(ExitCode::usage,
-                    {what, "communication.reduction = native cannot compress gradients",
+                    {what, "gradients cannot be compressed with communication.reduction = native",
                      "Set communication.reduction = ordered"});
     }
     if (options.compression == "powersgd" && ranks != replicas) {

@@ -72,9 +72,8 @@ void DatasetModule::require_finite(std::int64_t step) const {
                     {concat("sample ", parts_.work.train->number_in_files(index),
                             " of data.train is not finite"),
                      "it holds NaN or infinity, and the loss of its batch was not finite either",
-                     "Correct it or leave it out (sample numbers start at 0); the last checkpoint "
-                     "was "
-                     "written before this step"});
+                     "Correct the sample or leave it out (sample numbers start at 0); the last "
+                     "checkpoint was written before this step"});
             }
         }
     }

@@ -38,13 +38,14 @@ void settle_batch(config::Deck& deck) {
         return;
     }
     if (data.global_batch % deck.run.replicas != 0) {
-        throw Error(ExitCode::usage,
-                    {concat("data.global-batch = ", data.global_batch),
-                     concat("it is not a multiple of the ", deck.run.replicas, " replicas"),
-                     concat("Set it to ",
-                            std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
-                                deck.run.replicas,
-                            ", or change run.replicas")});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.global-batch = ", data.global_batch),
+             concat("it cannot be divided evenly among the ", deck.run.replicas, " replicas"),
+             concat("Set it to ",
+                    std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
+                        deck.run.replicas,
+                    ", or change run.replicas")});
     }
     data.batch = data.global_batch / deck.run.replicas;
 }
@@ -57,8 +58,8 @@ void require_possible(config::Deck const& deck, int ranks) {
     auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
         throw Error(ExitCode::usage, {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),
-                                      concat(run.mode, " runs on one rank only"),
-                                      "Set run.mode = auto, or start one rank"});
+                                      "this mode runs on one rank only",
+                                      "Set run.mode = auto, or start only one rank"});
     }
 }
 
@@ -101,20 +102,18 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         settle_batch(comparable);
         decided.forced = config::forbidden_changes(before, comparable);
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
-            throw Error(
-                ExitCode::usage,
-                {concat("the deck of run ", deck.run.directory,
-                        " was changed, but privacy.noise is set"),
-                 concat(joined(decided.forced, "; "),
-                        "; epsilon holds only if the deck stays the same from the first step on"),
-                 "Change it back, or start over with --checkpoint.resume none"});
+            throw Error(ExitCode::usage,
+                        {concat("with privacy.noise, the deck of run ", deck.run.directory,
+                                " must stay the same, or epsilon would not hold"),
+                         joined(decided.forced, "; "),
+                         "Change the deck back, or start over with --checkpoint.resume none"});
         }
         decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
         if (!decided.forced.empty() && !force) {
             throw Error(ExitCode::usage,
                         {concat("the deck of run ", deck.run.directory, " was changed"),
                          joined(decided.forced, "; "),
-                         "Change it back, allow it with --force, or start over with "
+                         "Change the deck back, allow the change with --force, or start over with "
                          "--checkpoint.resume none"});
         }
     }

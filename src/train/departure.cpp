@@ -33,8 +33,8 @@ void Departure::leave(int signal, int rank) {
         throw AgreedError(
             ExitCode::usage,
             {"the job has too little time for its first step",
-             "its time limit is too short for start-up, one step and a checkpoint",
-             "Ask for more time (sbatch --time, qsub -l walltime, run.walltime-seconds)"},
+             "the time limit is too short for start-up, one step and a checkpoint",
+             "Ask for more time (sbatch --time, qsub -l walltime or run.walltime-seconds)"},
             rank, concat(comm::place_of_rank(parts_.world, rank), " in training"));
     }
     reason_ = signal_name(signal);

@@ -56,11 +56,11 @@ std::optional<int> number_in(std::string const& device) {
                        (!digits.empty() && digits.size() < 4 &&
                         digits.find_first_not_of("0123456789") == std::string::npos);
     if (!known || !whole) {
-        throw Error(ExitCode::usage,
-                    {concat("run.device = ", device),
-                     concat("expected auto, cpu, or ", vendors_text(&Vendor::kind),
-                            ", optionally with a number such as ", vendors().front().kind, ":1"),
-                     "Correct the value"});
+        throw Error(ExitCode::usage, {concat("run.device = ", device),
+                                      concat("expected auto, cpu, ", vendors_text(&Vendor::kind),
+                                             ", or one device by its number, such as ",
+                                             vendors().front().kind, ":1"),
+                                      "Correct the value"});
     }
     return digits.empty() ? std::nullopt : std::optional(std::stoi(digits));
 }
@@ -109,7 +109,8 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     if (number && run.devices != "all") {
         throw Error(ExitCode::usage,
                     {concat("run.device = ", run.device, " and run.devices = ", run.devices),
-                     "both name the devices", "Leave one of them out"});
+                     "the number of a device and run.devices exclude each other",
+                     "Leave out the number or run.devices"});
     }
     auto const here = accelerator_name();
     if (kind_of(run.device) != here || index < 0 || index >= devices) {

@@ -49,9 +49,9 @@ std::string lost_checkpoints(std::filesystem::path const& directory) {
         }
     }
     return newest == 0 ? ""
-                       : concat("warning: the records name a checkpoint of step ", newest,
-                                ", but there is none in ", (directory / "checkpoints").string(),
-                                ": training starts over");
+                       : concat("warning: the records name a checkpoint of step ", newest, ", but ",
+                                (directory / "checkpoints").string(),
+                                " holds none, so training starts over");
 }
 
 } // namespace lockstep::train

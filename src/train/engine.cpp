@@ -199,11 +199,12 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
-        throw Error(ExitCode::usage,
-                    {"communication.sync-batch-norm with several replicas on a rank",
-                     "these replicas must run concurrently, but this model cannot: it draws random "
-                     "numbers (dropout) from LibTorch's global generator",
-                     "Start as many ranks as run.replicas, or export the model without dropout"});
+        throw Error(
+            ExitCode::usage,
+            {"communication.sync-batch-norm with several replicas on a rank",
+             "these replicas must run concurrently, which this model does not support (an exported "
+             "program does not if it draws random numbers, as for dropout)",
+             "Start one rank for each replica, or export the model without dropout"});
     }
     arena_.adopt(parts.model);
     auto const devices =
@@ -439,7 +440,8 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
                 ExitCode::usage,
                 {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
                  "no replica's loss depends on it",
-                 "Set communication.unused-parameters = true, or remove it from the model"},
+                 "Set communication.unused-parameters = true, or remove the parameter from the "
+                 "model"},
                 0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
         }
         any = any || idle_[entry] != 0;

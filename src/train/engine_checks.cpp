@@ -168,7 +168,8 @@ void Engine::check_replicas(std::int64_t step) const {
                    : std::string("the ranks' replicas differ, and no majority "
                                  "agrees, so it is unknown which are right"),
          "a rank's memory or processor is faulty, or the hosts' processors differ",
-         max_agree ? "Restart from the last checkpoint, without that host if it happens again"
+         max_agree ? "Restart from the last checkpoint; if it happens again, exclude the host of "
+                     "that rank"
                    : "Restart from the last checkpoint; if it happens again, test the "
                      "hosts' memory and processors"},
         rank, concat(comm::place_of_rank(world_, rank), " in training at step ", step));

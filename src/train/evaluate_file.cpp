@@ -115,7 +115,8 @@ Measurable open_file_to_measure(comm::Communicator const& world, config::Data co
 void require_cpu(torch::Device device) {
     if (!device.is_cpu()) {
         throw Error(ExitCode::usage,
-                    {"a quantised model", "int8 layers run on CPUs only", "Set run.device = cpu"});
+                    {concat("a quantised model cannot be evaluated on ", device_text(device)),
+                     "int8 layers run on CPUs only", "Set run.device = cpu"});
     }
 }
 

@@ -44,9 +44,10 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
         }
     });
     auto const remark = concat("the initial weights come from ", path.string());
-    return without_place.empty() ? remark
-                                 : concat(remark, "; ignored, since the model does not have them: ",
-                                          joined(without_place, ", "));
+    return without_place.empty()
+               ? remark
+               : concat(remark, " (ignored, because the model does not have them: ",
+                        joined(without_place, ", "), ")");
 }
 
 } // namespace lockstep::train

@@ -25,9 +25,9 @@ text::Tokenizer tokenizer_of(config::Data const& data) {
     auto const file = h5::File::open(path);
     if (!file.exists(data::tokenizer_name)) {
         throw Error(ExitCode::data,
-                    {concat("no tokenizer in ", path.string()),
-                     concat("it has no dataset ", data::tokenizer_name),
-                     "Name a set in data.train that lockstep data import text has made"});
+                    {concat(path.string(), " has no tokenizer"),
+                     concat("the dataset named ", data::tokenizer_name, " is missing"),
+                     "In data.train, name a file imported with: lockstep data import text"});
     }
     return text::Tokenizer::of_json(file.read_text(data::tokenizer_name), path.string());
 }
@@ -91,7 +91,7 @@ void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
     if (decoder == nullptr || deck.task.kind != "language") {
         throw Error(ExitCode::usage,
                     {concat("model.name = ", deck.model.name, ", task.kind = ", deck.task.kind),
-                     "only a model that was trained on texts can continue one",
+                     "only a model that was trained on texts can continue a text",
                      "Use a deck with model.name = transformer and task.kind = language"});
     }
     load_weights(*work.model, file);

@@ -85,12 +85,13 @@ torch::Tensor read_array(checkpoint::ModelFile const& file, std::string const& p
     bool const fits = entry.type == type_of_array(like) &&
                       (entry.shape == shape || (shape.empty() && entry.shape == h5::Shape{1}));
     if (!fits) {
-        throw Error(ExitCode::data,
-                    {concat(path, " does not fit the deck's model"),
-                     concat("it is ", h5::name_of(entry.type), " of shape ",
-                            h5::shape_text(entry.shape), ", but the deck's model needs ",
-                            h5::name_of(type_of_array(like)), " of shape ", h5::shape_text(shape)),
-                     "Name the deck that this file's model was trained with"});
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", path, " of the quantised model does not fit the deck's model"),
+             concat("it is ", h5::name_of(entry.type), " of shape ", h5::shape_text(entry.shape),
+                    ", but the deck's model needs ", h5::name_of(type_of_array(like)), " of shape ",
+                    h5::shape_text(shape)),
+             "Name the deck that the quantised model was trained with"});
     }
     auto const values = torch::empty(like.sizes(), like.options());
     file.read(path, {static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()});
@@ -102,9 +103,9 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
     auto const found = file.record().notes.find(layers_note);
     if (found == file.record().notes.end() || found->second != layers_text(graph)) {
         throw Error(ExitCode::data,
-                    {"the layers of the quantised model are not those of the deck's model",
-                     "their names or shapes differ",
-                     "Name the deck that this file's model was trained with"});
+                    {"the quantised model does not fit the deck's model",
+                     "the two models have different layers (names or shapes of weights)",
+                     "Name the deck that the quantised model was trained with"});
     }
     std::vector<nn::WeightLayer> layers;
     std::int64_t weights = 0;
@@ -133,9 +134,11 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
         weight += layer.values.numel();
         output += count;
         if (!are_scales(read.back())) {
-            throw Error(ExitCode::data,
-                        {concat("the scales of ", layer.weight), "they are not positive numbers",
-                         "Quantise the model again"});
+            throw Error(
+                ExitCode::data,
+                {concat("the scales or the zero point of ", layer.weight, " are invalid"),
+                 "scales must be positive numbers, and the zero point must be from 0 to 255",
+                 "Quantise the model again"});
         }
     }
     return read;

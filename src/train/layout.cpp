@@ -55,11 +55,12 @@ void Layout::check_types(nn::Model const& model) {
         auto const type = item.value().scalar_type();
         if (type != torch::kFloat32 && type != torch::kBFloat16 && type != torch::kFloat16) {
             throw Error(ExitCode::usage,
-                        {concat("parameter ", item.key()),
-                         concat("it is of type ", c10::toString(type)),
-                         c10::isComplexType(type) ? "Keep it as pairs of float32, and use "
-                                                    "torch.view_as_complex in forward"
-                                                  : "Make it float32, bfloat16 or float16"});
+                        {concat("parameter ", item.key(), " is of type ", c10::toString(type)),
+                         "parameters must be float32, bfloat16 or float16",
+                         c10::isComplexType(type)
+                             ? "Store the parameter as pairs of float32, and use "
+                               "torch.view_as_complex in the forward method"
+                             : "Convert the parameter to one of these types"});
         }
     }
 }

@@ -177,9 +177,10 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
                                        own_start(), utc_now()}));
     own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
     if (!own_.is_open()) { // without renewals another job would take this one for dead
-        auto const why = system_error(file_.string(), errno, "Check its permissions").text();
+        auto const why =
+            system_error(file_.string(), errno, "Check the permissions of that file").text();
         throw Error(ExitCode::cannot_create,
-                    {concat("cannot renew the lease of run directory ", directory.string()),
+                    {concat("cannot renew the lease on run directory ", directory.string()),
                      concat(why.why, " (", why.what, ")"), why.next});
     }
     renewal_ = std::jthread([descriptor = own_.get(), period_s](std::stop_token const& stop) {

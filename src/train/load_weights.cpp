@@ -66,12 +66,13 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
     if (!fits) {
         throw Error(
             ExitCode::data,
-            {concat(weights.path().string(), " has no matching model/", path_of(name)),
-             concat("the deck's model needs ", h5::shape_text(shape), " there, but the file has ",
-                    entry == nullptr ? "nothing"
+            {concat(weights.path().string(), " does not fit the deck's model"),
+             concat("the model needs ", h5::shape_text(shape), " for model/", path_of(name),
+                    ", but the file has ",
+                    entry == nullptr ? "no such array"
                                      : concat(entry->name == name ? "" : entry->name + " ",
                                               h5::shape_text(entry->shape))),
-             "Name a file with the deck's model, or the deck that this file was trained with"});
+             "Name another file, or the deck that the model in this file was trained with"});
     }
     torch::Tensor(tensor).copy_(read(weights, *entry, shape));
     return name;

@@ -21,12 +21,12 @@ double memory_needed(double parameters, config::Optimizer const& optimizer, int 
 
 void require_memory(double needed, std::uint64_t available) {
     if (needed > static_cast<double>(available)) {
-        throw Error(
-            ExitCode::memory,
-            {concat("training this model needs at least ",
-                    bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))), " per rank"),
-             concat(bytes_text(available), " per rank is available"),
-             "Choose a smaller model, start fewer ranks per host, or ask for more memory"});
+        throw Error(ExitCode::memory,
+                    {"not enough memory to train this model",
+                     concat("each rank needs at least ",
+                            bytes_text(static_cast<std::uint64_t>(std::min(needed, 1e18))),
+                            ", but only ", bytes_text(available), " per rank is available"),
+                     "Choose a smaller model, start fewer ranks per host, or ask for more memory"});
     }
 }
 

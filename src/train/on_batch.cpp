@@ -1,6 +1,7 @@
 #include "on_batch.hpp"
 
 #include "base/text.hpp"
+#include "nn/to_device.hpp"
 
 namespace lockstep::train {
 
@@ -27,21 +28,18 @@ void rethrow_of_batch(task::Tensors const& batch) {
             throw; // memory, or a device that failed
         }
         auto const why = first_line(of_torch.what());
-        if (why.find("on the same device") != std::string::npos) {
-            throw Error(ExitCode::usage,
-                        {"the model computes with tensors of different devices", why,
-                         "In the script or exported program, create tensors on the device of an "
-                         "input (torch.zeros(…, device=x.device)) and register constants as "
-                         "buffers; or set run.device = cpu"});
+        if (auto const mixed = nn::mixed_devices(why)) {
+            throw *mixed;
         }
         std::vector<std::string> texts;
         describe(texts, "inputs", batch.inputs);
         describe(texts, "targets", batch.targets);
-        throw Error(ExitCode::usage,
-                    {"a batch does not fit the model and the loss",
-                     concat(why, "; the batch has ", joined(texts, ", ")),
-                     "Check that model.name, its keys, task.kind and precision fit the data's "
-                     "shapes and types; see lockstep data info and lockstep models"});
+        throw Error(
+            ExitCode::usage,
+            {"a batch does not fit the model and the loss",
+             concat(why, "; the batch has ", joined(texts, ", ")),
+             "Check that model.name, the model's keys, task.kind and precision fit the shapes "
+             "and types of the data (commands: lockstep data info, lockstep models)"});
     }
 }
 

@@ -36,11 +36,11 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         }
         digits = trimmed(read_secret_text(
             file, "whoever has the key can remove the noise",
-            "Restore the file that the run began with, since the noise of its next steps is drawn "
-            "from it, or start over with --checkpoint.resume none"));
+            "Restore the file that the run began with (the noise of the next steps is drawn from "
+            "the key in it), or start over with --checkpoint.resume none"));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
             throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
-                                         "it does not hold 64 hexadecimal digits",
+                                         "it does not hold 64 hexadecimal digits, 0-9 and a-f",
                                          "Restore it, or name another file in privacy.key"});
         }
     });

@@ -99,8 +99,9 @@ void require_private(config::Deck const& deck) {
          "one sample could change a rounded sum of gradients by more than privacy.clip",
          "Set communication.compression = none"},
         {sums.unused_parameters, "communication.unused-parameters",
-         "which parameters are updated would depend on the samples, and noise would not hide it",
-         "Set it to false, and remove parameters that the loss does not depend on"},
+         "the samples would determine which parameters are updated, and noise would not hide that",
+         "Set communication.unused-parameters = false, and remove parameters that the loss does "
+         "not depend on"},
         {sums.sync_batch_norm, "communication.sync-batch-norm",
          "batch norm mixes samples, so one of them would change the gradients of others",
          "Use a model with another norm, such as layer norm"},
@@ -115,7 +116,7 @@ void require_private(config::Deck const& deck) {
     }
     if (task::is_played(deck.task)) {
         throw refused(concat("task.kind = ", deck.task.kind),
-                      "it learns from an environment, which has no samples to protect",
+                      "this task learns from an environment, which has no samples to protect",
                       "Set privacy.noise = 0");
     }
 }

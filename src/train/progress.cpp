@@ -12,8 +12,8 @@ auto value_of(Map const& values, std::string const& name) {
     auto const found = values.find(name);
     if (found == values.end()) {
         throw Error(ExitCode::data, {concat("the checkpoint's record has no ", name),
-                                     "it was not written by this version of the program",
-                                     "Resume with the version that wrote it"});
+                                     "another version of the program wrote the checkpoint",
+                                     "Resume with that version"});
     }
     return found->second;
 }

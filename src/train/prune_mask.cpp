@@ -76,12 +76,11 @@ void remove_of_groups(PruneMask& mask, Entry const& entry, std::span<float const
 void require_rest(config::Prune const& prune, Entry const& entry, PruneMask const& mask) {
     auto const first = mask.removed.begin() + entry.first;
     if (std::find(first, first + entry.count, 0) == first + entry.count) {
-        throw Error(
-            ExitCode::usage,
-            {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
-             concat("all ", entry.count, " weights of ", entry.name,
-                    " would be removed, so nothing would pass that layer"),
-             "Lower prune.sparsity, set prune.scope = layer, or name that weight in prune.except"});
+        throw Error(ExitCode::usage, {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
+                                      concat("all ", entry.count, " weights of ", entry.name,
+                                             " would be removed, so nothing would pass that layer"),
+                                      "Lower prune.sparsity, set prune.scope = layer, or name that "
+                                      "parameter in prune.except"});
     }
 }
 
@@ -122,10 +121,11 @@ std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const
         }
     }
     if (found.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("prune.pattern = ", prune.pattern, " cannot be met"),
-                     "no weight has enough inputs for this pattern, or all such weights are exempt",
-                     "Choose another pattern, or exempt fewer weights in prune.except"});
+        throw Error(
+            ExitCode::usage,
+            {concat("prune.pattern = ", prune.pattern, " cannot be met"),
+             "every weight is exempt or not trained, or has too few inputs for this pattern",
+             "Choose another pattern, or exempt fewer weights in prune.except"});
     }
     return found;
 }

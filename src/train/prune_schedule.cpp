@@ -21,10 +21,11 @@ PruneSchedule::PruneSchedule(config::Prune const& prune)
         share_ = 1 - config::prune_target(prune.target).value();
     }
     if (prune.score == "taylor" && begin_ == 0) {
-        throw Error(ExitCode::usage,
-                    {"prune.score = taylor with prune.begin = 0",
-                     "these scores come from gradients, and there are none before the first step",
-                     "Set prune.begin to a number of steps, such as the steps of one epoch"});
+        throw Error(
+            ExitCode::usage,
+            {"prune.score = taylor with prune.begin = 0",
+             "these scores come from gradients, which do not exist before the first step",
+             "Set prune.begin to at least 1, for example to the number of steps in an epoch"});
     }
 }
 
@@ -42,11 +43,11 @@ double PruneSchedule::share_at(std::int64_t steps) const {
 
 void PruneSchedule::require_within(std::int64_t total_steps) const {
     if (last_ >= total_steps) {
-        throw Error(ExitCode::usage, {concat("the last weights are removed after step ", last_,
-                                             " (prune.begin, prune.end)"),
-                                      concat("the run ends after step ", total_steps,
-                                             ", so it would never train with all of them removed"),
-                                      "Train for longer, or lower prune.begin and prune.end"});
+        throw Error(ExitCode::usage,
+                    {concat("the run ends after step ", total_steps),
+                     concat("the last weights would be removed only after step ", last_,
+                            " (prune.begin, prune.end), so no step would train without them"),
+                     "Train for longer, or lower prune.begin and prune.end"});
     }
 }
 

@@ -38,12 +38,13 @@ void require_plain_input(nn::Interface const& interface) {
 void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const before = stored_deck(checkpoint::open_weights(file)->record(), file.path());
     if (before.privacy.is_on() && deck.data.train == before.data.train) {
-        throw Error(ExitCode::usage,
-                    {concat(file.path().string(), " cannot be calibrated on data.train"),
-                     "it was trained with privacy.noise, and the ranges of its layers' inputs "
-                     "would reveal single samples",
-                     "Name samples that it was not trained on, such as public ones: "
-                     "--data.train FILE"});
+        throw Error(
+            ExitCode::usage,
+            {concat(file.path().string(), " cannot be calibrated on data.train"),
+             "it was trained with privacy.noise, and the ranges of its layers' inputs "
+             "would reveal single samples",
+             "With --data.train FILE, name samples that the model was not trained on, such as "
+             "public ones"});
     }
 }
 
@@ -60,13 +61,12 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
             return samples.front().narrow(0, 0, std::min(wanted, samples.front().size(0)));
         });
     if (count) {
-        throw Error(
-            ExitCode::usage,
-            {"this model cannot be quantised",
-             concat("its forward depends on the batch size, since its trace gives different "
-                    "results for ",
-                    amount_of(*count, "sample")),
-             "Choose a model whose forward does not depend on the batch size"});
+        throw Error(ExitCode::usage,
+                    {"this model cannot be quantised",
+                     concat("for a batch of ", amount_of(*count, "sample"),
+                            ", the model and its trace give different results, so its forward "
+                            "method depends on the batch size"),
+                     "Choose a model whose forward method does not depend on the batch size"});
     }
 }
 
@@ -92,10 +92,11 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_beside(nn::Model cons
 std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                           std::filesystem::path const& out, QuantiseOptions const& options) {
     if (task::is_played(deck.task)) {
-        throw Error(ExitCode::usage, {"this model cannot be quantised",
-                                      concat("task.kind = ", deck.task.kind,
-                                             " has no training set to calibrate its layers on"),
-                                      "Choose a model that learns from a data set"});
+        throw Error(ExitCode::usage,
+                    {"this model cannot be quantised",
+                     concat("with task.kind = ", deck.task.kind,
+                            ", there is no training set to calibrate its layers on"),
+                     "Choose a model that learns from a data set"});
     }
     require_public_samples(deck, file);
     auto const plain = plain_deck(deck);

@@ -35,10 +35,10 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
         if (!reader.has(name) || reader.array(name).elements != whole) {
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
-                         concat("it is missing, or does not belong to ",
+                         concat("it is missing, or its size does not fit ",
                                 amount_of(replicas, "replica"), " of this deck's task"),
-                         "Resume with the replicas, the task and the policy that were trained, or "
-                         "start over with --checkpoint.resume none"});
+                         "Resume with the same run.replicas, task and policy, or start over with "
+                         "--checkpoint.resume none"});
         }
         for (std::size_t i = 0; i < array.replicas.size(); ++i) {
             reader.read(name, (static_cast<std::uint64_t>(own.first) + i) * array.elements,

@@ -52,8 +52,10 @@ std::int64_t ReplicaState::place_in_state(Range range) const {
         }
         before += owned.count();
     }
-    throw Error(ExitCode::software, {"a shard of the optimizer's state is not on this rank",
-                                     "this rank should save or restore it", "Please report this"});
+    throw Error(
+        ExitCode::software,
+        {"a shard of the optimizer's state is not on the rank that should save or restore it",
+         "this is a bug", "Please report it"});
 }
 
 torch::Tensor ReplicaState::values_of(comm::Carried const& carried) const {
@@ -153,7 +155,7 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
     for (auto const& view : parts_.layout.views("model", parameters_name)) {
         auto const found = there.find(view.path);
         if (found == there.end()) {
-            throw_other(view.path, "it is missing, but the deck's model has such a parameter");
+            throw_other(view.path, "the deck's model has this parameter, but the file does not");
         }
         if (found->second != view.shape) {
             throw_other(view.path,

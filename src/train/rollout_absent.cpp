@@ -7,7 +7,7 @@ namespace lockstep::train {
 std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts) {
     throw Error(ExitCode::unavailable,
                 {"task.kind = " + parts.deck.task.kind,
-                 "it acts in an environment, but this program was built without reinforcement "
+                 "this task needs an environment, but this program was built without reinforcement "
                  "learning",
                  "Configure with -DLOCKSTEP_WITH_RL=ON"});
 }

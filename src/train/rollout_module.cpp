@@ -31,8 +31,9 @@ std::uint64_t seed_of(DataModule::Set set, std::int64_t seed) {
 nn::Policy& policy_of(nn::Model& model, std::string const& name) {
     auto* const policy = dynamic_cast<nn::Policy*>(&model);
     if (policy == nullptr) {
-        throw Error(ExitCode::usage, {concat("model.name = ", name), "it is not a policy",
-                                      "Choose mlp-policy, lstm-policy or clstm-policy"});
+        throw Error(ExitCode::usage, {concat("model.name = ", name),
+                                      "this model is not a policy, which the task needs",
+                                      "Set model.name to mlp-policy, lstm-policy or clstm-policy"});
     }
     return *policy;
 }

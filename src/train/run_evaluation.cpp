@@ -36,8 +36,8 @@ void RunEvaluation::warn_of_loss(Measured const& measured) const {
     if (!std::isfinite(measured.loss)) {
         parts_.observers.tell(
             Remark{concat("warning: the loss of the ", measured.set,
-                          " set is not finite: a sample of it or an output of the model is not "
-                          "finite")});
+                          " set is not finite: a sample of that set or an output of the model is "
+                          "not finite")});
     }
 }
 

@@ -51,10 +51,10 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         if (!std::filesystem::exists(probe)) {
             throw Error(ExitCode::usage,
                         {concat("checkpoint.local = ", deck.checkpoint.local),
-                         "this rank does not see what rank 0 wrote there, but all ranks write a "
-                         "checkpoint into one file",
+                         "this rank does not see what rank 0 wrote there, but all ranks write "
+                         "each checkpoint into one file",
                          "Name a directory that all hosts share, such as a burst buffer, or leave "
-                         "checkpoint.local out on several hosts"});
+                         "out checkpoint.local"});
         }
     });
     if (world.is_root()) {

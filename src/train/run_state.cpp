@@ -75,7 +75,7 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
     auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
     bool const may_change = options_.force && !run_.privacy;
     std::string const next =
-        concat("Restore the old file", run_.privacy ? "" : ", allow it with --force",
+        concat("Restore the old file", run_.privacy ? "" : ", allow the new file with --force",
                ", or start over with --checkpoint.resume none");
     if (integer_of(record, "model", now) != now && !may_change) {
         throw Error(ExitCode::usage,
@@ -99,8 +99,8 @@ void RunState::require_same_key(checkpoint::Record const& record) const {
     auto const now = fingerprint(*run_.setup.privacy_key);
     if (integer_of(record, "privacy_key", now) != now) {
         throw Error(ExitCode::usage,
-                    {"the key of privacy.key is not the one that this run began with",
-                     "the samples and the noise of each step are drawn from it",
+                    {"the key in privacy.key is not the one that this run began with",
+                     "the samples and the noise of each step are drawn from the key",
                      "Restore the file that the run began with, or start over with "
                      "--checkpoint.resume none"});
     }

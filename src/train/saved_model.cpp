@@ -78,8 +78,15 @@ std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data
     auto const& own = saved.inputs.info;
     if (inputs.size() != 1 || inputs.front().shape != own.shape ||
         inputs.front().type != own.type || inputs.front().ragged != own.ragged) {
+        auto const differs = inputs.size() != 1                ? "number"
+                             : inputs.front().type != own.type ? "type"
+                             : inputs.front().shape != own.shape
+                                 ? "shape"
+                                 : "whether all samples have the same length";
         throw Error(ExitCode::usage,
-                    {concat("--data ", files), "its inputs are not those of the model",
+                    {concat("--data ", files),
+                     concat("the inputs in this set differ in ", differs,
+                            ", compared with those that the model was trained on"),
                      "Name a set that was imported in the same way as the model's training set"});
     }
     set->scale_as(saved.inputs.mean, saved.inputs.std);

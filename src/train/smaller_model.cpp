@@ -16,10 +16,11 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
     };
     if (work.environment || work.samples.inputs.size() != 1 || work.samples.inputs.front().whole ||
         work.samples.inputs.front().ragged) {
-        refuse(concat("model.name = ", deck.model.name),
-               "channels can be traced only through models with one input of real values, all of "
-               "the same shape",
-               "Choose another model, or prune.pattern = unstructured");
+        refuse(
+            concat("model.name = ", deck.model.name),
+            "channels can be traced only through models with one input of real values whose shape "
+            "is fixed",
+            "Choose another model, or set prune.pattern = unstructured");
     }
     if (deck.quantise.aware) {
         refuse("quantise.aware",

@@ -59,7 +59,7 @@ void require_same_task(config::Deck const& deck, config::Deck const& teacher) {
     if (teacher.task.kind != deck.task.kind) {
         throw no_teacher(deck,
                          concat("it was trained for task.kind = ", teacher.task.kind,
-                                ", but this run's is ", deck.task.kind),
+                                ", but this run has task.kind = ", deck.task.kind),
                          "Choose a teacher that was trained for the same task");
     }
 }
@@ -177,12 +177,13 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
         if (sizes == own) {
             return;
         }
-        given = concat("it returns ", nn::sizes_text(sizes), " for two samples");
+        given = concat("it returns ", nn::sizes_text(sizes),
+                       " for two samples, but this run's model returns ", nn::sizes_text(own));
     } catch (c10::Error const& error) {
         given = concat("it cannot take the samples of this run (",
                        split(error.what_without_backtrace(), '\n').front(), ")");
     }
-    throw no_teacher(deck, concat(given, "; this run's model returns ", nn::sizes_text(own)),
+    throw no_teacher(deck, std::move(given),
                      "Choose a teacher with the same inputs and outputs as this run's model");
 }
 
@@ -197,8 +198,10 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
     comm::agree(world, "opening distill.teacher", [&] {
         of_classes = task::learns_classes(deck.task.kind);
         if (concurrent_devices(deck.run, world.size()).size() > 1) {
-            throw no_teacher(deck, "one process computes on several devices here",
-                             "Start one rank for each device");
+            throw no_teacher(
+                deck,
+                "with a teacher, a process can use only one device, but this process uses several",
+                "Start one rank for each device");
         }
     });
     auto const file = open_teacher(world, deck, work);

@@ -15,9 +15,9 @@ ThreadReplicaSums::ThreadReplicaSums(comm::TreeNode own, int replicas, AskOthers
 void ThreadReplicaSums::sum(int replica, std::span<double> values) {
     auto const failed = [] {
         return Error(ExitCode::rank_lost,
-                     {"one replica has left a layer that spans all replicas",
-                      "that replica has failed, or runs different layers",
-                      "See that replica's message; every replica must run the same layers"});
+                     {"not all replicas take part in a layer that spans all of them",
+                      "a replica has failed, or runs other layers",
+                      "See that replica's message, or let all replicas run the same layers"});
     };
     std::unique_lock lock(mutex_);
     if (abandoned_) {

@@ -31,7 +31,7 @@ std::vector<std::string> share_remarks(config::Deck const& deck, Workload const&
                 concat(names[i], " ", count_text(learnt[i]), " + ", count_text(measured[i])));
         }
         if (measured[i] == 0 && learnt[i] > 0 && none.size() < most) {
-            none.push_back(concat(names[i], " (", learnt[i], ")"));
+            none.push_back(concat(names[i], " (", amount_of(learnt[i], "sample"), ")"));
         }
     }
     auto const by_class = counts.empty() ? std::string("drawn at random") : "drawn by class";
@@ -44,7 +44,8 @@ std::vector<std::string> share_remarks(config::Deck const& deck, Workload const&
                    : concat(" (", joined(counts, ", "), measured.size() > most ? ", …)" : ")"))};
     if (!none.empty()) {
         remarks.push_back(
-            concat("warning: too few samples to validate ", joined(none, ", "),
+            concat("warning: too few samples to validate ",
+                   none.size() == 1 ? "class " : "classes ", joined(none, ", "),
                    ": give data.validation a larger share, or add samples of these classes"));
     }
     return remarks;

@@ -110,12 +110,12 @@ void require_no_datasets(config::Deck const& deck) {
                               : deck.run.placement != "even" ? "run.placement is not even"
                                                              : "";
     if (!wrong.empty()) {
-        throw Error(
-            ExitCode::usage,
-            {wrong,
-             concat("task.kind = ", deck.task.kind,
-                    " learns from an environment and is evaluated on episodes that it plays"),
-             "Remove that key; see task.evaluation-episodes and task.test-episodes"});
+        throw Error(ExitCode::usage, {wrong,
+                                      concat("with task.kind = ", deck.task.kind,
+                                             ", a policy learns from an environment and is "
+                                             "evaluated on the episodes that it plays"),
+                                      "Remove that key; task.evaluation-episodes and "
+                                      "task.test-episodes set the number of episodes"});
     }
 }
 

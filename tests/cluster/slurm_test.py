@@ -87,8 +87,8 @@ class Launched(Job):
     def submit(self):
         named = ("--submit", "slurm", "--mode", "ddp", "--nodes", "2", "--devices", "1",
                  "--time", "0:05:00")
-        for words, why in ((("--partition", "wrok"), "Slurm has the partitions work, urgent"),
-                           (("--nodes", "3"), "partition work has 2 nodes"),
+        for words, why in ((("--partition", "wrok"), "no such partition. Choose one of work, urgent"),
+                           (("--nodes", "3"), "partition work has only 2 nodes"),
                            (("--devices", "9"), "of 8 cores"), (("--time", "5"), "hours:minutes")):
             text, code = self.on_terminal("launch", "--yes", "deck.ini", *named, *words)
             check(code == 64 and why in text, f"{words}: {code} {text}")

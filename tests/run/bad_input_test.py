@@ -122,7 +122,7 @@ with Scratch() as scratch:
                    f"[data]\ntrain = {DATA / 'train.h5'}\n[train]\nsteps = 3\n")
     for ranks in (1, 2, 4):
         result = run(["train", mlp, "--run.directory", scratch / "mlp"], ranks).expect(
-            71, "training this model needs at least", "per rank is available", "Choose a smaller model")
+            71, "not enough memory to train this model", "per rank is available", "Choose a smaller model")
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long for a refused model")
 
     fails(64, "--run.replicas", 2, ranks=4, phrases=["4 ranks for run.replicas = 2"])

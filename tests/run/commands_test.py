@@ -131,7 +131,7 @@ with Scratch() as scratch:
         option = next(word for word in wrong if str(word).startswith("--") and word != "--show")
         run(wrong).expect(64, f"unknown option {option}", f"Did you mean {option[:3]}", "Usage: lockstep")
     run(["verify-resume", DECK, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2],
-        ranks=2).expect(64, "it starts the ranks itself")
+        ranks=2).expect(64, "this command starts the ranks itself")
 
     # Interrupted, in words; the record keeps the signal.
     cut = scratch / "cut"

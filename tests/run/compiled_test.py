@@ -46,7 +46,7 @@ def check_compiled(scratch):
                          metrics={"accuracy": ("right", "samples")})
     own = ["--model.file", file, "--task.kind", "export", "--run.replicas", 4, "--data.batch", 2]
     train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "the file has no compiled step")
-    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "the graph is run, since the file has no")
+    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "is run because the file has no")
     lockstep_export.compile(file, segments=2)
     fast = [*own, "--model.compiled", "require"]
     train(scratch, "cnn", "fast-1", *fast).expect(0)

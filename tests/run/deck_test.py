@@ -35,7 +35,7 @@ def decisions(scratch):
     open_deck = ["--run.directory", directory, "--run.replicas", 0]
     plan = ["plan", DECK, *SETS, *open_deck]
     run([*plan, "--ranks", 2]).expect(0, "it starts at step 0", "2 replicas x 32")
-    refused = ("data.global-batch = 64", "not a multiple of the 3 replicas")
+    refused = ("data.global-batch = 64", "cannot be divided evenly among the 3 replicas")
     run([*plan, "--ranks", 3]).expect(64, *refused)
     train(directory, *open_deck, ranks=3).expect(64, *refused)
     train(directory, *open_deck, "--train.steps", 4, ranks=2).expect(0)
@@ -71,7 +71,7 @@ def predictions():
         check(row["replicas"] == row["ranks"], f"{row}")
         check(abs(row["samples_per_s"] * row["step_s"] - 128) < 1e-6, f"2 x 64 samples per step: {row}")
         check(abs(row["run_s"] / row["step_s"] - 30) < 1e-6, f"30 steps in all: {row}")
-    check("not a multiple of the 128 replicas" in rows[7]["problem"], f"{rows[7]}")
+    check("cannot be divided evenly among the 128 replicas" in rows[7]["problem"], f"{rows[7]}")
     row = estimate("--run.replicas", 0, "--data.global-batch", 0, "--data.batch", 4000, "--max-ranks",
                    64)[-1]
     check(abs(row["samples_per_s"] * row["step_s"] - 60000) < 1e-6, f"of 60,000 samples: {row}")
@@ -115,7 +115,7 @@ def share(scratch):
     few = ["--data.train", scratch / "few.h5", "--run.replicas", 1, "--data.global-batch", 4,
            "--train.steps", 2]
     train(scratch / "few", *few, "--data.validation", "10 %", ranks=1).expect(
-        0, "warning: too few samples to validate one (1)", "many 36 + 4")
+        0, "warning: too few samples to validate class one (1 sample)", "many 36 + 4")
     train(scratch / "none", *few, "--data.validation", "0.5 %", ranks=1).expect(
         64, "data.validation = 0.5 %", "samples is empty")
     for wrong in ("0 %", "100 %", "-1%"):

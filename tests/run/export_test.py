@@ -71,7 +71,7 @@ with Scratch() as scratch:
     del halves["classifier.output.weight"]
     save_file(halves, scratch / "less.safetensors")
     start("less", scratch / "less.safetensors").expect(
-        65, "has no matching model/classifier/output/weight", "[10, 16]")
+        65, "does not fit the deck's model", "needs [10, 16] for model/classifier/output/weight")
     halves["classifier.output.weight"] = np.zeros((16, 10), np.float32) # turned over
     save_file(halves, scratch / "turned.safetensors")
     start("turned", scratch / "turned.safetensors").expect(65, "but the file has [16, 10]")

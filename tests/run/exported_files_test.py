@@ -135,13 +135,14 @@ def check_refused(scratch, train):
          "operator torch.ops.higher_order.cond cannot be run", "higher-order")
     narrow = nn.Sequential(nn.Linear(5, 10))
     case(exported(narrow, ANY, (torch.randn(4, 5),)), "cannot take a batch", "dimension 1 is 24, but the export allows only 5")
-    case(exported(Net().double(), ANY, (torch.randn(4, 24).double(),)), "takes Double as its input x", "it is given Float")
+    case(exported(Net().double(), ANY, (torch.randn(4, 24).double(),)), "as its input named x",
+         "values of type Double, but the batch holds Float")
     case(exported(Words()), "the gradient of words.weight is sparse", "sparse=False")
     frozen = Net()
     frozen.requires_grad_(False)
     case(exported(frozen), "cannot be trained", "does not depend on its parameters")
     case(exported(nn.ReLU()), "has no parameters")
-    case(exported(Net(lambda self, x: (self.calls.unsqueeze_(0), x)[1])), "changes the shape of its buffer calls")
+    case(exported(Net(lambda self, x: (self.calls.unsqueeze_(0), x)[1])), "changes the shape of buffer calls")
     case(exported(Net(), ({0: torch.export.Dim("batch", min=3)},)), "the export allows only ")
     by_python(Net(lambda self, x: Doubled.apply(x)), "step 1, the gradient of first.weight")
     by_python(nn.Sequential(Net(replaced)), "differs from the model")
@@ -268,8 +269,8 @@ def check_hostile(scratch, train):
     case("levels deep", lambda value: value.update(verifiers="DEEP"))
     case("cannot evaluate that condition", lambda value: value.update(
         guards_code=["L['x'].size()[" * 100_000 + "0" + "]" * 100_000]), 64)
-    case("is not the name of a parameter", called("a." * 100_000 + "b"))
-    case("is not the name of a parameter", called("a..b"))
+    case("a parameter or buffer with the invalid name", called("a." * 100_000 + "b"))
+    case("a parameter or buffer with the invalid name", called("a..b"))
     case("is nested in another one, or another one in it", called("0.layers.0.weight.b"))
 
 

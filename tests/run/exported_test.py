@@ -291,7 +291,7 @@ def check_synchronised(scratch, inputs):
     lockstep_export.save(torch.nn.Sequential(exported_models.CNN(), torch.nn.Dropout(0.3)), inputs[0][:4],
                          scratch / "sync.pt2")
     dropping = [*options, "--model.file", scratch / "sync.pt2", "--train.steps", 2]
-    train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "as many ranks as run.replicas")
+    train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "one rank for each replica")
     if LONG:
         train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
 

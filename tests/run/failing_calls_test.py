@@ -24,7 +24,7 @@ with Scratch() as scratch:
 
     # Without renewals another job would take this one for dead.
     train(scratch / "lease", *SHORT, env=failing("renew")).expect(
-        73, "cannot renew the lease of run directory", "root cause: rank 0")
+        73, "cannot renew the lease on run directory", "root cause: rank 0")
 
     # What others left in the records is no record of ours.
     tested = (*SHORT, "--data.test", DATA / "test.h5")

@@ -252,13 +252,13 @@ with Scratch() as scratch:
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     flip(update, 9000)
-    simple.coordinate().expect(0, "site-00001.h5 is refused", "waits for site-00001")
+    simple.coordinate().expect(0, "site-00001.h5 was refused", "waits for site-00001")
     simple.site(SITES[0]).expect(0, "waiting for the other sites")  # sent again
     before = update.read_bytes()
     update.write_bytes((simple.directory / "rounds/0001/announce/site-00001.h5").read_bytes())
     simple.coordinate().expect(0, "it is signed for phase announce, not for update")
     update.write_bytes(before)
-    simple.coordinate("--close").expect(66, "round 1 cannot continue: it needs the update messages", "and has 1",
+    simple.coordinate("--close").expect(66, "round 1 cannot continue: it needs update messages", "but has 1",
                                           "--abandon")
     with open(simple.directory / "coordinator.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

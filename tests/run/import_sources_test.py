@@ -102,11 +102,12 @@ def twice(scratch):
     source = two_classes(scratch / "twice")
     write(scratch / "labels.csv", "file,label\ncat/1.png,cat\ndog/1.png,dog\ncat/1.png,dog\n")
     images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
-        65, "the same file is listed twice, in line 2 with label cat, and in line 4 with label dog")
+        65, "the same file is listed twice, on line 2 with label cat, and on line 4 with label dog")
     write(scratch / "labels.csv", "file,label,set\ncat/1.png,cat,train\ncat/../cat/1.png,cat,test\n")
-    images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in train", "in test")
+    images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in set train", "in set test")
     write(scratch / "labels.csv", "file,label\ncat/1.png,\n")
-    images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(65, "line 2: its label is empty")
+    images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
+        65, "line 2: the value in column label is empty")
     (source / "dog/2.png").symlink_to(source / "cat/1.png")
     images(source, scratch / "x.h5").expect(65, "the same file is listed twice")
     (source / "dog/2.png").unlink()
@@ -128,14 +129,15 @@ def cut_videos(scratch):
 
 def tables(scratch):
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind").expect(
-        65, "line 3: a is too large for f32: 1e39", "--type f64")
+        65, "line 3: the value in column a is too large for f32: 1e39", "--type f64")
     series(scratch, "a,b,kind\n1,2,x\n1e39,4,y\n", "--target", "kind", "--type", "f64").expect(0)
     prices = "a,price\n" + "".join(f"{i},{i / 8}\n" for i in range(41))
-    reals = "warning: the numbers in price became class names: 41 classes for 41 samples in all"
+    reals = "warning: the numbers in column price became class names: 41 classes for 41 samples in all"
     series(scratch, prices, "--target", "price").expect(0, reals, "--regression")
     check(reals not in series(scratch, prices, "--target", "price", "--regression").expect(0).text, "reals as asked")
-    series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--target", "kind").expect(65, "line 3: kind is empty")
-    series(scratch, "a,b,kind\n1,2,x\n3,4,\n", "--group", "kind").expect(65, "line 3: kind is empty")
+    for option in ("--target", "--group"):
+        series(scratch, "a,b,kind\n1,2,x\n3,4,\n", option, "kind").expect(
+            65, "line 3: the value in column kind is empty")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind", "--columns", "b").expect(0)
     series(scratch, "b,b,kind\n1,2,x\n", "--target", "kind").expect(65, "names the column b twice")

@@ -130,7 +130,7 @@ with Scratch() as scratch:
     run(["evaluate", margin, best], ranks=2).expect(0, f"hits {hits:.6f}")
     # Code is loaded where it is named, not because a file says so.
     script = scratch / "margin.pt"
-    run(["checkpoint", "export", best, script]).expect(64, "code is loaded only if you name it yourself")
+    run(["checkpoint", "export", best, script]).expect(64, "a plug-in is loaded only if you name it yourself")
     run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip"]).expect(
         64, f"Add --task.kind plugin:{library}:margin")
     run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip",
@@ -144,7 +144,7 @@ with Scratch() as scratch:
         run(["train", wrong, "--run.directory", scratch / "wrong"]).expect(code, phrase)
 
     refused(f"plugin:{library}:skp", 64, "Did you mean skip?")
-    refused(f"plugin:{scratch}/none.so:skip", 66, "there is no such file")
+    refused(f"plugin:{scratch}/none.so:skip", 66, "the file does not exist")
     refused(f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is not a plug-in")
     refused("plugin:skip", 64, "plugin:LIBRARY:NAME")
     # As one that was built against other headers: its id is another text of the same length.

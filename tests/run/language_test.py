@@ -275,7 +275,7 @@ def test_refusals(scratch, path):
     bare = ["--data.train", scratch / "bare.h5"]
     refused(64, "task.vocabulary = 0", keys=bare)
     refused(64, "model.vocabulary is not set", keys=[*bare, "--task.vocabulary", 100])
-    refused(65, "cuts one row of whole numbers", keys=[*bare, "--data.inputs", "real"])
+    refused(65, "data.sequence needs whole numbers in 1 dimension", keys=[*bare, "--data.inputs", "real"])
     refused(64, "task.vocabulary = 399", keys=["--task.vocabulary", 399])
     with h5py.File(scratch / "texts.h5") as good, h5py.File(scratch / "wrong.h5", "w") as file:
         for name in ("token_bytes", "inputs_offsets"):

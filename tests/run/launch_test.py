@@ -150,7 +150,7 @@ def asks(scratch):
     del quick[at:at + 2]  # it is asked for
     text, code = launch_on_terminal(
         [*quick, "--run.replicas", 1, "--optimizer.reference-replicas", 1],
-        [(b"Mode [ddp]: ", b"fast\n"), (b"Expected single, dp, ddp", b"dd\n"),
+        [(b"Mode [ddp]: ", b"fast\n"), (b"Expected one of single, dp, ddp", b"dd\n"),
          (b"1 thread per rank", b"1000\n"), (b"Expected a whole number from 1", b"1\n"),
          (b"Start it [yes]: ", b"\n")])
     check(code == 0 and "finished at step 4" in text, f"{code}\n{text}")
@@ -219,7 +219,8 @@ def fits_the_partition(env):
     """What a job may be follows from its partition; one that could never start is refused."""
     wanted = ["launch", "--show", DECK, "--submit", "slurm", "--mode", "ddp", "--run.replicas", 0]
     for answers, why in (
-            (["--partition", "mian"], "Slurm has the partitions main, debug"), (["--nodes", 5], "has 4 nodes"),
+            (["--partition", "mian"], "no such partition. Choose one of main, debug"),
+            (["--nodes", 5], "has only 4 nodes"),
             (["--devices", 5], "4 GPUs"), (["--gpus-per-node", 0, "--devices", 65], "64 cores"),
             (["--partition", "debug", "--gpus-per-node", 1], "1 node of 8 cores."),
             (["--partition", "debug", "--time", "0:31:00"], "ends jobs after 30 min"),
@@ -249,9 +250,9 @@ with Scratch() as scratch:
     asks(scratch)
     submits(scratch)
     run(["launch", "--yes", DECK, "--devices", 999], env=NO_SHARING).expect(
-        64, "--devices 999: this host has", "--oversubscribe")
+        64, "--devices 999: this run can use only", "--oversubscribe")
     run(["launch", "--show", DECK, "--devices", 999, "--oversubscribe", "--run.replicas", 0],
         env=NO_SHARING).expect(0, "mpirun -n 999", "--oversubscribe")
-    run(["launch", DECK]).expect(64, "Give --yes")
+    run(["launch", DECK]).expect(64, "give --yes")
     run(["launch", "--yes"]).expect(64, "no deck")
     run(["launch", "--yes", DECK, "--devices", "x"]).expect(64, "--devices x")

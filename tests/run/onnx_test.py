@@ -219,7 +219,7 @@ def mistakes(scratch):
     run(["checkpoint", "export", newest, scratch / "x.txt", "--format", "c"]).expect(64, ".c")
     run(["export", "check", scratch / "none.onnx", *data]).expect(66)
     run(["export", "check", model]).expect(64, "--data")
-    run(["export", "check", model, "--data", scratch / "wide.h5"]).expect(64, "not those of the model")
+    run(["export", "check", model, "--data", scratch / "wide.h5"]).expect(64, "compared with those that the model was trained on")
     run(["export", "check", newest, *data]).expect(65, "was not exported by lockstep")
     run(["export", "nothing"]).expect(64, "the only command is check")
     run(["export", "check", model, *data], env={"PATH": "/nowhere"}).expect(69, "onnxruntime")

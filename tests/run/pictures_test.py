@@ -135,7 +135,7 @@ def check_others(scratch):
     picture.save(source / "a/one.gif")
     picture.save(source / "a/two.bmp")
     run(["data", "import", "images", source, scratch / "others.h5"]).expect(
-        0, "skipped 1 .gif, such as", "skipped 1 .bmp", "2 samples")
+        0, "skipped 1 .gif file, such as", "skipped 1 .bmp", "2 samples")
     (source / "b/good.png").rename(source / "b/good.gif")
     run(["data", "import", "images", source, scratch / "x.h5"]).expect(
         65, f"{source}/b: this class or set has no file", "2 .gif")

@@ -158,7 +158,7 @@ def refusals(runs):
         runs.train("refused", f"--{name}", value).expect(64, words)
     run(["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--run.directory",
          runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
-    runs.train("one", "--force", noise=2, steps=7).expect(64, "epsilon holds only if the deck stays the same")
+    runs.train("one", "--force", noise=2, steps=7).expect(64, "must stay the same, or epsilon would not hold")
     runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
     runs.train("none", noise=1e-300).expect(64, "privacy.noise = 1e-300", "epsilon would be practically infinite")
     runs.train("none", "--privacy.delta", 0.7).expect(64, "privacy.delta")

@@ -97,7 +97,7 @@ with Scratch() as scratch:
     # What cannot be.
     for text, options in (
             ("not a multiple", ["--data.batch", 48]),
-            ("it is not a policy", ["--model.name", "mlp", "--model.hidden", 8]),
+            ("this model is not a policy", ["--model.name", "mlp", "--model.hidden", 8]),
             ("cart-pole", ["--task.environment", "cart-pool"]),
             ("data.validation or data.test is set", ["--data.test", "x.h5"]),
             ("data.train is not set", ["--task.environment", "trading"])):

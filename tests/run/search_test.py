@@ -42,7 +42,7 @@ def check_refused(scratch):
             ("[space]\noptimizer.learning-rate = log-uniform(0, 1)\n", ("wrong.ini:2", "above 0")),
             ("[space]\noptimizer.learning-rat = uniform(0.1, 1)\n", ("wrong.ini:2", "optimizer.learning-rate")),
             ("[space]\nrun.seed = list(1, 2) if\n", ("wrong.ini:2", "only a condition may follow")),
-            ("[space]\nrun.directory = choice(a, b)\n", ("wrong.ini:2", "the search sets it itself")),
+            ("[space]\nrun.directory = choice(a, b)\n", ("wrong.ini:2", "the search itself sets this key")),
             ("[space]\noptimizer.learning-rate = list(fast)\n", ("wrong.ini:2", "expected")),
             ("[search]\ntrails = 3\n[space]\nrun.seed = list(1, 2)\n", ("wrong.ini:2", "search.trials")),
             ("[search]\nstrategy = hyperband\n", ("no keys to search",))):

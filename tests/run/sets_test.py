@@ -79,7 +79,7 @@ with Scratch() as scratch:
     # Checkpoints that a site has cleaned up are missed.
     for file in checkpoints(scratch / "slash"):
         file.unlink()
-    train(scratch / "slash", *plain).expect(0, "the records name a checkpoint of step 5", "training starts over")
+    train(scratch / "slash", *plain).expect(0, "the records name a checkpoint of step 5", "so training starts over")
 
     # A directory that is gone while the run continues is no newer attempt.
     gone = scratch / "gone"

@@ -50,7 +50,7 @@ def does_not_fit(scratch):
         run(["train", deck, "--run.directory", scratch / "unfit", "--checkpoint.resume", "none", *options],
             ranks=1).expect(64, *phrases)
 
-    ends_with_64(IMAGES, "name = unet\nchannels = 4, 8", "it needs an output of 2 dimensions, [samples, classes]")
+    ends_with_64(IMAGES, "name = unet\nchannels = 4, 8", "the task needs an output of 2 dimensions, [samples, classes]")
     ends_with_64("wide", f"name = script\nfile = {scratch}/net.pt",
                  "cannot take a batch of float32 [2, 1, 10, 10]")
     # What only LibTorch knows is told with the batch's shapes: statistics of one value.

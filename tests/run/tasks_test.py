@@ -80,7 +80,7 @@ def boxes(scratch):
     check(abs((measured["mae.mean"] + measured["mae.rough"]) / 2 - measured["mae"]) < 1e-9,
           "the error over all is the mean of those of each value")
     run(["train", deck, "--task.kind", "classification", "--run.directory",
-         scratch / "wrong"]).expect(65, "classification learns one label per sample")
+         scratch / "wrong"]).expect(65, "classification needs one label for each sample")
     run(["train", deck, "--data.augment", "flap", "--run.directory",
          scratch / "wrong"]).expect(64, "data.augment")
 

@@ -121,7 +121,7 @@ def on_demand(scratch):
         job.send_signal(signal.SIGUSR1)
         code = job.wait(60)
     check(code == 75, f"the job ended with {code}")
-    run(["profile", directory]).expect(66, "the run is not running")
+    run(["profile", directory]).expect(66, "the run has ended")
     run(["profile", scratch / "nowhere"]).expect(66)
     run(["profile", directory, "--steps", 0]).expect(64)
     run(["profile", directory, "--steps", 1001]).expect(64)

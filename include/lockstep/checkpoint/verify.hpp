@@ -13,7 +13,7 @@ namespace lockstep::checkpoint {
 struct Damage {
     std::uint64_t first_byte = 0;
     std::uint64_t last_byte = 0; ///< inclusive
-    std::string what;            ///< "block 3 has changed since it was written"
+    std::string what;            ///< "block 3 has changed since the file was written"
 };
 
 /// All damaged parts of a file with checksums, which is a checkpoint or a model file; empty if

@@ -112,11 +112,13 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     auto const run = deploy::run_exported(
         file, {raw, static_cast<std::size_t>(found.samples), saved.inputs.element(), 3});
     if (static_cast<std::int64_t>(run.outputs.size()) != ours.numel()) {
-        throw Error(ExitCode::data,
-                    {concat(file.string(), " returns ", amount_of(run.outputs.size(), "output")),
-                     concat("the model returns ", ours.numel()),
-                     "Export the model again, or name the checkpoint that it was "
-                     "made from with --checkpoint"});
+        throw Error(
+            ExitCode::data,
+            {concat(file.string(), " does not match the model"),
+             concat("for the same samples, the file returns ",
+                    amount_of(run.outputs.size(), "number"), " and the model ", ours.numel()),
+             "Export the model again, or name with --checkpoint the checkpoint from which "
+             "the file was exported"});
     }
     auto const theirs = torch::from_blob(const_cast<float*>(run.outputs.data()), ours.sizes());
     auto const differences = (theirs - ours).abs();

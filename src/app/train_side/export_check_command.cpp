@@ -46,7 +46,7 @@ ExportFacts facts_in(std::filesystem::path const& file) {
         throw Error(ExitCode::data,
                     {concat(file.string(), " was not exported by lockstep"),
                      "it does not say which checkpoint it comes from",
-                     "Name an .onnx or .c file that lockstep checkpoint export wrote"});
+                     "Name an .onnx or .c file written by lockstep checkpoint export"});
     }
     return {json["checkpoint"], json["rows"]};
 }

@@ -49,15 +49,15 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
             {"--strategy scaffold with this deck",
              "control variates are computed from the change of the weights, which must "
              "come from plain SGD",
-             "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant; "
-             "use no warm-up, and no precision.compute = fp16"});
+             "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant, and "
+             "use neither warm-up nor precision.compute = fp16"});
     }
     if (deck.privacy.is_on()) {
-        throw Error(
-            ExitCode::usage,
-            {"privacy.noise in a federation's deck",
-             "each round is a separate run, so epsilon would count only one round",
-             "Leave it out; use --noise and --clip instead, which hide the data of whole sites"});
+        throw Error(ExitCode::usage,
+                    {"privacy.noise in a federation's deck",
+                     "each round is a separate run, so epsilon would count only one round",
+                     "Leave privacy.noise out and use --noise and --clip, which hide the data of "
+                     "whole sites"});
     }
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);

@@ -48,7 +48,7 @@ class Simulation {
             if (federation_->charter().text() != charter.text()) {
                 throw Error(ExitCode::usage,
                             {concat(directory_.string(), " holds another simulation"),
-                             "its deck or its options are different",
+                             "it was started with another deck or other options",
                              "Name another run.directory, or remove this directory"});
             }
         } else {
@@ -78,7 +78,8 @@ class Simulation {
             whole.read_targets(all, labels);
         } else if (told_.dirichlet > 0) {
             throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
-                                          "the samples have no classes", "Leave --dirichlet out"});
+                                          "the samples have no classes by which to divide them",
+                                          "Leave --dirichlet out"});
         }
         auto const owners = federate::sites_of_samples(
             labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
@@ -132,9 +133,9 @@ class Simulation {
         if (!plain) {
             throw Error(ExitCode::usage,
                         {concat("data.train = ", deck_.data.train),
-                         "a simulation divides one file with a row for each sample, without "
-                         "weights or sequences",
-                         "Name such a file"});
+                         "a simulation divides one file with a row for each sample, and supports "
+                         "neither data.sequence, data.sample-per-file nor data.sample-weights",
+                         "Name one such file, and leave these keys out"});
         }
         return {names};
     }

@@ -36,7 +36,7 @@ std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
     auto const near = nearest_name(arguments[0], names);
     throw Error(ExitCode::usage,
                 {concat("unknown ", what, " ", arguments[0]),
-                 concat("the ", what, "s are ", joined(names, ", ")),
+                 concat("the ", what, "s are ", list_text(names)),
                  near.empty() ? concat("Name one of them, or leave the name out to list all")
                               : concat("Did you mean ", near, "?")});
 }

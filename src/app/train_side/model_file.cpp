@@ -20,10 +20,10 @@ std::string model_file(comm::Communicator const& world, std::string const& named
         } else if (!checkpoints.empty()) {
             path = checkpoints.front().path;
         } else {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no model in ", named), "it has neither best.h5 nor a checkpoint",
-                 "Name a checkpoint or best.h5 file, or the directory of a run that has one"});
+            throw Error(ExitCode::no_input, {concat("no model in ", named),
+                                             "the directory has neither best.h5 nor a checkpoint",
+                                             "Name a checkpoint or best.h5 file, or the directory "
+                                             "of a run that has such a file"});
         }
     });
     comm::broadcast_text(world, path);

@@ -17,10 +17,11 @@ void require_plugins_named_here(config::DeckSource const& source, std::string co
         if (found != source.values().end() && found->second.origin == file &&
             nn::names_plugin(found->second.value)) {
             auto const& value = found->second.value;
-            throw Error(ExitCode::usage,
-                        {concat(file, " names ", key, " = ", value),
-                         "code is loaded only if you name it yourself, not because a file names it",
-                         concat("Add --", key, " ", value, " if you trust that library")});
+            throw Error(
+                ExitCode::usage,
+                {concat(file, " sets ", key, " = ", value),
+                 "a plug-in is loaded only if you name it yourself, not because a file names it",
+                 concat("Add --", key, " ", value, " if you trust this plug-in")});
         }
     }
 }

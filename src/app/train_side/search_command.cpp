@@ -76,9 +76,9 @@ SearchTask read_search(comm::Communicator const& world, Words const& words,
 void require_free_key(search::Dimension const& dimension) {
     for (auto const* const own : {"run.directory", "run.name", "checkpoint.resume"}) {
         if (dimension.key == own) {
-            throw Error(ExitCode::usage,
-                        {concat(own, " (", dimension.origin, ")"),
-                         "the search sets it itself for each trial", "Remove it from [space]"});
+            throw Error(ExitCode::usage, {concat(own, " (", dimension.origin, ")"),
+                                          "the search itself sets this key for each trial",
+                                          "Remove the key from [space]"});
         }
     }
 }

@@ -97,8 +97,10 @@ void SearchCoordinator::take_end(TrialEnd const& end) {
     if (retry(outcome)) {
         queue_.push_back(ended.job);
     } else if (outcome.code == io_code) { // a disk that is full is so for all trials
-        throw Error(ExitCode::io, {concat("trial ", outcome.trial + 1), outcome.message,
-                                   "Free space, then start the same command again to continue"});
+        throw Error(ExitCode::io,
+                    {concat("the search ends because trial ", outcome.trial + 1, " failed"),
+                     outcome.message,
+                     "Correct this, then start the same command again: the search continues"});
     } else {
         take_outcome(outcome);
     }
@@ -138,13 +140,14 @@ void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
             }
             auto const near = nearest_name(goal.metric, names);
             bool const validated = outcome.metrics.contains("loss");
-            throw Error(ExitCode::usage,
-                        {concat("search.goals names ", goal.metric),
-                         concat(validated ? "" : "without a validation set, ",
-                                "trials measure only ", joined(names, ", ")),
-                         !near.empty() ? concat("Did you mean ", near, "?")
-                         : validated   ? std::string("Name one of these")
-                                       : std::string("Set data.validation, or name one of these")});
+            throw Error(
+                ExitCode::usage,
+                {concat("search.goals names ", goal.metric, ", which trials do not measure"),
+                 concat(validated ? "" : "without a validation set, ", "they measure only ",
+                        list_text(names)),
+                 !near.empty() ? concat("Did you mean ", near, "?")
+                 : validated   ? std::string("Name one of these")
+                               : std::string("Set data.validation, or name one of these")});
         }
     }
 }
@@ -340,9 +343,11 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     auto const parent = parts_.directory / search::trial_directory(job.parent) / "checkpoints";
     auto const list = checkpoint::Store(parent, 1).list();
     if (list.empty()) {
-        throw Error(ExitCode::data, {concat("no checkpoint in ", parent.string()),
-                                     concat("trial ", job.trial + 1, " begins with it"),
-                                     "Restore it, or start the search in another --directory"});
+        throw Error(
+            ExitCode::data,
+            {concat("no checkpoint in ", parent.string()),
+             concat("trial ", job.trial + 1, " starts from a checkpoint of trial ", job.parent + 1),
+             "Restore a checkpoint there, or start the search in another --directory"});
     }
     make_directories(own);
     std::error_code failure;

@@ -76,8 +76,9 @@ struct Fetch {
                                                       .dump());
         if (reply.size() != into.size()) {
             throw Error(ExitCode::software,
-                        {concat("the state of trial ", which.first + 1),
-                         concat("rank ", place.holder, " no longer has it"), "Please report this"});
+                        {concat("the state of trial ", which.first + 1, " is missing"),
+                         concat("rank ", place.holder, " no longer has it"),
+                         "This is a bug; please report it"});
         }
         std::memcpy(into.data(), reply.data(), into.size());
     }
@@ -179,8 +180,8 @@ std::shared_ptr<checkpoint::Reader const> fetch_state(comm::RequestDesk& desk, S
             });
             if (place == places[array].end()) {
                 throw Error(ExitCode::software,
-                            {"a trial's state has a gap", "no rank keeps a part of it",
-                             "Please report this"});
+                            {"the state of a trial is incomplete", "one of its parts is on no rank",
+                             "This is a bug; please report it"});
             }
             auto const bytes = std::min({static_cast<std::uint64_t>(into.size()), message_bytes,
                                          place->first + place->bytes - first});

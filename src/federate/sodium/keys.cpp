@@ -33,7 +33,7 @@ constexpr std::array<unsigned char, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 void require_cryptography() {
     if (sodium_init() < 0) {
         throw Error(ExitCode::unavailable,
-                    {"libsodium does not start", "the system gives it no random numbers",
+                    {"libsodium could not be initialised", "the system gave it no random numbers",
                      "Check that getrandom or /dev/urandom works on this host"});
     }
 }

@@ -220,8 +220,8 @@ void check_speed(CheckContext const& context, config::Run const& run) {
             {Colour::yellow, "speed",
              concat("rank ", rank, " on ", topology.host_of_rank[static_cast<std::size_t>(rank)],
                     " has ", fixed(100 * *slowest / *fastest, 0), " % of the fastest rank's speed"),
-             "Check what else runs on that host; run.placement = speed gives faster ranks more "
-             "replicas"});
+             "Check what else runs on that host, or set run.placement = speed to give faster ranks "
+             "more replicas"});
     }
 }
 

@@ -36,7 +36,8 @@ std::string deflated(std::string const& text) {
     if (::compress(reinterpret_cast<unsigned char*>(packed.data()), &length, as_bytes(text),
                    text.size()) != Z_OK) {
         throw Error(ExitCode::software,
-                    {"a picture for TensorBoard", "zlib cannot compress it", "Please report this"});
+                    {"a picture for TensorBoard could not be made", "zlib failed to compress it",
+                     "This is a bug; please report it"});
     }
     packed.resize(length);
     return packed;

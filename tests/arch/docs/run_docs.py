@@ -15,7 +15,7 @@ TRAIN = "mpirun -n 2 build/lockstep train inputs/fashion_mnist.ini --run.replica
 
 def run(command, directory, what):
     done = subprocess.run(command, cwd=directory, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+                          stderr=subprocess.STDOUT, text=True, errors="backslashreplace")
     if done.returncode != 0:
         sys.exit(f"{what}\nends with {done.returncode}:\n{done.stdout}")
 

@@ -36,6 +36,22 @@ TEST_CASE("a misspelt name leads to the one that was meant, and a strange one to
     CHECK(edit_distance("kitten", "sitting") == 3);
 }
 
+TEST_CASE("names are listed as in a sentence") {
+    CHECK(list_text({}).empty());
+    CHECK(list_text({"a"}) == "a");
+    CHECK(list_text({"a", "b"}) == "a and b");
+    CHECK(list_text({"a", "b", "c"}, "or") == "a, b or c");
+}
+
+TEST_CASE("ranks are named by their numbers, eight of them at most") {
+    CHECK(ranks_text(std::vector{3}) == "rank 3");
+    CHECK(ranks_text(std::vector{0, 2}) == "ranks 0, 2");
+    CHECK(ranks_text(std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7}) ==
+          "ranks 0, 1, 2, 3, 4, 5, 6, 7");
+    CHECK(ranks_text(std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) ==
+          "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+}
+
 TEST_CASE("lists are split at the separator and trimmed") {
     CHECK(split(" a, b ,c", ',') == std::vector<std::string>{"a", "b", "c"});
     CHECK(split("  ", ',').empty());

@@ -94,7 +94,7 @@ TEST_CASE("fields that do not have a value for every sample are refused") {
     write_fields(scratch / "a.h5", {0, 0, 1, 3, 6}, {1, 2, 3});
     auto const error = test::error_of([&] { Dataset(all_of(scratch / "a.h5")); });
     CHECK(error.code() == ExitCode::data);
-    CHECK(test::says(error, "4 samples of tokens but 3 of length"));
+    CHECK(test::says(error, "4 samples in dataset tokens, but 3 in dataset length"));
 }
 
 TEST_CASE("values that are not finite are counted and named") {

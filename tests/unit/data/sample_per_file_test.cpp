@@ -103,5 +103,5 @@ TEST_CASE("a file of another shape is refused by name") {
     auto const error = test::error_of([&] { Dataset const set(options); });
     CHECK(error.code() == ExitCode::data);
     CHECK(test::says(error, "scene-107.h5"));
-    CHECK(test::says(error, "the shape of a sample of climate/data"));
+    CHECK(test::says(error, "the shape of a sample of dataset climate/data"));
 }

@@ -217,8 +217,8 @@ TEST_CASE("weights that are none are refused by file and sample") {
     CHECK_THAT(refused({1, -0.5, 1, 1}), Contains("weight -0.5 of sample 1"));
     CHECK_THAT(refused({1, 1, 1, infinity}), Contains("weight inf of sample 3"));
     CHECK_THAT(refused({1, 1, std::nan(""), 1}), Contains("of sample 2"));
-    CHECK_THAT(refused({0, 0, 0, 0}), Contains("all 4 weights in sample_weights are 0"));
+    CHECK_THAT(refused({0, 0, 0, 0}), Contains("all 4 weights in dataset sample_weights are 0"));
     CHECK_THAT(refused({1, 1, 1}), Contains("3 weights"));
-    CHECK_THAT(refused({1, 1, 1, 1}, "others"), Contains("no dataset others"));
+    CHECK_THAT(refused({1, 1, 1, 1}, "others"), Contains("no dataset named others"));
     CHECK_THAT(refused({1, 1, 1, 1}, "inputs"), Contains("8 weights for 4 samples"));
 }

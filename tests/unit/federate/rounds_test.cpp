@@ -241,7 +241,7 @@ TEST_CASE("an update that is exchanged, of another site or round, or changed, do
     write_text_durably(update("site0"), changed);
     auto const progress = world.advance();
     CHECK(progress.waiting == std::vector<std::string>{"site0"});
-    CHECK(progress.lines.front().find("is refused") != std::string::npos);
+    CHECK(progress.lines.front().find("was refused") != std::string::npos);
     world.answer(); // the site sends it again
     world.advance();
     CHECK(world.federation->current_round() == 2);
@@ -361,7 +361,7 @@ TEST_CASE("a wrong share is refused, and the round ends right by those of others
     world.answer({"site0"});
     auto const progress = world.advance();
     CHECK(std::ranges::count_if(progress.lines, [](std::string const& line) {
-              return line.find("that site0 has sent is refused") != std::string::npos;
+              return line.find("that site0 sent was refused") != std::string::npos;
           }) == 3);
     CHECK(world.federation->current_round() == 2);
     CHECK(world.global(1) ==

@@ -99,7 +99,7 @@ TEST_CASE("a dataset that is not there is named, with those that are") {
     auto const error =
         test::error_of([&] { Dataset({.files = (scratch / "theirs.h5").string()}); });
     CHECK(error.code() == ExitCode::data);
-    CHECK(test::says(error, "no dataset inputs"));
+    CHECK(test::says(error, "no dataset named inputs"));
     CHECK(test::says(error, "x"));
     CHECK(test::error_of([&] {
               test::import_to(scratch / "out.h5", *hdf5_source({.source = scratch / "theirs.h5",

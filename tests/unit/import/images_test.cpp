@@ -198,9 +198,10 @@ TEST_CASE("a table that names no file, a folder or no set is refused by its line
         return std::string(error.what());
     };
     using Catch::Matchers::Contains;
-    CHECK_THAT(refused("a.png,one,train\n,one,train\n"), Contains("line 3: its file is empty"));
+    CHECK_THAT(refused("a.png,one,train\n,one,train\n"),
+               Contains("line 3: the value in column file is empty"));
     CHECK_THAT(refused("folder,one,train\n"), Contains("folder is a directory"));
-    CHECK_THAT(refused("a.png,one,trian\n"), Contains("line 2: its set is trian"));
+    CHECK_THAT(refused("a.png,one,trian\n"), Contains("line 2: there is no set named trian"));
     CHECK_THAT(refused("a.png,one,../../x\n"), Contains("Name train, validation or test"));
     CHECK_THAT(refused("a.png,one,train\nb.png,one,\n"), Contains("b.png: it is in no set"));
 }

@@ -59,13 +59,13 @@ TEST_CASE("a table of prices becomes a series for each name, with times and colu
         return std::string(error.what());
     };
     options.fill_forward = false;
-    CHECK(why(options).find("line 4: Close is empty") != std::string::npos);
+    CHECK(why(options).find("line 4: the value in column Close is empty") != std::string::npos);
     options.fill_forward = true;
     options.group = "";
     CHECK(why(options).find("Name is not a number") != std::string::npos);
     options.columns = {"Volume"};
     write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
-    CHECK(why(options).find("line 3: Date lies before") != std::string::npos);
+    CHECK(why(options).find("line 3: the value in column Date lies before") != std::string::npos);
     options.columns = {"Open"};
     CHECK(why(options).find("it has Date, Volume") != std::string::npos);
 }
@@ -170,7 +170,7 @@ TEST_CASE("a number that f32 would make 0 is refused, and f64 keeps it") {
     auto const error =
         test::error_of([&] { test::import_to(scratch / "t.h5", *series_source(options)); });
     CHECK(error.code() == ExitCode::data);
-    CHECK(test::says(error, "line 3: a is too small for f32: 1e-50"));
+    CHECK(test::says(error, "line 3: the value in column a is too small for f32: 1e-50"));
     options.doubles = true;
     test::import_to(scratch / "t.h5", *series_source(options));
     CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{1, 1e-50});

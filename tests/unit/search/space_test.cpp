@@ -69,7 +69,7 @@ TEST_CASE("what is no space is refused with file, line and key") {
              {{{"space.a.b", "choice(\"1, 2)"}}, "quote"},
              {{{"space.a.b", "list(1, 2) if"}, good}, "only a condition may follow"},
              {{{"space.a.b", "list(1, 2) if x"}, good}, "not a condition"},
-             {{{"space.a.b", "list(1, 2) if a.c = 1"}, good}, "names no key"},
+             {{{"space.a.b", "list(1, 2) if a.c = 1"}, good}, "a.c is not a key of [space]"},
              {{{"space.a.b", "list(1, 2) if a.a = 3"}, good}, "is never 3"},
              {{{"space.a.b", "list(1, 2) if a.b = 1"}}, "cycle"},
              {{good, {"search.constraints", "a.a"}}, "has none of"},
@@ -105,7 +105,7 @@ TEST_CASE("hostile spaces are refused and tell where they stand") {
              {"choice(\"x, y)", "quote is not closed"},
              {"uniform(0, 1", "bracket is not closed"},
              {"uniform(0, 1) if a.b = 1", "cycle"},
-             {"uniform(0, 1) if a.c = 1", "no key of [space]"},
+             {"uniform(0, 1) if a.c = 1", "not a key of [space]"},
              {"uniform(0, 1) if a.b", "is not a condition"},
              {"uniform(0, 1) if a.b in ()", "names no value"}}) {
         INFO(value);

@@ -108,6 +108,6 @@ TEST_CASE("a place's class is a whole number, in whatever type it is kept") {
         CAPTURE(wrong);
         auto const error = test::error_of([&] { loss(torch::tensor({{{1.0F, wrong}}})); });
         CHECK(error.code() == ExitCode::data);
-        CHECK(test::says(error, "there are 3 classes"));
+        CHECK(test::says(error, "labels of 3 classes must be whole numbers from 0 to 2"));
     }
 }

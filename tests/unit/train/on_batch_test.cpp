@@ -29,7 +29,7 @@ TEST_CASE("a model that mixes devices is told where to create its tensors") {
         "Expected all tensors to be on the same device, but found at least two devices, cuda:0 "
         "and cpu!");
     CHECK(error.code() == ExitCode::usage);
-    CHECK(test::says(error, "cuda:0 and cpu"));
+    CHECK(test::says(error, "cuda:0 and cpu. In a script"));
     CHECK(test::says(error, "device=x.device"));
     CHECK_FALSE(test::says(error, "the batch has"));
 }
