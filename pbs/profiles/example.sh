@@ -6,7 +6,7 @@
 
 # The program and the deck.
 # EXE=build/lockstep
-# INPUT=inputs/my_deck.ini
+# INPUT=my_deck.ini
 
 # Where qstat cannot be run on the nodes, the seconds that the run may take; else they are known.
 # RUN_SECONDS=3500

@@ -6,7 +6,7 @@
 
 # The program and the deck.
 # EXE=build/lockstep
-# INPUT=inputs/my_deck.ini
+# INPUT=my_deck.ini
 
 # Slurm's own launcher instead of mpirun; it needs a Slurm built with PMIx (srun --mpi=list).
 # LAUNCH="srun --mpi=pmix"

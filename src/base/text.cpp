@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+#include <limits>
 #include <numeric>
 
 namespace lockstep {
@@ -119,11 +120,19 @@ std::string nearest_name(std::string_view name, std::vector<std::string> const& 
     auto const apart = [&](std::string const& candidate) {
         return std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
     };
-    // Of a third of its letters another name is not a slip any more.
-    std::size_t best_distance =
-        (name.size() < 4 ? 1 : std::max<std::size_t>(2, name.size() / 3)) + 1;
+    // Of a third of its letters another name is not a slip any more; a common section does not
+    // count.
+    auto const max_slips = [&](std::string const& candidate) {
+        auto const section = name.substr(0, name.find('.') + 1);
+        auto const letters = name.size() - (candidate.starts_with(section) ? section.size() : 0);
+        return letters < 4 ? 1 : std::max<std::size_t>(2, letters / 3);
+    };
+    auto best_distance = std::numeric_limits<std::size_t>::max();
     for (auto const& candidate : candidates) {
         auto const distance = edit_distance(name, candidate);
+        if (distance > max_slips(candidate)) {
+            continue;
+        }
         // Of equally near ones that of the same length: a wrong letter is likelier than one more.
         bool const likelier =
             distance == best_distance && !best.empty() && apart(candidate) < apart(best);

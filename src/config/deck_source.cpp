@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <sstream>
 
@@ -102,6 +103,21 @@ struct Help {
     }
 };
 
+/// The key for a name that scripts for PyTorch give to it; empty for other names.
+std::string key_of_script(std::string_view key) {
+    constexpr std::array<std::pair<std::string_view, char const*>, 6> names{{
+        {"lr", "optimizer.learning-rate"},
+        {"batch-size", "data.batch"},
+        {"batch_size", "data.batch"},
+        {"num-workers", "data.workers"},
+        {"num_workers", "data.workers"},
+        {"device", "run.device"},
+    }};
+    auto const* const found = std::ranges::find(names, name_in_section(std::string(key)),
+                                                [](auto const& row) { return row.first; });
+    return found == names.end() ? "" : found->second;
+}
+
 void refuse_unknown(std::map<std::string, Written> const& values) {
     auto const names = known_names();
     for (auto const& [key, written] : values) {
@@ -109,7 +125,8 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
         if (known || names.open_sections.contains(section_of(key))) {
             continue;
         }
-        auto const near = nearest_name(key, names.keys);
+        auto const of_script = key_of_script(key);
+        auto const near = of_script.empty() ? nearest_name(key, names.keys) : of_script;
         bool const include = name_in_section(key) == "include";
         throw Error(ExitCode::usage,
                     {concat("unknown key ", key, " (", written.origin, ")"),

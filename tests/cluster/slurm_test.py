@@ -98,7 +98,7 @@ class Launched(Job):
         check(not (self.checkout / "runs").exists(), "no script is left")
         text, code = self.on_terminal("launch", "deck.ini", "--train.steps", "20", keys=[
             (b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"\n"),
-            (b"Partition [work]: ", b"wrok\n"), (b"Expected work, urgent", b"work\n"),
+            (b"Partition [work]: ", b"wrok\n"), (b"Expected one of work, urgent", b"work\n"),
             (b"Nodes [1]: ", b"3\n"), (b"a whole number from 1 to 2", b"2\n"),
             (b"Ranks on each node [2]: ", b"9\n"), (b"a whole number from 1 to 8", b"1\n"),
             (b"[12:00:00]: ", b"0:05:00\n"), (b"[yes]: ", b"\n")])

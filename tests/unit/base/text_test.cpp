@@ -32,6 +32,8 @@ TEST_CASE("a misspelt name leads to the one that was meant, and a strange one to
     CHECK(nearest_name("run.devicez", both) == "run.devices");
     CHECK(nearest_name("run.devic", both) == "run.device");
     CHECK(nearest_name("zzz", keys).empty());
+    // The section is not a part of what was meant.
+    CHECK(nearest_name("optimizer.lr", {"optimizer.ema", "optimizer.name"}).empty());
     CHECK(nearest_name("task.gravity", {"task.metric"}).empty());
     CHECK(edit_distance("kitten", "sitting") == 3);
 }
