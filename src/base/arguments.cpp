@@ -101,11 +101,8 @@ class Parser {
         auto const both = std::ranges::count_if(
             options_.exclusive, [&](auto const& name) { return given_.contains(name); });
         if (both > 1) {
-            auto names = options_.exclusive;
-            auto const last = names.back();
-            names.pop_back();
-            throw Error(ExitCode::usage, {concat(joined(names, ", "), " and ", last),
-                                          "they exclude each other", "Choose one of them"});
+            throw Error(ExitCode::usage, {list_text(options_.exclusive), "they exclude each other",
+                                          "Choose one of them"});
         }
         for (auto const& row : options_.rows) {
             if (row.required && !given_.contains(row.name)) {

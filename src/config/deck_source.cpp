@@ -104,17 +104,17 @@ struct Help {
 };
 
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
-std::string key_of_script(std::string_view key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 6> names{{
+std::string key_of_script(std::string const& key) {
+    constexpr std::array<std::pair<std::string_view, char const*>, 4> names{{
         {"lr", "optimizer.learning-rate"},
         {"batch-size", "data.batch"},
-        {"batch_size", "data.batch"},
         {"num-workers", "data.workers"},
-        {"num_workers", "data.workers"},
         {"device", "run.device"},
     }};
-    auto const* const found = std::ranges::find(names, name_in_section(std::string(key)),
-                                                [](auto const& row) { return row.first; });
+    auto name = name_in_section(key);
+    std::ranges::replace(name, '_', '-');
+    auto const* const found =
+        std::ranges::find(names, name, [](auto const& row) { return row.first; });
     return found == names.end() ? "" : found->second;
 }
 

@@ -39,21 +39,14 @@ bool has_block_checksums(h5::File const& file) {
 }
 
 ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
-    std::optional<ByteRange> range;
-    if (file.exists(name)) {
-        auto const info = file.info(name);
-        range = h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(info, file_bytes);
-    }
-    if (!range) {
+    if (!file.exists(name)) {
         throw Error(
             ExitCode::data,
-            {file.path().string(),
-             file.exists(name)
-                 ? concat("dataset ", name, " is not one uncompressed block within the file")
-                 : concat("it has no dataset named ", name),
+            {file.path().string(), concat("it has no dataset named ", name),
              "The file is damaged, or another program has rewritten it: import the data again"});
     }
-    return *range;
+    auto const info = file.info(name);
+    return h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(file, info, file_bytes);
 }
 
 } // namespace

@@ -123,20 +123,25 @@ std::vector<std::string> unapplied_attributes(h5::File const& file, std::string 
     return found;
 }
 
-std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes) {
-    if (!info.type || !info.offset || *info.offset > file_bytes) {
-        return std::nullopt;
-    }
+ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
+                        std::uint64_t file_bytes) {
+    auto const require = [&](bool holds) {
+        if (!holds) {
+            refuse(
+                file.path(),
+                concat("dataset ", info.path, " is not one uncompressed block within the file"),
+                "The file is damaged, or another program has rewritten it: import the data again");
+        }
+    };
+    require(info.type && info.offset && *info.offset <= file_bytes);
     // Extent by extent, since a damaged shape can be of any size.
     auto const most = file_bytes - *info.offset;
     std::uint64_t bytes = h5::size_of(*info.type);
     for (auto const extent : info.shape) {
-        if (extent > 0 && bytes > most / extent) {
-            return std::nullopt;
-        }
+        require(extent == 0 || bytes <= most / extent);
         bytes *= extent;
     }
-    return ByteRange{*info.offset, bytes};
+    return {*info.offset, bytes};
 }
 
 std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name,

@@ -51,8 +51,11 @@ struct ByteRange {
     std::uint64_t count = 0;
 };
 
-/// Where a contiguous dataset of one of our types lies; none when that is not within the file.
-std::optional<ByteRange> bytes_in_file(h5::DatasetInfo const& info, std::uint64_t file_bytes);
+/// Where a contiguous dataset of one of our types lies.
+///
+/// Throws  Error 65 when that is not within the file
+ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
+                        std::uint64_t file_bytes);
 
 /// Reads targets of any whole-number type, one for each sample; u64 above 2^63 - 1 are negative.
 std::vector<std::int64_t> read_targets(h5::File const& file, std::string const& name,

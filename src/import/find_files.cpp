@@ -56,6 +56,17 @@ constexpr char const* links_above = "links to a folder above them";
 constexpr char const* no_extension = "without an extension";
 constexpr char const* hidden = "hidden";
 
+std::string kind_text(std::string const& kind, bool one) {
+    std::string const file = one ? "file" : "files";
+    if (kind == links_above) {
+        return one ? "link to a folder above it" : links_above;
+    }
+    if (kind == hidden) {
+        return concat("hidden ", file, one ? " or folder" : " or folders");
+    }
+    return kind == no_extension ? concat(file, " ", kind) : concat(kind, " ", file);
+}
+
 /// Walks through folders and links to folders.
 class TreeWalk {
   public:
@@ -91,15 +102,8 @@ class TreeWalk {
 
     FoundTree result() && {
         for (auto const& [kind, found] : skipped_) {
-            bool const one = found.count == 1;
-            std::string const file = one ? "file" : "files";
-            auto const what = kind == no_extension ? concat(file, " ", kind)
-                              : kind == hidden
-                                  ? concat("hidden ", file, one ? " or folder" : " or folders")
-                              : kind != links_above ? concat(kind, " ", file)
-                              : one                 ? "link to a folder above it"
-                                                    : kind;
-            tree_.skipped.push_back(concat(found.count, " ", what, ", such as ", found.first));
+            tree_.skipped.push_back(concat(found.count, " ", kind_text(kind, found.count == 1),
+                                           ", such as ", found.first));
         }
         std::sort(tree_.files.begin(), tree_.files.end(),
                   [](FoundFile const& a, FoundFile const& b) {
