@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "lockstep/checkpoint/verify.hpp"
+#include "lockstep/config/deck_source.hpp"
 
 #include <iostream>
 #include <map>
@@ -39,7 +40,7 @@ Options export_options(ExportTold& told) {
                                    "rows of a sample in the exported model",
                                    told.rows),
                      option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 std::string format_of(std::filesystem::path const& out) {

@@ -1,5 +1,7 @@
 #include "federate_options.hpp"
 
+#include "lockstep/config/deck_source.hpp"
+
 #include <algorithm>
 #include <iterator>
 
@@ -69,7 +71,7 @@ Options federate_init_options(FederateInitTold& told) {
                  option::path("--weights FILE",
                               "initial weights: a safetensors file, a best.h5 or a checkpoint",
                               told.weights)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;
 }
@@ -116,7 +118,7 @@ Options federate_round_options(FederateRoundTold& told) {
                      option::flag("--abandon", "coordinator: end the round without a result",
                                   told.abandon)},
             .exclusive = {"--close", "--abandon"},
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 Options federate_info_options(FederateInfoTold& told) {
@@ -143,7 +145,7 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                      "draw the sites' shares of each class from a Dirichlet distribution; the "
                      "smaller A is, the more the sites' data differ; default: equal shares",
                      told.dirichlet, {.least = 0, .most = 1e6})},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;
 }

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "launch/fit.hpp"
 #include "launch/launch.hpp"
+#include "lockstep/config/deck_source.hpp"
 
 #include "commands.hpp"
 
@@ -88,7 +89,7 @@ Options launch_options(LaunchTold& told) {
                          "time limit of the job; default: 12:00:00, or the partition's limit if "
                          "that is shorter",
                          time)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 void require_job_for_its_shape(launch::LaunchChoice const& choice) {

@@ -19,7 +19,7 @@ Options train_options(TrainTold& told) {
                      option::flag("--json", "print the records of metrics.jsonl instead of text",
                                   told.json)},
             .exclusive = {"--quiet", "--verbose", "--json"},
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 Options search_options(SearchTold& told) {
@@ -32,7 +32,7 @@ Options search_options(SearchTold& told) {
             .rows = {option::path("--directory DIRECTORY",
                                   "directory of the search; default: runs/SPACE for SPACE.ini",
                                   told.directory)},
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 Options plan_options(PlanTold& told) {
@@ -48,7 +48,7 @@ Options plan_options(PlanTold& told) {
                  option::whole("--ranks-per-host M",
                                "with --ranks: ranks per host; default: all ranks on one host",
                                told.per_host)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 Options check_options(CheckTold& told) {
@@ -60,7 +60,7 @@ Options check_options(CheckTold& told) {
                      "red findings come with a remedy. Start this command in the same way as the "
                      "training. Exits with 69 if a finding is red.",
             .rows = {option::flag("--json", "print one line of JSON per finding", told.json)},
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 Options estimate_options(measure::EstimateOptions& told) {
@@ -90,7 +90,7 @@ Options estimate_options(measure::EstimateOptions& told) {
              option::real("--latency-us L", "latency between hosts, in microseconds",
                           told.latency_us),
              option::flag("--json", "print one line of JSON per row", told.json)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 Options evaluate_options(NothingTold&) {
@@ -100,7 +100,7 @@ Options evaluate_options(NothingTold&) {
                      "set, on data.validation. If RUN is given, the run's best.h5 or, if the run "
                      "has none, its newest checkpoint is evaluated. The results are bitwise "
                      "identical on any number of ranks.",
-            .deck_keys = true};
+            .nearest_key = config::nearest_key};
 }
 
 Options generate_options(train::GenerateOptions& told) {
@@ -121,7 +121,7 @@ Options generate_options(train::GenerateOptions& told) {
                                "draw only from the N most probable tokens; 0: draw from all tokens",
                                told.top_k, {.least = 0}),
                  option::whole("--seed N", "random seed", told.seed, {.least = 0})},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 Options quantise_options(train::QuantiseOptions& told) {
@@ -141,7 +141,7 @@ Options quantise_options(train::QuantiseOptions& told) {
                  "range of 99.99 % of the values; mse: the range with the smallest squared error",
                  told.method),
              option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 Options bench_step_options(BenchStepTold& told) {
@@ -182,7 +182,7 @@ Options export_check_options(ExportCheckTold& told) {
                      "largest allowed difference, divided by 1 + the absolute value of the output; "
                      "default: 1e-5, or for int8 models 1/255 of the range of all outputs",
                      told.tolerance)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 Options models_options(NothingTold&) {

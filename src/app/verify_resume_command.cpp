@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/environment.hpp"
 #include "base/text.hpp"
+#include "lockstep/config/deck_source.hpp"
 #include "measure/resume_trial.hpp"
 
 #include <iostream>
@@ -32,7 +33,7 @@ Options verify_resume_options(measure::ResumeTrialOptions& told) {
              option::text("--launcher mpirun|srun",
                           "program that starts the ranks: mpirun, srun, or the path of one of them",
                           told.launcher)},
-        .deck_keys = true};
+        .nearest_key = config::nearest_key};
 }
 
 /// Each rank would start ranks of its own, and mpirun refuses to start below another.

@@ -22,7 +22,8 @@ class Parser {
             auto const equals = word.find('=');
             if (!word.starts_with("--")) {
                 found_.positions.push_back(word);
-            } else if (options_.deck_keys && word.substr(0, equals).find('.') != word.npos) {
+            } else if (options_.nearest_key != nullptr &&
+                       word.substr(0, equals).find('.') != word.npos) {
                 take_key(word, equals);
             } else {
                 take_option(word, equals);
@@ -89,11 +90,15 @@ class Parser {
                 return row;
             }
         }
-        auto const near = nearest_name(name, names);
+        auto near = nearest_name(name, names);
+        bool const takes_keys = options_.nearest_key != nullptr;
+        if (takes_keys && near.empty() && name.starts_with("--")) {
+            auto const key = options_.nearest_key(name.substr(2));
+            near = key.empty() ? "" : concat("--", key);
+        }
         refuse(concat("unknown option ", name),
-               options_.deck_keys
-                   ? "it is neither an option nor a key of the deck (--section.key VALUE)"
-                   : concat(options_.command, " has no such option"),
+               takes_keys ? "it is neither an option nor a key of the deck (--section.key VALUE)"
+                          : concat(options_.command, " has no such option"),
                near.empty() ? std::string() : concat("Did you mean ", near, "?"));
     }
 

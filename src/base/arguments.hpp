@@ -54,7 +54,9 @@ struct Options {
     std::string about{}; ///< what the command does, for --help
     std::vector<Option> rows{};
     std::vector<std::string> exclusive{}; ///< at most one of these flags may be set
-    bool deck_keys = false;               ///< takes --section.key VALUE, too
+    /// Set if the command takes --section.key VALUE, too: the key that an unknown option was
+    /// probably meant to be, or an empty text.
+    std::string (*nearest_key)(std::string const& name) = nullptr;
 
     /// Gives the rows their values. An option is written "--name VALUE" or "--name=VALUE"; of
     /// several of one name the last one counts.

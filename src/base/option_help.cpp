@@ -71,7 +71,7 @@ std::vector<std::string> usage_parts(Options const& options) {
     if (!all) {
         parts.emplace_back("[OPTION]...");
     }
-    if (options.deck_keys) {
+    if (options.nearest_key != nullptr) {
         parts.emplace_back("[--section.key VALUE]...");
     }
     return parts;
@@ -117,7 +117,7 @@ std::string Options::help() const {
     auto text = laid_out(command + " ", usage_parts(*this), command.size() + 1);
     text += paragraph("    ", about, 4);
     auto shown = rows;
-    if (deck_keys) {
+    if (nearest_key != nullptr) {
         shown.push_back({.name = "--section.key",
                          .value = "VALUE",
                          .meaning = "set a key of the deck; lockstep train --help lists all keys"});

@@ -105,14 +105,21 @@ struct Help {
 
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
 std::string key_of_script(std::string const& key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 4> names{{
+    constexpr std::array<std::pair<std::string_view, char const*>, 12> names{{
         {"lr", "optimizer.learning-rate"},
+        {"wd", "optimizer.weight-decay"},
         {"batch-size", "data.batch"},
         {"num-workers", "data.workers"},
+        {"dataset", "data.train"},
         {"device", "run.device"},
+        {"gpus", "run.devices"},
+        {"model", "model.name"},
+        {"arch", "model.name"},
+        {"amp", "precision.compute"},
+        {"max-steps", "train.steps"},
+        {"output-dir", "run.directory"},
     }};
-    auto name = name_in_section(key);
-    std::ranges::replace(name, '_', '-');
+    auto const name = name_in_section(key);
     auto const* const found =
         std::ranges::find(names, name, [](auto const& row) { return row.first; });
     return found == names.end() ? "" : found->second;
@@ -125,8 +132,7 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
         if (known || names.open_sections.contains(section_of(key))) {
             continue;
         }
-        auto const of_script = key_of_script(key);
-        auto const near = of_script.empty() ? nearest_name(key, names.keys) : of_script;
+        auto const near = nearest_key(key);
         bool const include = name_in_section(key) == "include";
         throw Error(ExitCode::usage,
                     {concat("unknown key ", key, " (", written.origin, ")"),
@@ -286,6 +292,18 @@ Deck DeckSource::parse() const {
     Assign assign_values{values_};
     describe(deck, assign_values);
     return deck;
+}
+
+std::string nearest_key(std::string const& written) {
+    auto name = written;
+    std::ranges::replace(name, '_', '-');
+    auto const of_script = key_of_script(name);
+    if (!of_script.empty()) {
+        return of_script;
+    }
+    auto const keys = known_names().keys;
+    auto const same = std::ranges::find(keys, name, name_in_section);
+    return same == keys.end() ? nearest_name(name, keys) : *same;
 }
 
 std::string keys_help() {

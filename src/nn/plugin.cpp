@@ -84,10 +84,12 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
 void throw_unknown_kind(PluginUse const& use, std::string const& value, std::string const& wanted,
                         std::vector<std::string> const& names) {
     auto const near = nearest_name(wanted, names);
+    auto const its_keys =
+        names_plugin(value) ? "" : concat(" (its keys: ", use.list, " ", near, ")");
     throw Error(ExitCode::usage,
                 {concat(use.key, " = ", value), concat("expected one of ", joined(names, ", ")),
                  near.empty() ? concat("Choose one of them (list: ", use.list, ")")
-                              : concat("Did you mean ", near, "?")});
+                              : concat("Did you mean ", near, "?", its_keys)});
 }
 
 } // namespace lockstep::nn

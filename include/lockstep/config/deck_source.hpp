@@ -82,6 +82,10 @@ class DeckSource {
     int decks_ = 0; ///< that were read, included ones too
 };
 
+/// The key that `name` was probably meant to be, "optimizer.learning-rate" for "lr" or
+/// "learning-rate"; empty if no key is near.
+std::string nearest_key(std::string const& name);
+
 /// Every key of the deck with its default and a sentence, for --help.
 std::string keys_help();
 

@@ -38,7 +38,9 @@ Options options_of(Told& told) {
                      option::wholes("--sizes A,B", "of arrays", told.sizes),
                      option::reals("--split A,B", "shares", told.shares)},
             .exclusive = {"--json", "--quiet"},
-            .deck_keys = true};
+            .nearest_key = [](std::string const& name) {
+                return std::string(name == "epochs" ? "train.epochs" : "");
+            }};
 }
 
 Told told(std::vector<std::string> const& words, Words* rest = nullptr) {
@@ -114,6 +116,8 @@ TEST_CASE("what is wrong is said in the same words for every command") {
     check(refused({"a", "--step", "3"}), "unknown option --step", no_key,
           "Did you mean --steps? " + usage);
     check(refused({"a", "--nothing-like-it"}), "unknown option --nothing-like-it", no_key, usage);
+    check(refused({"a", "--epochs", "5"}), "unknown option --epochs", no_key,
+          "Did you mean --train.epochs? " + usage);
     check(refused({"a", "--steps"}), "option --steps", "its value is missing", "Write --steps N");
     check(refused({"a", "--json=1"}), "option --json=1", "it takes no value", "Write --json");
     check(refused({"a", "--steps", "0"}), "--steps 0", "expected a whole number of at least 1",

@@ -61,6 +61,9 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK(contains(unknown, "Did you mean optimizer.learning-rate?"));
     CHECK(contains(failure("[optimizer]\nlr = 1\n"), "Did you mean optimizer.learning-rate?"));
     CHECK(contains(failure("[train]\nbatch_size = 1\n"), "Did you mean data.batch?"));
+    CHECK(config::nearest_key("epochs") == "train.epochs");
+    CHECK(config::nearest_key("learning_rate") == "optimizer.learning-rate");
+    CHECK(config::nearest_key("nothing-like-it").empty());
     CHECK(contains(failure("[data]\nbatch = many\n"), "deck.ini:2"));
     CHECK(contains(failure("[data]\nbatch = 0\n"), "a whole number from 1 to 4194304"));
     CHECK(contains(failure("[data]\nshuffle = maybe\n"), "one of full, block, none"));
