@@ -82,6 +82,10 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
     if (length > block_bytes - text_at) {
         throw refused(path, "the length of its signed text does not fit the file");
     }
+    auto const unused = std::span(bytes).subspan(text_at + length);
+    if (std::ranges::any_of(unused, [](std::byte byte) { return byte != std::byte{0}; })) {
+        throw refused(path, "it has bytes after its signed text, which nobody has signed");
+    }
     block.text.assign(reinterpret_cast<char const*>(bytes.data()) + text_at, length);
     block.content = digest_of_content(file);
     return block;

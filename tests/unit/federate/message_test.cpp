@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
 
 #include <cstdlib>
 
@@ -90,6 +91,14 @@ TEST_CASE("every changed byte is found, with checksums made right again, too") {
     auto const good = read_text(path);
     // What a forger cannot do without the key: sign. All else is for anyone to make.
     auto const forger = scratch / "forged.h5";
+    constexpr auto header = checkpoint::checksum_header_bytes;
+    auto const refused = [&](std::string const& bytes, std::string const& why = "") {
+        write_text_durably(forger, bytes);
+        checkpoint::write_checksum_header(File::open_write(forger));
+        auto const error = test::error_of([&] { Message::read(forger, bound, key.public_key()); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+    };
     for (int i = 0; i < tampered_files(); ++i) {
         auto bytes = good;
         auto const draw = random_key(1, Stream::order, {static_cast<std::uint64_t>(i)});
@@ -102,19 +111,30 @@ TEST_CASE("every changed byte is found, with checksums made right again, too") {
         write_text_durably(forger, bytes);
         CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) ==
               ExitCode::data);
+        bytes = good;
+        bytes[header + (draw >> 8) % (bytes.size() - header)] ^= static_cast<char>(1 << (draw & 7));
+        refused(bytes);
     }
-    // Another's signature over the same, and the block of one message with the bytes of another.
+    // Every part of the block that holds the signature.
+    for (std::size_t at = header; at < header + 600; at += 8) {
+        auto bytes = good;
+        bytes[at] ^= 1;
+        refused(bytes);
+    }
+    // Another's signature over the same, under either key.
     auto const anothers = scratch / "anothers.h5";
     example().write(anothers, key_of("bert"));
-    CHECK(test::code_of([&] { Message::read(anothers, bound, key.public_key()); }) ==
-          ExitCode::data);
+    auto forged = read_text(anothers);
+    refused(forged);
+    forged.replace(header + 16, sizeof(PublicKey), good, header + 16, sizeof(PublicKey));
+    refused(forged, "its signature is wrong");
+    // The block of one message with the bytes of another.
     Message second(bound);
     second.add_text("samples", "13");
     second.write(anothers, key);
     auto mixed = read_text(anothers);
     mixed.replace(4096, 4096, good, 4096, 4096);
-    write_text_durably(forger, mixed);
-    CHECK(test::code_of([&] { Message::read(forger, bound, key.public_key()); }) == ExitCode::data);
+    refused(mixed, "its bytes are not those that were signed");
 }
 
 TEST_CASE("a signature is of its text and key alone") {

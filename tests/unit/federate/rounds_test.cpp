@@ -12,6 +12,7 @@
 #include "error_of.hpp"
 #include "federate/change.hpp"
 #include "federate/coordinator.hpp"
+#include "federate/noise.hpp"
 #include "federate/site.hpp"
 #include "federate/spent.hpp"
 #include "scratch_dir.hpp"
@@ -331,18 +332,27 @@ TEST_CASE("a second list of survivors is not answered, and too short a one neith
         world.answer();
         world.advance();
     }
-    world.answer();
     auto const own = world.key_of("site0");
     Site const site(*world.federation, own, world.scratch / "local/site0");
-    std::filesystem::remove(
-        world.federation->file(world.federation->binding(1, phase::unmask, "site0")));
-    for (auto const* const names : {"site0\nsite1", "site0"}) {
+    auto const said =
+        world.federation->file(world.federation->binding(1, phase::survivors, coordinator_name));
+    auto const first = read_text(said);
+    auto const refused = [&](char const* names, char const* why) {
         Message other(world.federation->binding(1, phase::survivors, coordinator_name));
         other.add_text("sites", names);
         other.add_text("digests", "");
         world.federation->write(other, *world.key);
-        CHECK(test::code_of([&] { site.proceed(1); }) == ExitCode::data);
-    }
+        auto const error = test::error_of([&] { site.proceed(1); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+    };
+    refused("site0", "needs at least 2");
+    refused("site0\nstranger", "have not shared their keys");
+    write_text_durably(said, first);
+    world.answer();
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::unmask, "site0")));
+    refused("site0\nsite1", "");
 }
 
 TEST_CASE("a wrong share is refused, and the round ends right by those of others") {
@@ -386,6 +396,17 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     CHECK(told.published <= 6);
     CHECK(spent(*world.federation, 1).published > 6);
     CHECK(told.known == told.published);
+    // Both changes are clipped to a norm of 1, so is their mean: the rest is the noise.
+    std::vector<double> noise(values, 0);
+    add_gaussian_noise(
+        noise,
+        world.key->secret().derived(concat("noise\n", world.federation->charter().id, " ", 1)),
+        charter.noise * charter.clip);
+    double squares = 0;
+    for (std::size_t i = 0; i < values; ++i) {
+        squares += std::pow(world.global(1)[i] - world.global(0)[i] - noise[i] / 2, 2);
+    }
+    CHECK(squares < 1.01);
     auto const noisy = world.global(1);
     // Repeated from the same files: the same noise.
     std::filesystem::remove(
@@ -395,6 +416,26 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     world.advance();
     CHECK(world.global(rounds) == last);
     CHECK(noisy != world.global(0));
+}
+
+TEST_CASE("of many sites those that are drawn take part, and at least as many as a round needs") {
+    auto charter = charter_of(0);
+    charter.participation = 1e-9;
+    World const world(charter, 4);
+    auto const drawn = [&] {
+        auto const plan = world.federation->read_of_coordinator(1, phase::plan);
+        return split(plan.text("sites"), '\n');
+    };
+    world.advance();
+    auto const sites = drawn();
+    CHECK(sites.size() == 2);
+    for (int step = 0; step < 3; ++step) {
+        world.answer();
+        world.advance();
+    }
+    CHECK(world.federation->current_round() == 2);
+    Names const counted(sites.begin(), sites.end());
+    CHECK(world.global(1) == world.expected(counted, counted));
 }
 
 TEST_CASE("a key's file is for its owner alone") {
