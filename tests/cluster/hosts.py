@@ -5,6 +5,7 @@ import fcntl
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -147,15 +148,23 @@ class Hosts:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             env={**os.environ, "LOCKSTEP_INJECT": "", **(env or {})})
 
+    def kill_jobs(self):
+        """Kills everything that mpirun has started on any host, and mpirun."""
+        for name in self.names:
+            for program in ("mpirun", "orted", "lockstep"):
+                for process in self.processes(name, program):
+                    try:
+                        os.kill(process, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+
     def __exit__(self, *_):
         for relay, end in self.relays:
             relay.kill()
             relay.wait()
             ip("link", "del", end, check=False)
+        self.kill_jobs()
         for name, holder in self.holders.items():
-            for program in ("lockstep", "orted", "mpirun"):
-                for process in self.processes(name, program):
-                    subprocess.run(["kill", "-9", str(process)])
             holder.kill()
             holder.wait()
             ip("link", "del", self.cable(name), check=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from harness import DATA, LONG, SEED, Scratch, check, checkpoints, run, train
 from harness_compress import SHORT
+from harness_fortran import outputs_of_ones
 
 try:
     import onnx
@@ -98,6 +99,12 @@ def small_cnn(scratch):
     with h5py.File(integers) as file:
         weights = file["quantised/values"].size
     subprocess.run(["cc", *STRICT, "-c", source, "-o", source.with_suffix(".o")], check=True)
+    ones = np.ones((1, 28, 28), np.uint8)
+    session = onnxruntime.InferenceSession(str(source.with_suffix(".onnx")), providers=["CPUExecutionProvider"])
+    [there] = session.run(None, {session.get_inputs()[0].name: ones})
+    from_fortran = outputs_of_ones(source, "integer(c_int8_t)")
+    if from_fortran is not None:
+        check(np.abs(from_fortran - there[0]).max() <= (expected.max() - expected.min()) / 255, "from Fortran")
     sizes = subprocess.run(["size", source.with_suffix(".o")], capture_output=True, text=True, check=True).stdout
     text, filled = (int(word) for word in sizes.splitlines()[1].split()[:2])
     check(text + filled < 1.1 * weights + 12000, f"{text} + {filled} bytes for {weights} weights of a byte each")

@@ -95,19 +95,19 @@ def kill_all(job):
     job.wait()
 
 
-def kill_and_continue(space, directory, times, ranks):
+def kill_and_continue(space, directory, begin, end, latest=5):
+    """Kills ten times, at random instants until `latest` seconds, what `begin(k)` started; then the search ends."""
     draw = random.Random(SEED)
-    killed = 0
+    times, killed = 10, 0
     for at in range(times):
-        now = ranks[at % len(ranks)]
-        job = start([os.environ["LOCKSTEP_MPIEXEC"], "-n", now, LOCKSTEP, *words(space, directory)])
+        job = begin(at)
         try:
-            job.wait(draw.uniform(0.5, 5))
+            job.wait(draw.uniform(0.5, latest))
         except subprocess.TimeoutExpired:
             killed += 1
-        kill_all(job)
+        end(job)
     print(f"{space.stem}: {killed} of {times} kills before the end", flush=True)
-    run(words(space, directory), ranks[0]).expect(0, "best: trial")
+    run(words(space, directory), 2).expect(0, "best: trial")
 
 
 def check_parents_by_file(scratch, expected):
@@ -157,11 +157,23 @@ def check_hosts(scratch, expected):
         return
     with Hosts(2) as hosts:
         for strategy, directory in expected.items():
-            place = scratch / f"hosts_{strategy}"
-            job = hosts.mpirun("host1:2,host2:2", [*map(str, [LOCKSTEP, *words(scratch / f"{strategy}.ini", place)])])
+            place, space = scratch / f"hosts_{strategy}", scratch / f"{strategy}.ini"
+            job = hosts.mpirun("host1:2,host2:2", [LOCKSTEP, *words(space, place)])
             text = job.communicate(timeout=200)[0]
             check(job.returncode == 0, text)
-            (check_fits if strategy == "asha" else check_equal)(directory, place)
+            check_same_results = check_fits if strategy == "asha" else check_equal
+            check_same_results(directory, place)
+
+            killed = scratch / f"hosts_{strategy}_killed"
+
+            def begin(at, command=(LOCKSTEP, *words(space, killed))):
+                return hosts.mpirun(("host1:2,host2:2", "host1:1,host2:1")[at % 2], command)
+
+            def end(job):
+                hosts.kill_jobs()
+                job.communicate(timeout=60)
+            kill_and_continue(space, killed, begin, end, latest=9)
+            check_same_results(directory, killed)
 
 
 with Scratch() as scratch:
@@ -178,8 +190,12 @@ with Scratch() as scratch:
             if strategy == "pbt":
                 check(set(resumed_from(other).values()) == {"memory"}, f"parents' states: {resumed_from(other)}")
         if LONG:
-            kill_and_continue(space, scratch / f"{strategy}_killed", 10, (2, 4, 1))
-            check_same_results(on_1[strategy], scratch / f"{strategy}_killed")
+            killed = scratch / f"{strategy}_killed"
+
+            def begin(at, command=(LOCKSTEP, *words(space, killed))):
+                return start([os.environ["LOCKSTEP_MPIEXEC"], "-n", (2, 4, 1)[at % 3], *command])
+            kill_and_continue(space, killed, begin, kill_all)
+            check_same_results(on_1[strategy], killed)
         print(f"{strategy}: the same trials", flush=True)
     if "pbt" in on_1:
         check_parents_by_file(scratch, on_1["pbt"])

@@ -158,8 +158,10 @@ struct Reference {
     torch::Tensor first = torch::zeros_like(weights);
     torch::Tensor second = torch::zeros_like(weights);
     torch::Tensor average = weights.clone();
+    torch::Tensor start = weights.clone();
 
-    void step(torch::Tensor const& gradients, std::int64_t t) {
+    void step(torch::Tensor const& of_loss, std::int64_t t) {
+        auto const gradients = of_loss + options.proximal * (weights - start);
         if (options.name == "sgd") {
             auto const g = gradients + decay() * weights;
             first = options.momentum * first + g;
@@ -234,6 +236,7 @@ TEST_CASE("each rule is that of its paper") {
             auto options = options_of(name);
             options.ema = 0.8;
             options.no_decay = no_decay;
+            options.proximal = no_decay == "none" ? 0.5 : 0;
             auto const ours = trained(options);
             auto const model = test::small_model();
             auto const layout = Layout::of(*model);
@@ -306,8 +309,10 @@ TEST_CASE("gradients are divided within the update") {
     auto const layout = Layout::of(*test::small_model());
     for (auto const& name : all_rules) {
         CAPTURE(name);
-        auto const plain = trained(options_of(name));
-        auto const divided = trained(options_of(name), slices(layout, 1), 8); // exact
+        auto options = options_of(name);
+        options.proximal = 0.5;
+        auto const plain = trained(options);
+        auto const divided = trained(options, slices(layout, 1), 8); // exact
         CHECK(torch::equal(plain.parameters, divided.parameters));
     }
 }
