@@ -133,6 +133,9 @@ target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR}/incl
 # No contraction to fused multiply-add: it would make sums depend on the compiler.
 target_compile_options(lockstep_options INTERFACE -Wall -Wextra -ffp-contract=off
                        $<$<BOOL:${LOCKSTEP_WARNINGS_AS_ERRORS}>:-Werror>)
+# No path of this machine in the program, and one compiler cache for all checkouts.
+target_compile_options(lockstep_options INTERFACE
+                       $<BUILD_INTERFACE:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 # Where files are compiled as one, none of them is the main file that the warning takes it for.
 if(CMAKE_UNITY_BUILD)
     target_compile_options(lockstep_options INTERFACE -Wno-subobject-linkage)
@@ -141,6 +144,6 @@ target_link_libraries(lockstep_options INTERFACE Threads::Threads)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "thread or address: build with that sanitizer")
 if(LOCKSTEP_SANITIZE)
     target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE}
-                           -fno-omit-frame-pointer -g -O1)
+                           -fno-omit-frame-pointer -g -O1 -fdebug-prefix-map=${PROJECT_SOURCE_DIR}/=)
     target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
