@@ -126,6 +126,10 @@ double job_age() {
     return start ? std::max(seconds_since_1970() - *start, 0.0) : 0;
 }
 
+std::optional<double> seconds_left(double walltime, BatchJob const& job) {
+    return walltime > 0 ? std::optional(walltime - job_age()) : job.seconds_left;
+}
+
 std::string job_end_text(double seconds_left) {
     auto const end = static_cast<std::time_t>(seconds_since_1970() + seconds_left);
     std::tm parts{};

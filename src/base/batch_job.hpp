@@ -26,6 +26,10 @@ BatchJob batch_job(double limit_s = 10);
 /// since 1970); 0 if it has not, or if the time is impossible.
 double job_age();
 
+/// Seconds until the job ends: after `walltime` seconds since it began, if the user has set a
+/// walltime (else 0), or when the scheduler ends it.
+std::optional<double> seconds_left(double walltime, BatchJob const& job);
+
 /// "job ends at 2026-01-31 12:00:00 UTC, in 1 h 03 min".
 std::string job_end_text(double seconds_left);
 

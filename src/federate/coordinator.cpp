@@ -134,7 +134,16 @@ void Coordinator::plan(std::int64_t round) const {
     auto plan = message(round, phase::plan);
     plan.add_text("sites", lines_of(sites));
     plan.add_text("accepted", std::to_string(federation_.accepted().size()));
-    plan.add_text("model", ModelVector::read(federation_.global_file(round - 1)).digest());
+    auto const path = federation_.global_file(round - 1);
+    auto const model = ModelVector::read(path).digest();
+    if (model != federation_.expected_model(round)) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " was refused"),
+                     round == 1 ? std::string("it is not the model that the federation began with")
+                                : concat("it is not the result of round ", round - 1),
+                     "Restore the file from a copy"});
+    }
+    plan.add_text("model", model);
     say(plan);
 }
 
@@ -170,9 +179,11 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
                                   std::string const& site, Message const& message) const {
     auto const& charter = federation_.charter();
     if (phase == phase::announce) {
-        bool const fits = message.octets("share_key").size() == sizeof(PublicKey) &&
-                          message.octets("mask_key").size() == sizeof(PublicKey) &&
-                          samples_of(message);
+        auto const is_usable = [&](char const* name) {
+            auto const key = fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
+            return key && agreed_secret(key_.secret(), *key, "try");
+        };
+        bool const fits = is_usable("share_key") && is_usable("mask_key") && samples_of(message);
         return fits ? "" : "its public keys or its number of samples are not valid";
     }
     auto const sites = roster(round);
@@ -390,7 +401,14 @@ std::string Coordinator::abandon() const {
         throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
                                       "Leave --abandon out"});
     }
-    write_result(round, federation_.first_model(round), {});
+    auto const model = federation_.first_model(round);
+    auto const path = federation_.global_file(round);
+    if (std::filesystem::exists(path) && ModelVector::read(path).digest() != model.digest()) {
+        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
+                                      concat("its result was already written to ", path.string()),
+                                      "Leave --abandon out: the round will end with this result"});
+    }
+    write_result(round, model, {});
     return concat("round ", round, " is abandoned: the model stays as it is");
 }
 

@@ -72,6 +72,7 @@ Federation Federation::found(std::filesystem::path const& directory, Charter con
     first.write(directory / "global" / "round-0000.h5", 0);
     Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});
     message.add_text("charter", charter.text());
+    message.add_text("first", first.digest());
     message.write(path, coordinator.signing_key());
     return Federation(directory);
 }
@@ -88,6 +89,8 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
         Message::read_of_unknown(path, {"", 0, phase::charter, coordinator_name, ""});
     charter_ = Charter::of_text(message.text("charter"));
     coordinator_ = message.signer();
+    charter_digest_ = message.digest();
+    first_digest_ = message.text("first");
     if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
@@ -192,6 +195,10 @@ std::int64_t Federation::current_round() const {
         ++round;
     }
     return round;
+}
+
+std::string Federation::expected_model(std::int64_t round) const {
+    return round == 1 ? first_digest_ : read_of_coordinator(round - 1, phase::result).text("model");
 }
 
 ModelVector Federation::first_model(std::int64_t round) const {

@@ -57,6 +57,8 @@ class Federation {
     std::filesystem::path const& directory() const noexcept { return directory_; }
     Charter const& charter() const noexcept { return charter_; }
     PublicKey const& coordinator() const noexcept { return coordinator_; }
+    /// Of the whole charter as it was signed, that of the first model included.
+    Digest const& charter_digest() const noexcept { return charter_digest_; }
 
     Binding binding(std::int64_t round, std::string const& phase, std::string const& sender) const;
     /// DIRECTORY/rounds/0001/PHASE.h5, or …/PHASE/SITE.h5; round 0: in DIRECTORY, or its sites/.
@@ -83,11 +85,16 @@ class Federation {
     ///
     /// Throws  Error 65 where the file is damaged or is another model
     ModelVector first_model(std::int64_t round) const;
+    /// The digest that the model before a round has by the charter, or the result of the round
+    /// before it.
+    std::string expected_model(std::int64_t round) const;
 
   private:
     std::filesystem::path directory_;
     Charter charter_;
     PublicKey coordinator_{};
+    Digest charter_digest_{};
+    std::string first_digest_; ///< of the model that round 1 begins with
 };
 
 } // namespace lockstep::federate

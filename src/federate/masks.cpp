@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
+
 namespace lockstep::federate {
 
 namespace {
@@ -10,8 +12,12 @@ namespace {
 constexpr char const* pair_use = "pair mask";
 constexpr char const* self_use = "self mask";
 
-Secret pair_secret(Secret const& own, Member const& other) {
-    auto const secret = agreed_secret(own, other.mask_key, pair_use);
+/// Of two sites by their names: a site that announces the key of another one shares no mask with
+/// it.
+Secret pair_secret(Secret const& own, std::string const& name, Member const& other) {
+    auto const use =
+        concat(pair_use, "\n", std::min(name, other.name), "\n", std::max(name, other.name));
+    auto const secret = agreed_secret(own, other.mask_key, use);
     if (!secret) {
         throw Error(ExitCode::data, {concat("the public key of ", other.name, " is not valid"),
                                      "no shared secret can be derived from it",
@@ -35,7 +41,7 @@ void add_masks(std::span<std::uint32_t> words, std::string const& own, RoundSecr
     add_stream(words, secrets.self.derived(self_use), Sign::plus);
     for (auto const& other : masked) {
         if (other.name != own) {
-            add_stream(words, pair_secret(secrets.mask, other),
+            add_stream(words, pair_secret(secrets.mask, own, other),
                        own < other.name ? Sign::plus : Sign::minus);
         }
     }
@@ -49,7 +55,7 @@ void take_pair_masks(std::span<std::uint32_t> sum, Member const& missing, Secret
                      std::vector<Member> const& counted) {
     for (auto const& other : counted) {
         // The other added its mask where its name comes first: that is taken out again.
-        add_stream(sum, pair_secret(mask, other),
+        add_stream(sum, pair_secret(mask, missing.name, other),
                    other.name < missing.name ? Sign::minus : Sign::plus);
     }
 }

@@ -5,6 +5,8 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
+
 namespace lockstep::federate {
 
 namespace {
@@ -57,28 +59,39 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     return {file, name, Secret(*secret)};
 }
 
+/// The journal's lines that begin so.
+std::vector<std::string> PrivateKey::promises(std::string const& begin) const {
+    auto const journal = file_.string() + ".journal";
+    auto lines = std::filesystem::exists(journal) ? split(read_text(journal), '\n')
+                                                  : std::vector<std::string>{};
+    std::erase_if(lines, [&](std::string const& line) { return !line.starts_with(begin); });
+    return lines;
+}
+
+bool PrivateKey::has_promised(std::string const& federation, std::string const& what) const {
+    return !promises(concat(federation, " ", what, " ")).empty();
+}
+
 void PrivateKey::promise(std::string const& federation, std::string const& what,
                          std::string const& digest) const {
     auto const journal = file_.string() + ".journal";
     auto const begin = concat(federation, " ", what, " ");
-    if (std::filesystem::exists(journal)) {
-        for (auto const& line : split(read_text(journal), '\n')) {
-            if (line.starts_with(begin) && line != begin + digest) {
-                throw Error(
-                    ExitCode::data,
+    auto const known = promises(begin);
+    if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
+        throw Error(ExitCode::data,
                     {concat(what, " is not the same as before"),
                      concat(journal, " recorded different contents then, and a second answer could "
                                      "reveal secrets"),
                      "Restore the files that were there before, or ask the coordinator to abandon "
                      "the round (--abandon)"});
-            }
-            if (line == begin + digest) {
-                return;
-            }
-        }
+    }
+    if (!known.empty()) {
+        return;
     }
     auto const file = File::append(journal);
-    file.append_text(concat(begin, digest, "\n"));
+    // A power failure may have left half a line.
+    bool const whole = file.size() == 0 || read_text(journal).ends_with('\n');
+    file.append_text(concat(whole ? "" : "\n", begin, digest, "\n"));
     file.sync();
 }
 

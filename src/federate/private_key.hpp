@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "federate/keys.hpp"
 
@@ -36,7 +37,11 @@ class PrivateKey {
     void promise(std::string const& federation, std::string const& what,
                  std::string const& digest) const;
 
+    /// Whether anything was recorded under `what`.
+    bool has_promised(std::string const& federation, std::string const& what) const;
+
   private:
+    std::vector<std::string> promises(std::string const& begin) const;
     PrivateKey(std::filesystem::path file, std::string name, Secret const& secret)
         : file_(std::move(file)), name_(std::move(name)), secret_(secret) {}
 

@@ -43,8 +43,16 @@ Secret share_key_of(Secret const& own, Member const& other, std::string const& u
 
 Site::Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local)
     : federation_(federation), key_(key), local_(std::move(local)) {
-    // Trust on first use: from then on no other coordinator can speak in its name.
-    key_.promise(federation_.charter().id, "coordinator", hex_text(federation_.coordinator()));
+    if (key_.has_promised(federation_.charter().id, "coordinator")) {
+        trust();
+    }
+}
+
+/// From then on no other coordinator can speak in its name, and none can change the charter.
+void Site::trust() const {
+    auto const& id = federation_.charter().id;
+    key_.promise(id, "coordinator", hex_text(federation_.coordinator()));
+    key_.promise(id, "charter", hex_text(federation_.charter_digest()));
 }
 
 Message Site::answer(std::int64_t round, std::string const& phase) const {
@@ -56,6 +64,7 @@ void Site::send(Message const& message) const {
 }
 
 void Site::join() const {
+    trust();
     auto const card = answer(0, phase::card);
     key_.promise(federation_.charter().id, "card", hex_text(key_.signing_key().public_key()));
     send(card);
@@ -94,7 +103,10 @@ Roster Site::roster(std::int64_t round) const {
 }
 
 std::vector<std::string> Site::listed(std::int64_t round, std::string const& phase) const {
-    auto const message = federation_.read_of_coordinator(round, phase);
+    return listed_in(federation_.read_of_coordinator(round, phase), phase);
+}
+
+std::vector<std::string> Site::listed_in(Message const& message, std::string const& phase) {
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
         throw Error(ExitCode::data,
@@ -116,6 +128,14 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     auto const said = [&](std::string const& phase) {
         return federation_.has(federation_.binding(round, phase, coordinator_name));
     };
+    if (!key_.has_promised(charter.id, "coordinator")) {
+        throw Error(ExitCode::data,
+                    {concat("the federation in ", federation_.directory().string(),
+                            " is not one that this site has joined"),
+                     "its charter or this site's journal is another one than at lockstep federate "
+                     "join",
+                     "Ask the coordinator for its fingerprint, then join with --coordinator"});
+    }
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
         return standing(
             concat("the coordinator has not accepted this site yet; its fingerprint is ",
@@ -145,14 +165,15 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return standing("this site did not announce itself in time, so there is nothing to do");
     }
     if (charter.is_secure()) {
-        if (!has_sent(round, phase::shares) && !said(phase::sharers)) {
+        bool const over = said(phase::sharers);
+        if (over && !contains(listed(round, phase::sharers), key_.name())) {
+            return standing("this site did not send its shares in time, so there is nothing to do");
+        }
+        if (!has_sent(round, phase::shares)) { // again, if somebody has changed them
             send_shares(round);
         }
-        if (!said(phase::sharers)) {
+        if (!over) {
             return standing("shares of keys sent; waiting for the other sites");
-        }
-        if (!contains(listed(round, phase::sharers), key_.name())) {
-            return standing("this site did not send its shares in time, so there is nothing to do");
         }
     }
     if (!said(phase::survivors)) {
@@ -164,11 +185,11 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     if (!contains(listed(round, phase::survivors), key_.name())) {
         return standing("this site's update did not arrive in time, so it does not count");
     }
+    has_sent(round, phase::update) || send_kept_update(round);
     if (!charter.is_secure()) {
-        has_sent(round, phase::update) || send_kept_update(round);
         return standing("update sent; waiting for the coordinator");
     }
-    if (!has_sent(round, phase::unmask)) {
+    if (!has_sent(round, phase::unmask) || is_partial(round)) {
         send_unmasking(round);
     }
     return standing("sent what the coordinator needs to unmask the sum");
@@ -295,7 +316,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     if (charter.is_secure()) {
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
-        auto const masked = sites.part(listed(round, phase::sharers));
+        auto const masked = sites.part(listed_in(sharers, phase::sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
             throw Error(ExitCode::data, {concat("round ", round, " cannot be masked"),
                                          concat("it has ", amount_of(masked.size(), "site"),
@@ -336,11 +357,20 @@ Digest Site::share_from(std::int64_t round, Member const& from, bool counts) con
     return share;
 }
 
+/// Whether shares are missing in what this site has sent: they may have arrived since.
+bool Site::is_partial(std::int64_t round) const {
+    auto const bound = federation_.binding(round, phase::unmask, key_.name());
+    auto const sent =
+        Message::read(federation_.file(bound), bound, key_.signing_key().public_key());
+    return sent.names().size() < listed(round, phase::sharers).size();
+}
+
 void Site::send_unmasking(std::int64_t round) const {
     auto const sites = roster(round);
     auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
-    auto const counted = listed(round, phase::survivors);
-    auto const sharers = listed(round, phase::sharers);
+    auto const counted = listed_in(survivors, phase::survivors); // of what is promised below
+    auto const shared = federation_.read_of_coordinator(round, phase::sharers);
+    auto const sharers = listed_in(shared, phase::sharers);
     bool const all_shared = std::ranges::includes(sharers, counted);
     if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
         throw Error(
@@ -351,8 +381,9 @@ void Site::send_unmasking(std::int64_t round) const {
                         : std::string("some of its sites have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
-    key_.promise(federation_.charter().id, concat("survivors-of-round-", round),
-                 hex_text(survivors.digest()));
+    auto const& id = federation_.charter().id;
+    key_.promise(id, concat("sharers-of-round-", round), hex_text(shared.digest()));
+    key_.promise(id, concat("survivors-of-round-", round), hex_text(survivors.digest()));
     auto message = answer(round, phase::unmask);
     for (auto const& from : sites.part(sharers)) {
         try {

@@ -33,12 +33,14 @@ class Site {
 
     std::string const& name() const noexcept { return key_.name(); }
 
-    /// Sends the site's card: its name and public key.
+    /// Sends the site's card: its name and public key. From then on the site trusts this
+    /// coordinator and this charter alone.
     void join() const;
 
     /// Answers what the round asks for, as far as possible; `samples` once they are known.
     ///
-    /// Throws  Error 65 or 66 for messages of the coordinator that are refused or missing
+    /// Throws  Error 65 or 66 for messages of the coordinator that are refused or missing, and for
+    ///         a federation that the site has not joined
     Standing proceed(std::optional<std::int64_t> samples) const;
 
     /// The run directory of the round's training.
@@ -65,6 +67,9 @@ class Site {
     RoundSecrets secrets(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
+    static std::vector<std::string> listed_in(Message const& message, std::string const& phase);
+    void trust() const;
+    bool is_partial(std::int64_t round) const;
     void announce(std::int64_t round, std::int64_t samples) const;
     void send_shares(std::int64_t round) const;
     bool send_kept_update(std::int64_t round) const;

@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "federate/masks.hpp"
 
@@ -50,6 +51,11 @@ std::vector<Share> Unmasking::valid_shares(Member const& of, bool counts,
                                            std::vector<std::string>& lines) const {
     auto const commitments =
         federation_.read_of_site(round_, phase::shares, of.name).octets("commitments");
+    if (commitments.size() != 2 * sizeof(Digest) * sites_.members.size()) {
+        throw Error(ExitCode::data, {concat("the shares of ", of.name, " have changed"),
+                                     "they do not have a commitment for each site any more",
+                                     "Restore that site's file, or abandon the round (--abandon)"});
+    }
     auto const part = concat("of/", of.name);
     std::vector<Share> shares;
     for (auto const& [from, answer] : answers_) {
@@ -60,7 +66,14 @@ std::vector<Share> Unmasking::valid_shares(Member const& of, bool counts,
         auto const place = sites_.place_of(*sites_.find(from));
         auto const at = sizeof(Digest) * (2 * place + (counts ? 1 : 0));
         auto const expected = std::span(commitments).subspan(at, sizeof(Digest));
-        auto const share = fixed_octets<32>(hex_text(answer.octets(part)));
+        std::optional<Digest> share;
+        try {
+            share = fixed_octets<sizeof(Digest)>(hex_text(answer.octets(part)));
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                throw;
+            } // something other than octets
+        }
         if (share && std::ranges::equal(commitment_to(*share), expected)) {
             shares.push_back({static_cast<std::uint8_t>(place + 1), *share});
         } else {

@@ -99,7 +99,8 @@ class Tree {
                 auto const gain = below * below / n + (sum - below) * (sum - below) / (count - n) -
                                   sum * sum / count;
                 if (gain > best.gain * (1 + 1e-12) + 1e-15) {
-                    best = {gain, column, (left + right) / 2};
+                    auto const middle = (left + right) / 2; // may be rounded to `right`
+                    best = {gain, column, middle < right ? middle : left};
                 }
             }
         }

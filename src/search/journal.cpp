@@ -92,10 +92,18 @@ void Journal::append(nlohmann::json record) {
     if (allowed_) {
         allowed_();
     }
+    if (is_broken_) {
+        throw Error(ExitCode::io, {concat("cannot write to ", path_.string()),
+                                   "an earlier record may have reached the file only in part",
+                                   "Start the same command again to continue"});
+    }
     record["seq"] = next_;
     record["time"] = utc_now();
+    is_broken_ =
+        true; // until it is known to be there: a second one with its number would be refused
     file_->append_text(line_of(record));
     file_->sync();
+    is_broken_ = false;
     ++next_;
 }
 

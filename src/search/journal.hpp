@@ -40,6 +40,7 @@ class Journal {
     std::filesystem::path path_;
     std::vector<nlohmann::json> before_;
     std::int64_t next_ = 0;
+    bool is_broken_ = false; ///< what a failed write left in the file is not known
     std::optional<File> file_;
     std::function<void()> allowed_;
 };

@@ -10,7 +10,7 @@ namespace lockstep::search {
 
 /// What a search looks for: "accuracy max".
 struct Goal {
-    std::string metric; ///< of the validation, loss, or parameters, step_ms, seconds
+    std::string metric; ///< of the validation, loss, or parameters, step_ms
     bool more_is_better = false;
 };
 

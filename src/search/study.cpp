@@ -284,11 +284,12 @@ std::vector<std::int64_t> Study::best() const {
     if (chosen.empty()) {
         return {};
     }
+    if (settings_.goals.size() == 1) {
+        auto const least = std::ranges::min_element(of_chosen) - of_chosen.begin();
+        return {chosen[static_cast<std::size_t>(least)]};
+    }
     std::vector<std::size_t> order = fronts_of(of_chosen).front();
     std::ranges::stable_sort(order, {}, [&](auto at) { return of_chosen[at]; });
-    if (settings_.goals.size() == 1) {
-        order.resize(1);
-    }
     std::vector<std::int64_t> best;
     for (auto const at : order) {
         best.push_back(chosen[at]);

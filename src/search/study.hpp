@@ -19,10 +19,9 @@ struct Outcome {
     double share = 1;
     int code = 0; ///< 0, or the exit code that the run would have ended with
     std::string message{};
-    std::map<std::string, double>
-        metrics{};          ///< of the validation, loss, parameters, step_ms, seconds
-    std::int64_t step = 0;  ///< last step that was reached
-    std::int64_t steps = 0; ///< steps that were done for it, in all starts
+    std::map<std::string, double> metrics{}; ///< of the validation, loss, parameters, step_ms
+    std::int64_t step = 0;                   ///< last step that was reached
+    std::int64_t steps = 0;                  ///< steps that were done for it, in all starts
     double seconds = 0;
     int ranks = 1;
 };

@@ -95,19 +95,27 @@ def kill_all(job):
     job.wait()
 
 
-def kill_and_continue(space, directory, begin, end, latest=5):
-    """Kills ten times, at random instants until `latest` seconds, what `begin(k)` started; then the search ends."""
+def kill_and_continue(space, directory, begin, end, same, latest=5):
+    """Kills ten times, at random instants until `latest` seconds, what `begin(k)` started. A search that comes to its
+    end meanwhile, and the last one, have the `same` results; the next one starts over."""
     draw = random.Random(SEED)
-    times, killed = 10, 0
-    for at in range(times):
-        job = begin(at)
+    starts = killed = 0
+    while killed < 10:
+        job = begin(starts)
+        starts += 1
         try:
             job.wait(draw.uniform(0.5, latest))
         except subprocess.TimeoutExpired:
             killed += 1
+        ended = job.poll() is not None
         end(job)
-    print(f"{space.stem}: {killed} of {times} kills before the end", flush=True)
+        if ended:
+            check(job.returncode == 0, f"{space.stem} ends with {job.returncode}")
+            same(directory)
+            shutil.rmtree(directory)
+    print(f"{space.stem}: {killed} kills in {starts} starts", flush=True)
     run(words(space, directory), 2).expect(0, "best: trial")
+    same(directory)
 
 
 def check_parents_by_file(scratch, expected):
@@ -172,8 +180,7 @@ def check_hosts(scratch, expected):
             def end(job):
                 hosts.kill_jobs()
                 job.communicate(timeout=60)
-            kill_and_continue(space, killed, begin, end, latest=9)
-            check_same_results(directory, killed)
+            kill_and_continue(space, killed, begin, end, lambda found: check_same_results(directory, found), latest=9)
 
 
 with Scratch() as scratch:
@@ -194,8 +201,7 @@ with Scratch() as scratch:
 
             def begin(at, command=(LOCKSTEP, *words(space, killed))):
                 return start([os.environ["LOCKSTEP_MPIEXEC"], "-n", (2, 4, 1)[at % 3], *command])
-            kill_and_continue(space, killed, begin, kill_all)
-            check_same_results(on_1[strategy], killed)
+            kill_and_continue(space, killed, begin, kill_all, lambda found: check_same_results(on_1[strategy], found))
         print(f"{strategy}: the same trials", flush=True)
     if "pbt" in on_1:
         check_parents_by_file(scratch, on_1["pbt"])

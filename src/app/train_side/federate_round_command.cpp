@@ -5,6 +5,7 @@
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
+#include "nn/find_kind.hpp"
 
 #include <chrono>
 #include <iostream>
@@ -40,6 +41,16 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     source.read_printed(printed, "the federation's deck");
     auto const whole = source.parse();
     source.take_options(words.keys);
+    for (auto const& [key, value] :
+         {std::pair{"model.name", whole.model.name}, {"task.kind", whole.task.kind}}) {
+        // Code of another's choice runs on this machine only if its user has named it, too.
+        if (nn::names_plugin(value) && source.values().at(key).origin != "command line") {
+            throw Error(ExitCode::usage,
+                        {concat("the federation's deck has ", key, " = ", value),
+                         "a plug-in is a program, which would run with your rights",
+                         concat("If you trust this library, repeat --", key, " ", value)});
+        }
+    }
     auto deck = source.parse();
     if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
         throw Error(ExitCode::usage,

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
+#include <limits>
 #include <thread>
 
 #include "../agreed_words.hpp"
@@ -148,7 +149,11 @@ void work(TrialSetting const& setting, train::ResourceTracker& resources) {
 }
 
 void print_best(search::Study const& study, std::filesystem::path const& directory) {
-    for (auto const trial : study.best()) {
+    auto const best = study.best();
+    if (best.empty()) {
+        std::cout << "no trial came to a result: search.jsonl says why\n";
+    }
+    for (auto const trial : best) {
         auto const& outcome = *study.trials()[static_cast<std::size_t>(trial)].newest();
         std::cout << "best: trial " << trial + 1;
         for (auto const& goal : study.settings().goals) {
@@ -245,6 +250,14 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
     return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 
+/// What rank 0 knows of the job's end, for the trials of all ranks.
+std::optional<double> shared_seconds(comm::Communicator const& world,
+                                     std::optional<double> const& seconds) {
+    auto const never = std::numeric_limits<double>::max();
+    auto const shared = comm::all_reduce(world, seconds.value_or(never), comm::Reduce::minimum);
+    return shared < never ? std::optional(shared) : std::nullopt;
+}
+
 } // namespace
 
 ExitCode search_run_command(Invocation const& invocation) {
@@ -263,7 +276,7 @@ ExitCode search_run_command(Invocation const& invocation) {
                                  .deck = task.deck,
                                  .origins = {},
                                  .topology = comm::Topology::discover(world),
-                                 .seconds_left = job.seconds_left,
+                                 .seconds_left = {},
                                  .since_start = since_start,
                                  .asked = {},
                                  .desk = nullptr,
@@ -282,6 +295,9 @@ ExitCode search_run_command(Invocation const& invocation) {
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
                 first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
             });
+            setting.seconds_left = shared_seconds(
+                world,
+                world.is_root() ? seconds_left(first.run.walltime_seconds, job) : std::nullopt);
             context.watchdog.set_patience(static_cast<double>(first.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, first.run));
             return search_together(setting, task);

@@ -134,7 +134,7 @@ void SearchCoordinator::take_outcome(search::Outcome const& outcome) {
 void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
     for (auto const& goal : parts_.study.settings().goals) {
         if (outcome.code == 0 && !outcome.metrics.contains(goal.metric)) {
-            std::vector<std::string> names{"seconds"};
+            std::vector<std::string> names;
             for (auto const& [name, value] : outcome.metrics) {
                 names.push_back(name);
             }

@@ -60,8 +60,7 @@ double trained_parameters(nn::Model const& model) {
 
 /// Whether a failure is that of one trial; others concern all of them.
 bool is_result(ExitCode code) {
-    constexpr std::array results{ExitCode::usage, ExitCode::memory, ExitCode::io,
-                                 ExitCode::rank_lost};
+    constexpr std::array results{ExitCode::usage, ExitCode::memory, ExitCode::io};
     return std::ranges::find(results, code) != results.end();
 }
 
@@ -169,8 +168,8 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
         outcome.metrics["loss"] = heard.measured->loss;
     }
     outcome.metrics["parameters"] = parameters;
-    outcome.metrics["step_ms"] =
-        heard.steps > 0 ? 1000 * heard.step_s / static_cast<double>(heard.steps) : 0;
+    // Not a number where a restart found all steps done: nothing was measured.
+    outcome.metrics["step_ms"] = 1000 * heard.step_s / static_cast<double>(heard.steps);
     return end;
 }
 

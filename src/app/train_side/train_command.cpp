@@ -28,20 +28,15 @@ monitor::Talk talk_of(TrainTold const& told) {
                           : monitor::Talk::normal;
 }
 
-std::optional<double> seconds_left(config::Run const& run, BatchJob const& job) {
-    return run.walltime_seconds > 0 ? std::optional(run.walltime_seconds - job_age())
-                                    : job.seconds_left;
-}
-
 std::optional<double> seconds_of_job(config::Run const& run, BatchJob const& job) {
-    auto const left = seconds_left(run, job);
+    auto const left = seconds_left(run.walltime_seconds, job);
     return left ? std::optional(*left + job_age()) : std::nullopt;
 }
 
 /// What there is to say at the start of the job's time.
 std::vector<std::string> words_on_the_end(config::Run const& run, BatchJob const& job) {
     auto words = job.warnings;
-    if (auto const left = seconds_left(run, job)) {
+    if (auto const left = seconds_left(run.walltime_seconds, job)) {
         words.push_back(job_end_text(*left));
     }
     return words;
@@ -62,7 +57,7 @@ ExitCode train_command(Invocation const& invocation) {
                              {.deck = deck,
                               .force = told.force,
                               .version = build::version,
-                              .seconds_left = seconds_left(deck.run, job),
+                              .seconds_left = seconds_left(deck.run.walltime_seconds, job),
                               .seconds_of_job = seconds_of_job(deck.run, job),
                               .remarks = words_on_the_end(deck.run, job),
                               .observers =

@@ -114,6 +114,20 @@ TEST_CASE("a masked change is as even as noise, and so is a sum that lacks one m
     CHECK(std::ranges::all_of(sum, [](auto word) { return word == 0; }));
 }
 
+TEST_CASE("a site that announces the key of another one uncovers nobody") {
+    Round const round(3);
+    for (std::size_t const copier : {0, 1, 2}) {
+        auto sites = round.roster.members;
+        auto const victim = (copier + 1) % 3;
+        auto const third = (copier + 2) % 3;
+        sites[copier].mask_key = sites[victim].mask_key;
+        std::vector<std::uint32_t> words(masked_values, 0);
+        add_masks(words, sites[third].name, round.secrets[third], sites);
+        take_self_mask(words, round.secrets[third].self);
+        CHECK(std::ranges::any_of(words, [](auto word) { return word != 0; }));
+    }
+}
+
 TEST_CASE("rounds and sites share no mask") {
     auto const one = RoundSecrets::of(key_of(0), "test 1");
     auto const other = RoundSecrets::of(key_of(0), "test 2");

@@ -355,6 +355,119 @@ TEST_CASE("a second list of survivors is not answered, and too short a one neith
     refused("site0\nsite1", "");
 }
 
+TEST_CASE("a site takes part in the federation that it has joined, and in no other") {
+    World const world(charter_of(0), 2);
+    world.advance();
+    auto const file = world.scratch / "federation/charter.h5";
+    auto const good = read_text(file);
+    auto const own = world.key_of("site0");
+    auto const refused = [&](std::string const& id, PrivateKey const& signer,
+                             std::int64_t threshold) {
+        auto charter = world.federation->charter();
+        charter.id = id;
+        charter.threshold = threshold;
+        Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});
+        message.add_text("charter", charter.text());
+        message.add_text(
+            "first", Message::read_of_unknown(file, {"", 0, phase::charter, coordinator_name, ""})
+                         .text("first"));
+        message.write(file, signer.signing_key());
+        Federation const other(world.scratch / "federation");
+        CHECK(test::code_of([&] { Site(other, own, world.scratch / "local").proceed(1); }) ==
+              ExitCode::data);
+        write_text_durably(file, good);
+    };
+    auto const stranger = world.key_of("stranger");
+    refused("4567", stranger, 0);   // a federation of its own in the place of ours
+    refused("0123", stranger, 0);   // the same one, with another coordinator
+    refused("0123", *world.key, 2); // or with other rules
+    for (int i = 0; i < 2; ++i) {
+        world.answer();
+        world.advance();
+    }
+    CHECK(world.federation->current_round() == 2);
+}
+
+TEST_CASE("a model that is not the last round's result begins no round") {
+    World const world(charter_of(0), 2);
+    auto const first = world.federation->global_file(0);
+    auto const good = read_text(first);
+    auto other = ModelVector::read(first);
+    other.values[0] += 1;
+    other.write(first, 0);
+    auto const error = test::error_of([&] { world.advance(); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "not the model that the federation began with"));
+    write_text_durably(first, good);
+    world.advance();
+    world.answer();
+    world.advance();
+    world.answer();
+    other.write(world.federation->global_file(1), 1); // killed before the result, as it seems
+    CHECK(test::code_of([&] { static_cast<void>(world.coordinator().abandon()); }) ==
+          ExitCode::usage);
+    world.advance();
+    CHECK(world.federation->current_round() == 2);
+    other.write(world.federation->global_file(1), 1);
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(2, phase::plan, coordinator_name)));
+    CHECK(test::code_of([&] { world.advance(); }) == ExitCode::data);
+}
+
+TEST_CASE("a file that is damaged late is sent again, and a share that comes late is sent on") {
+    World const world(charter_of(3), 3);
+    auto const file = [&](char const* phase, char const* site) {
+        return world.federation->file(world.federation->binding(1, phase, site));
+    };
+    auto const damage = [](std::filesystem::path const& path) {
+        auto bytes = read_text(path);
+        bytes[bytes.size() / 2] ^= 1;
+        write_text_durably(path, bytes);
+    };
+    world.advance();
+    for (int i = 0; i < 3; ++i) {
+        world.answer();
+        world.advance();
+    }
+    damage(file(phase::update, "site1"));
+    auto const shares = read_text(file(phase::shares, "site2"));
+    std::filesystem::remove(file(phase::shares, "site2"));
+    world.answer({"site2"});
+    auto const bound = world.federation->binding(1, phase::unmask, "site0");
+    auto const sent = [&] {
+        return Message::read(file(phase::unmask, "site0"), bound,
+                             world.key_of("site0").signing_key().public_key())
+            .names()
+            .size();
+    };
+    CHECK(sent() == 2);
+    write_text_durably(file(phase::shares, "site2"), shares);
+    world.answer();
+    CHECK(sent() == 3);
+    // Signed by its owner, but without what the coordinator compares shares with.
+    Message empty(world.federation->binding(1, phase::shares, "site2"));
+    empty.add_octets("commitments", Octets{});
+    world.federation->write(empty, world.key_of("site2"));
+    CHECK(test::code_of([&] { world.advance(); }) == ExitCode::data);
+    write_text_durably(file(phase::shares, "site2"), shares);
+    world.advance();
+    CHECK(world.federation->current_round() == 2);
+    CHECK(world.global(1) ==
+          world.expected({"site0", "site1", "site2"}, {"site0", "site1", "site2"}));
+}
+
+TEST_CASE("a public key that no secret can be derived from is refused at once") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    world.answer({"site1"});
+    Message announce(world.federation->binding(1, phase::announce, "site1"));
+    announce.add_octets("share_key", Octets(sizeof(PublicKey), 0));
+    announce.add_octets("mask_key", exchange_key(Secret(Digest{}).derived("mask")));
+    announce.add_text("samples", "20");
+    world.federation->write(announce, world.key_of("site1"));
+    CHECK(world.advance().waiting == std::vector<std::string>{"site1"});
+}
+
 TEST_CASE("a wrong share is refused, and the round ends right by those of others") {
     World const world(charter_of(2), 3);
     world.advance();

@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "scratch_dir.hpp"
+#include "search/forest.hpp"
 #include "search/report.hpp"
 #include "search/study.hpp"
 #include "spaces.hpp"
@@ -242,4 +243,14 @@ TEST_CASE("open jobs are given out again in the order in which they were asked f
     for (auto const trial : asked) {
         CHECK(again->next()->trial == trial);
     }
+}
+
+TEST_CASE("values that no number lies between can be told apart") {
+    std::vector<std::vector<double>> rows;
+    std::vector<double> targets;
+    for (int i = 0; i < 20; ++i) {
+        rows.push_back({i % 2 == 0 ? 0.3 : 0.30000000000000004}); // 0.1 + 0.2
+        targets.push_back(i % 2);
+    }
+    CHECK(search::permutation_importance(rows, targets) == std::vector<double>{1});
 }
