@@ -373,14 +373,22 @@ TEST_CASE("a site takes part in the federation that it has joined, and in no oth
                          .text("first"));
         message.write(file, signer.signing_key());
         Federation const other(world.scratch / "federation");
+        Message sites(other.binding(0, phase::accepted, coordinator_name));
+        sites.add_text("sites", concat("site0 ", hex_text(own.signing_key().public_key())));
+        auto const list = other.file(sites.binding());
+        auto const accepted = read_text(list);
+        sites.write(list, signer.signing_key());
+        std::filesystem::remove(other.file(other.binding(1, phase::plan, coordinator_name)));
         CHECK(test::code_of([&] { Site(other, own, world.scratch / "local").proceed(1); }) ==
               ExitCode::data);
+        write_text_durably(list, accepted);
         write_text_durably(file, good);
     };
     auto const stranger = world.key_of("stranger");
     refused("4567", stranger, 0);   // a federation of its own in the place of ours
     refused("0123", stranger, 0);   // the same one, with another coordinator
     refused("0123", *world.key, 2); // or with other rules
+    world.advance();
     for (int i = 0; i < 2; ++i) {
         world.answer();
         world.advance();
