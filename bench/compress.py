@@ -4,7 +4,7 @@
 
 with files of `lockstep checkpoint export --format onnx`. With --peer SHARE the first file's CNN of Fashion-MNIST is also
 built in PyTorch with random weights, torch-pruning removes that share of its multiply-adds, and both are timed in
-PyTorch. Needs onnxruntime, numpy and, with --peer, torch and torch-pruning in a virtual environment of your own.
+PyTorch. Needs onnxruntime, numpy and, with --peer, what compress_peers.py needs, in a virtual environment of your own.
 
 Times are medians of rounds that take turns, of a forward pass for one batch.
 """
@@ -35,18 +35,12 @@ def session_of(file):
 
 
 def pruned_by_peer(share):
-    """The CNN before and after torch-pruning's group-norm pruner with global scores."""
+    """The CNN before and after torch-pruning."""
     import torch
-    import torch_pruning
+    from compress_peers import network, pruned
 
     torch.set_num_threads(1)
-    layers = torch.nn
-    model = layers.Sequential(layers.Conv2d(1, 16, 3, padding=1), layers.BatchNorm2d(16), layers.ReLU(),
-                              layers.MaxPool2d(2), layers.Conv2d(16, 32, 3, padding=1), layers.BatchNorm2d(32),
-                              layers.ReLU(), layers.MaxPool2d(2), layers.Flatten(), layers.Linear(1568, 64),
-                              layers.ReLU(), layers.Linear(64, 10)).eval()
-    example = torch.randn(1, 1, 28, 28)
-    whole, _ = torch_pruning.utils.count_ops_and_params(model, example)
+    before = network().eval()
 
     def run_of(module):
         def run(batch):
@@ -58,17 +52,8 @@ def pruned_by_peer(share):
             return forward
         return run
 
-    import copy
-    before = copy.deepcopy(model)
-    steps = 100
-    pruner = torch_pruning.pruner.BasePruner(model, example, torch_pruning.importance.GroupMagnitudeImportance(),
-                                             global_pruning=True, pruning_ratio=0.99, iterative_steps=steps,
-                                             ignored_layers=[model[-1]])
-    for _ in range(steps):
-        if torch_pruning.utils.count_ops_and_params(model, example)[0] <= share * whole:
-            break
-        pruner.step()
-    return {"PyTorch": run_of(before), f"PyTorch, torch-pruning to {share} of the macs": run_of(model)}
+    after = pruned(before, torch.randn(1, 1, 28, 28), share)
+    return {"PyTorch": run_of(before), f"PyTorch, torch-pruning to {share} of the macs": run_of(after)}
 
 
 def main():

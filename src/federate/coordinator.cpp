@@ -25,6 +25,11 @@ char const* answered_before(std::string_view list) {
                                     : phase::update;
 }
 
+/// Nothing where the message's octets of that name are not as long as a key.
+std::optional<PublicKey> key_in(Message const& message, char const* name) {
+    return fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
+}
+
 std::optional<std::int64_t> samples_of(Message const& message) {
     auto const samples = number_of<std::int64_t>(message.text("samples"));
     constexpr std::int64_t most = 1000000000000;
@@ -180,7 +185,7 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
     auto const& charter = federation_.charter();
     if (phase == phase::announce) {
         auto const is_usable = [&](char const* name) {
-            auto const key = fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
+            auto const key = key_in(message, name);
             return key && agreed_secret(key_.secret(), *key, "try");
         };
         bool const fits = is_usable("share_key") && is_usable("mask_key") && samples_of(message);
@@ -239,9 +244,8 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         names.push_back(name);
         digests.push_back(hex_text(answer.digest()));
         if (phase == phase::roster) {
-            sites.members.push_back({name, *fixed_octets<32>(hex_text(answer.octets("share_key"))),
-                                     *fixed_octets<32>(hex_text(answer.octets("mask_key"))),
-                                     *samples_of(answer)});
+            sites.members.push_back({name, *key_in(answer, "share_key"),
+                                     *key_in(answer, "mask_key"), *samples_of(answer)});
         }
     }
     list.add_text("sites", lines_of(names));

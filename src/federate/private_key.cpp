@@ -59,11 +59,14 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     return {file, name, Secret(*secret)};
 }
 
+std::filesystem::path PrivateKey::journal() const {
+    return file_.string() + ".journal";
+}
+
 /// The journal's lines that begin so.
 std::vector<std::string> PrivateKey::promises(std::string const& begin) const {
-    auto const journal = file_.string() + ".journal";
-    auto lines = std::filesystem::exists(journal) ? split(read_text(journal), '\n')
-                                                  : std::vector<std::string>{};
+    auto lines = std::filesystem::exists(journal()) ? split(read_text(journal()), '\n')
+                                                    : std::vector<std::string>{};
     std::erase_if(lines, [&](std::string const& line) { return !line.starts_with(begin); });
     return lines;
 }
@@ -74,23 +77,23 @@ bool PrivateKey::has_promised(std::string const& federation, std::string const& 
 
 void PrivateKey::promise(std::string const& federation, std::string const& what,
                          std::string const& digest) const {
-    auto const journal = file_.string() + ".journal";
     auto const begin = concat(federation, " ", what, " ");
     auto const known = promises(begin);
     if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
         throw Error(ExitCode::data,
                     {concat(what, " is not the same as before"),
-                     concat(journal, " recorded different contents then, and a second answer could "
-                                     "reveal secrets"),
+                     concat(journal().string(),
+                            " recorded different contents then, and a second answer could "
+                            "reveal secrets"),
                      "Restore the files that were there before, or ask the coordinator to abandon "
                      "the round (--abandon)"});
     }
     if (!known.empty()) {
         return;
     }
-    auto const file = File::append(journal);
+    auto const file = File::append(journal());
     // A power failure may have left half a line.
-    bool const whole = file.size() == 0 || read_text(journal).ends_with('\n');
+    bool const whole = file.size() == 0 || read_text(journal()).ends_with('\n');
     file.append_text(concat(whole ? "" : "\n", begin, digest, "\n"));
     file.sync();
 }

@@ -41,6 +41,7 @@ class PrivateKey {
     bool has_promised(std::string const& federation, std::string const& what) const;
 
   private:
+    std::filesystem::path journal() const;
     std::vector<std::string> promises(std::string const& begin) const;
     PrivateKey(std::filesystem::path file, std::string name, Secret const& secret)
         : file_(std::move(file)), name_(std::move(name)), secret_(secret) {}

@@ -103,16 +103,16 @@ Roster Site::roster(std::int64_t round) const {
 }
 
 std::vector<std::string> Site::listed(std::int64_t round, std::string const& phase) const {
-    return listed_in(federation_.read_of_coordinator(round, phase), phase);
+    return listed_in(federation_.read_of_coordinator(round, phase));
 }
 
-std::vector<std::string> Site::listed_in(Message const& message, std::string const& phase) {
+std::vector<std::string> Site::listed_in(Message const& message) {
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
-        throw Error(ExitCode::data,
-                    {concat("the list of sites in the coordinator's ", phase, " was refused"),
-                     "its names are not in order, or one occurs twice",
-                     "Ask the coordinator to copy it again"});
+        throw Error(ExitCode::data, {concat("the list of sites in the coordinator's ",
+                                            message.binding().phase, " was refused"),
+                                     "its names are not in order, or one occurs twice",
+                                     "Ask the coordinator to copy it again"});
     }
     return names;
 }
@@ -316,7 +316,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     if (charter.is_secure()) {
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
         key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
-        auto const masked = sites.part(listed_in(sharers, phase::sharers));
+        auto const masked = sites.part(listed_in(sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
             throw Error(ExitCode::data, {concat("round ", round, " cannot be masked"),
                                          concat("it has ", amount_of(masked.size(), "site"),
@@ -368,9 +368,9 @@ bool Site::is_partial(std::int64_t round) const {
 void Site::send_unmasking(std::int64_t round) const {
     auto const sites = roster(round);
     auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
-    auto const counted = listed_in(survivors, phase::survivors); // of what is promised below
+    auto const counted = listed_in(survivors); // of what is promised below
     auto const shared = federation_.read_of_coordinator(round, phase::sharers);
-    auto const sharers = listed_in(shared, phase::sharers);
+    auto const sharers = listed_in(shared);
     bool const all_shared = std::ranges::includes(sharers, counted);
     if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
         throw Error(

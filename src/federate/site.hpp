@@ -67,7 +67,7 @@ class Site {
     RoundSecrets secrets(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
-    static std::vector<std::string> listed_in(Message const& message, std::string const& phase);
+    static std::vector<std::string> listed_in(Message const& message);
     void trust() const;
     bool is_partial(std::int64_t round) const;
     void announce(std::int64_t round, std::int64_t samples) const;

@@ -543,12 +543,9 @@ TEST_CASE("of many sites those that are drawn take part, and at least as many as
     auto charter = charter_of(0);
     charter.participation = 1e-9;
     World const world(charter, 4);
-    auto const drawn = [&] {
-        auto const plan = world.federation->read_of_coordinator(1, phase::plan);
-        return split(plan.text("sites"), '\n');
-    };
     world.advance();
-    auto const sites = drawn();
+    auto const plan = world.federation->read_of_coordinator(1, phase::plan);
+    auto const sites = split(plan.text("sites"), '\n');
     CHECK(sites.size() == 2);
     for (int step = 0; step < 3; ++step) {
         world.answer();
