@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <thread>
@@ -44,7 +45,11 @@ std::optional<ProcessState> process_state(int id) {
         (std::stoull(filled[flags_field]) & ending) != 0) {
         return std::nullopt;
     }
-    return ProcessState{filled[0][0], std::stoull(filled[start_field])};
+    constexpr std::size_t pending_field = 28;
+    constexpr std::uint64_t kill_bit = std::uint64_t{1} << (SIGKILL - 1);
+    bool const killed =
+        filled.size() > pending_field && (std::stoull(filled[pending_field]) & kill_bit) != 0;
+    return ProcessState{filled[0][0], std::stoull(filled[start_field]), killed};
 }
 
 std::optional<ProcessState> settled_process_state(int id) {

@@ -65,6 +65,11 @@ std::string place_of(RankView const& rank) {
     return rank.step > 0 ? concat(place, " at step ", rank.step) : place;
 }
 
+void observe(RankView& rank, std::optional<ProcessState> const& process) {
+    rank.gone = rank.gone || !process || process->killed;
+    rank.state = process ? process->state : '?';
+}
+
 void StallJudge::note(std::vector<RankView> const& ranks, double now) {
     bool const blind = last_look_ < 0 || now - last_look_ > std::min(5.0, patience_s_ / 2);
     last_look_ = now;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/process.hpp"
 #include "comm/phase.hpp"
 #include "comm/wait.hpp"
 #include "lockstep/base/error.hpp"
@@ -29,6 +30,11 @@ struct RankView {
     bool gone = false; ///< its process no longer exists
     char state = '?';  ///< as in ProcessState
 };
+
+/// Adds what the kernel says about the process of a rank that seems to stand still: one that was
+/// killed is gone, however long the kernel takes to end it. Only for a process that this host
+/// knows.
+void observe(RankView& rank, std::optional<ProcessState> const& process);
 
 /// Which rank is lost, and why.
 struct Verdict {

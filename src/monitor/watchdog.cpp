@@ -179,8 +179,9 @@ void Watchdog::watch(double now) {
     if (judge_.judge(views, now, elsewhere)) {
         // Now what the kernel says of the processes is worth its price.
         auto const look_at = [&](std::size_t i, auto const& state_of) {
-            auto const state = state_of(heartbeats_->slot(static_cast<int>(i)).pid.load());
-            views[i].state = processes_[i].get() >= 0 && state ? state->state : '?';
+            if (processes_[i].get() >= 0) {
+                observe(views[i], state_of(heartbeats_->slot(static_cast<int>(i)).pid.load()));
+            }
         };
         for (std::size_t i = 0; i < views.size(); ++i) {
             look_at(i, process_state);

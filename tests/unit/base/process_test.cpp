@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <fstream>
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <thread>
@@ -65,6 +66,29 @@ TEST_CASE("a process that was killed is gone even while the kernel takes long to
     CHECK(WIFSTOPPED(status)); // it is not a zombie yet
     CHECK_FALSE(process_state(child.id));
     ::ptrace(PTRACE_DETACH, child.id, nullptr, 0);
+}
+
+TEST_CASE("one that was killed says so before it has run again") {
+    cpu_set_t before;
+    REQUIRE(::sched_getaffinity(0, sizeof(before), &before) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int core = 0; CPU_COUNT(&one) == 0; ++core) {
+        if (CPU_ISSET(core, &before)) {
+            CPU_SET(core, &one);
+        }
+    }
+    REQUIRE(::sched_setaffinity(0, sizeof(one), &one) == 0); // one core for both,
+    Child const child;
+    sched_param const none{};
+    REQUIRE(::sched_setscheduler(child.id, SCHED_IDLE, &none) == 0); // which the child gets last
+    REQUIRE(process_state(child.id));
+    CHECK_FALSE(process_state(child.id)->killed);
+    ::kill(child.id, SIGKILL);
+    if (auto const state = process_state(child.id)) { // else this process was made to wait as long
+        CHECK(state->killed);
+    }
+    ::sched_setaffinity(0, sizeof(before), &before);
 }
 
 TEST_CASE("one that wakes up now and then does not run, one that computes does") {

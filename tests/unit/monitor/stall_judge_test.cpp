@@ -148,6 +148,22 @@ TEST_CASE("a process that is gone is named at once") {
     CHECK(*host.found_at == 0);
 }
 
+TEST_CASE("a process that the kernel still ends is gone, too, not short of processor time") {
+    RankView rank;
+    observe(rank, ProcessState{'R', 1, false});
+    CHECK(rank.state == 'R');
+    CHECK_FALSE(rank.gone);
+    SECTION("it ends") {
+        observe(rank, std::nullopt);
+    }
+    SECTION("it was killed, and has not run since") {
+        observe(rank, ProcessState{'R', 1, true});
+    }
+    CHECK(rank.gone);
+    observe(rank, ProcessState{'S', 2, false}); // another process has its number by now
+    CHECK(rank.gone);
+}
+
 TEST_CASE("a rank that has ended well is not lost, nor are those that end with it") {
     Host host;
     host.ranks[0].left = host.ranks[0].gone = host.ranks[1].gone = true;
