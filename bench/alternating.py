@@ -90,7 +90,9 @@ def look_on(server, ends):
                 bytes_read += len(part)
         except TimeoutError:
             pass
-    print(f"the stream told {bytes_read / 1e6:.1f} MB")
+    times = (pathlib.Path("/proc") / str(server.process.pid) / "stat").read_text().rpartition(")")[2].split()
+    used = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    print(f"the stream told {bytes_read / 1e6:.1f} MB; the server used {used:.2f} s of a core")
     server.process.send_signal(signal.SIGCONT)
 
 
@@ -98,7 +100,7 @@ def watched(scratch, seconds):
     ends = threading.Event()
     training = threading.Thread(target=train, args=(scratch / "run", seconds))
     training.start()
-    while not (scratch / "run/metrics.jsonl").exists():
+    while training.is_alive() and not (scratch / "run/metrics.jsonl").exists():
         time.sleep(0.1)
     with serve_test.Server(scratch) as server:
         looking = threading.Thread(target=look_on, args=(server, ends))

@@ -68,6 +68,9 @@ void Connection::respond(Request const& request, Gate const& gate, RunList const
     auto const stopped = gate.stopped(request);
     auto const response = stopped ? *stopped : answer(request, runs);
     let_in_ = let_in_ || !stopped;
+    if (!stopped && request.path == "/") {
+        page_.emplace();
+    }
     bool const stays = request.keep_alive && response.status < 400 && !response.stream;
     output_ += wire_text(response, stays, request.method != "HEAD");
     ends_after_output_ = !stays && !response.stream;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Connection {
     bool wants_to_write() const noexcept { return sent_ < output_.size(); }
     bool is_over() const noexcept { return over_; }
     bool was_let_in() const noexcept { return let_in_; }
+    /// Whether this page was asked for less than `seconds` ago.
+    bool loads_page(double seconds) const { return page_ && page_->seconds() < seconds; }
     bool follows(std::size_t run) const { return stream_ && told_.contains(run); }
 
     /// Reads what has arrived, and answers the requests that are complete.
@@ -54,9 +57,10 @@ class Connection {
     Descriptor socket_;
     std::string input_;
     std::string output_;
-    std::size_t sent_ = 0; ///< bytes of it
-    Stopwatch quiet_;      ///< since bytes came or went
-    Stopwatch list_;       ///< since the list of runs was sent
+    std::size_t sent_ = 0;          ///< bytes of it
+    Stopwatch quiet_;               ///< since bytes came or went
+    Stopwatch list_;                ///< since the list of runs was sent
+    std::optional<Stopwatch> page_; ///< since the page was asked for
     bool stream_ = false;
     bool ends_after_output_ = false;
     bool over_ = false;

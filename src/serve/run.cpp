@@ -27,6 +27,9 @@ using Json = nlohmann::json;
 constexpr std::size_t max_line = 4 << 20;
 constexpr std::size_t max_events = 20000;
 constexpr std::size_t beginning_bytes = 256;
+constexpr std::uint64_t large_bytes = 32 << 20; ///< of a file that is sampled before it is read
+constexpr std::size_t windows = 512;            ///< a curve is a thousand pixels wide
+constexpr std::size_t window_bytes = 8 << 10;
 constexpr double silent_after_s = 60;
 
 /// "run"; of a search's trial "search/0001".
@@ -101,6 +104,9 @@ bool Run::read(std::size_t max_bytes) {
     }
     beginning_ = std::move(beginning);
     size_ = size;
+    if (offset_ == 0 && size >= large_bytes) {
+        take_sample(file.get());
+    }
     auto const rest = static_cast<std::size_t>(size - offset_);
     auto const most = std::min(rest, std::max(max_bytes, max_line));
     auto const bytes = std::make_unique_for_overwrite<char[]>(most);
@@ -126,7 +132,36 @@ bool Run::read(std::size_t max_bytes) {
         ++bad_lines_;
     }
     take_lines(lines);
-    return text.size() < rest;
+    bool const more = text.size() < rest;
+    if (!more && sample_) {
+        sample_.reset();
+        ++revision_;
+    }
+    return more;
+}
+
+/// Reads windows across the whole file, so that its curves can be shown at once.
+void Run::take_sample(int file) {
+    auto const start_of = [&](std::size_t window) {
+        return static_cast<off_t>((size_ - window_bytes) * window / (windows - 1));
+    };
+    for (std::size_t i = 0; i < windows; ++i) { // a network file system fetches them concurrently
+        ::posix_fadvise(file, start_of(i), window_bytes, POSIX_FADV_WILLNEED);
+    }
+    std::string lines;
+    std::string bytes(window_bytes, '\0');
+    for (std::size_t i = 0; i < windows; ++i) {
+        auto const got = ::pread(file, bytes.data(), bytes.size(), start_of(i));
+        auto text =
+            whole_lines({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+        text.remove_prefix(i == 0 ? 0 : std::min(text.find('\n'), text.size() - 1) + 1);
+        lines += text;
+    }
+    auto sample = std::make_unique<Run>(directory_);
+    sample->take_lines(lines);
+    if (sample->series_.rows() > 0) {
+        sample_ = std::move(sample);
+    }
 }
 
 void Run::forget() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -44,12 +45,15 @@ class Run {
 
     std::filesystem::path const& directory() const noexcept { return directory_; }
     std::string const& name() const noexcept { return name_; }
-    Series const& series() const noexcept { return series_; }
+    /// Until a large file has been read once: a sample of steps of the whole file.
+    Series const& series() const noexcept { return sample_ ? sample_->series_ : series_; }
     std::deque<Event> const& events() const noexcept { return events_; }
     /// Grows whenever earlier data is withdrawn, or forgotten.
     std::uint64_t revision() const noexcept { return series_.revision() + revision_; }
     /// The newest record of a step, as one line of JSON; empty: none.
-    std::string const& newest_step() const noexcept { return newest_step_; }
+    std::string const& newest_step() const noexcept {
+        return sample_ ? sample_->newest_step_ : newest_step_;
+    }
     double read_share() const noexcept;  ///< of the file, 0 to 1
     bool is_far_behind() const noexcept; ///< much of the file is yet to be read
     std::int64_t bad_lines() const noexcept { return bad_lines_; }
@@ -58,6 +62,7 @@ class Run {
 
   private:
     void forget();
+    void take_sample(int file);
     void take_lines(std::string_view lines);
     bool take_parsed(std::string_view line);
     void take_event(Event event);
@@ -70,6 +75,7 @@ class Run {
     std::uint64_t size_ = 0;
     std::string beginning_;   ///< the first bytes of the file that is read
     bool skips_line_ = false; ///< it skips the rest of a line that is too long
+    std::unique_ptr<Run> sample_;
     Series series_;
     std::deque<Event> events_;
     std::string newest_step_;

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t read_bytes = 16 << 20; ///< of a run, between two looks at the connections
 constexpr int tick_ms = 200;
-constexpr double list_s = 5; ///< between looks for new runs, and at those that nobody follows
+constexpr double page_s = 0.6; ///< that a browser on the same cores has to draw a page first
+constexpr double list_s = 5;   ///< between looks for new runs, and at those that nobody follows
 constexpr std::size_t max_connections = 128;
 
 /// Signals that end the server, as something that poll can wait for.
@@ -53,9 +54,9 @@ class Server {
 
     void run() {
         bool more = true;
-        while (wait(more ? 0 : tick_ms)) {
+        while (wait(more && !loads_page() ? 0 : tick_ms)) {
             bool const was_behind = more;
-            if (more || tick_.seconds() * 1000 >= tick_ms) {
+            if ((more && !loads_page()) || tick_.seconds() * 1000 >= tick_ms) {
                 more = look_at_runs();
             }
             if (tick_.seconds() * 1000 >= tick_ms || (was_behind && !more)) {
@@ -104,6 +105,11 @@ class Server {
             connections_.erase(stranger == connections_.end() ? connections_.begin() : stranger);
         }
         connections_.emplace_back(std::move(socket));
+    }
+
+    bool loads_page() const {
+        return std::ranges::any_of(connections_,
+                                   [](auto const& each) { return each.loads_page(page_s); });
     }
 
     bool is_followed(std::size_t run) const {

@@ -73,6 +73,9 @@ bool is_step(double step) {
 
 std::vector<Stretch> stretches_of(std::string_view lines) {
     auto const threads = std::clamp<std::size_t>(lines.size() / part_bytes, 1, max_threads);
+    if (threads == 1) {
+        return read_stretches(lines);
+    }
     std::vector<std::future<std::vector<Stretch>>> parts;
     for (std::size_t left = threads; left > 0; --left) {
         auto const end = left == 1 ? lines.size() : lines.find('\n', lines.size() / left) + 1;

@@ -7,8 +7,8 @@ export function shortNumber(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e12)) return value.toExponential(2);
-  for (const [unit, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-    if (size >= unit) return `${+(value / (letter === "k" ? 1e3 : unit)).toPrecision(4)} ${letter}`;
+  for (const [unit, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) { // 999,990 is rounded to 1 M
+    if (+size.toPrecision(4) >= unit) return `${+(value / (letter === "k" ? 1e3 : unit)).toPrecision(4)} ${letter}`;
   }
   return String(+value.toPrecision(5));
 }

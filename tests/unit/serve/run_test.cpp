@@ -1,0 +1,92 @@
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "catch.hpp"
+#include "scratch_dir.hpp"
+#include "serve/run.hpp"
+
+using namespace lockstep::serve;
+using lockstep::test::ScratchDir;
+
+namespace {
+
+constexpr std::size_t part = 4 << 20; ///< that a read takes
+
+std::string record(int step, std::string const& more) {
+    return "{\"event\":\"step\",\"step\":" + std::to_string(step) +
+           ",\"loss\":" + std::to_string(step) +
+           ".5,\"time\":\"1970-01-01T00:00:00Z\",\"hash\":\"" + more + "\"}\n";
+}
+
+/// The records of a run of many steps; the size of each is about that of `more`.
+void write_records(std::filesystem::path const& run, int steps, std::string const& more) {
+    std::ofstream file(run / "metrics.jsonl");
+    file << "{\"event\":\"start\",\"model\":\"cnn\",\"total_steps\":" << steps << "}\n";
+    for (int step = 1; step <= steps; ++step) {
+        file << record(step, more);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a large run is shown by a sample of all its steps until it has been read") {
+    ScratchDir const scratch;
+    constexpr int steps = 60000;
+    write_records(scratch.path(), steps, std::string(600, 'a'));
+    Run run(scratch.path());
+    REQUIRE(run.read(part));
+    CHECK(run.is_far_behind());
+    auto const& sample = run.series();
+    CHECK(sample.rows() > 2000);
+    CHECK(sample.rows() < 10000);
+    CHECK(sample.steps().front() == 1);
+    CHECK(sample.steps().back() == steps);
+    auto const* const loss = sample.column("loss");
+    REQUIRE(loss != nullptr);
+    std::int64_t widest = 0;
+    for (std::size_t i = 0; i < sample.rows(); ++i) {
+        REQUIRE(loss->values[i] == static_cast<float>(sample.steps()[i]) + 0.5F);
+        widest = std::max(widest, i > 0 ? sample.steps()[i] - sample.steps()[i - 1] : 0);
+    }
+    CHECK(widest < 2 * steps / 512); // no part of the run is missing
+    CHECK(run.newest_step().find("\"step\":60000") != std::string::npos);
+    CHECK(run.events().size() == 1);
+    auto const revision = run.revision();
+    while (run.read(part)) {
+        CHECK(run.revision() == revision);
+    }
+    CHECK(run.revision() > revision); // who has shown the sample asks again
+    REQUIRE(run.series().rows() == steps);
+    CHECK(run.series().steps()[777] == 778);
+    CHECK(run.events().size() == 1);
+    CHECK(run.bad_lines() == 0);
+
+    std::ofstream(scratch.path() / "metrics.jsonl", std::ios::app) << record(steps + 1, "b");
+    CHECK_FALSE(run.read(part));
+    CHECK(run.series().rows() == steps + 1);
+}
+
+TEST_CASE("a run whose records are too long for a sample is shown as far as it has been read") {
+    ScratchDir const scratch;
+    write_records(scratch.path(), 2000, std::string(20000, 'a'));
+    Run run(scratch.path());
+    REQUIRE(run.read(part));
+    CHECK(run.series().rows() > 100);
+    CHECK(run.series().rows() < 400);
+    while (run.read(part)) {
+    }
+    CHECK(run.series().rows() == 2000);
+}
+
+TEST_CASE("a sample is forgotten with its file") {
+    ScratchDir const scratch;
+    write_records(scratch.path(), 60000, std::string(600, 'a'));
+    Run run(scratch.path());
+    REQUIRE(run.read(part));
+    auto const revision = run.revision();
+    write_records(scratch.path(), 10, "b");
+    CHECK_FALSE(run.read(part));
+    CHECK(run.series().rows() == 10);
+    CHECK(run.revision() > revision);
+}
