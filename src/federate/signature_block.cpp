@@ -1,6 +1,7 @@
 #include "signature_block.hpp"
 
 #include "base/file.hpp"
+#include "base/random_token.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/space.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 namespace lockstep::federate {
 
@@ -128,9 +128,10 @@ void require_parts(SignatureBlock const& block, std::filesystem::path const& pat
     }
 }
 
+/// Its partial file has a name that nobody can place a link under: others may write to the
+/// directory.
 SignedFile::SignedFile(std::filesystem::path path, std::uint64_t bytes)
-    : name_(std::move(path)),
-      partial_(checkpoint::partial_path(name_, std::to_string(::getpid()))) {
+    : name_(std::move(path)), partial_(checkpoint::partial_path(name_, random_token(16))) {
     checkpoint::try_space(partial_.path(), bytes + signed_from);
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "argument_reader.hpp"
+#include "checked.hpp"
 #include "operators.hpp"
 #include "origin.hpp"
 #include "sizes.hpp"
@@ -124,6 +125,7 @@ class GraphReader {
             refuse(node, *why);
         }
         node.op = std::get<c10::OperatorHandle>(found);
+        node.instead = checked(*node.op);
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {
             given[input.at("name").get<std::string>()] = &input.at("arg");

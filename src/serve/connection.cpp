@@ -159,7 +159,7 @@ void Connection::tell_of_run(Run const& run, std::size_t place, Told& told) {
     }
     if (again) {
         output_ += event_text("again", concat("{\"run\":", place, "}"));
-    } else {
+    } else if (!run.is_sampled()) { // after a sample, all is asked for again
         if (series.rows() > told.rows) {
             output_ += event_text("rows", rows_json(run, place, told.rows));
         }

@@ -1,12 +1,9 @@
 #include "gate.hpp"
 
+#include "base/random_token.hpp"
 #include "base/text.hpp"
-#include "lockstep/base/error.hpp"
 
 #include <array>
-#include <cerrno>
-#include <sys/random.h>
-#include <vector>
 
 namespace lockstep::serve {
 
@@ -44,22 +41,6 @@ std::string cookie_value(std::string_view cookies, std::string const& name) {
 }
 
 } // namespace
-
-std::string random_token(std::size_t bytes) {
-    std::vector<unsigned char> drawn(bytes);
-    if (::getrandom(drawn.data(), drawn.size(), 0) != static_cast<ssize_t>(bytes)) {
-        throw Error(ExitCode::unavailable,
-                    {"no token can be drawn", concat("getrandom: ", system_text(errno)),
-                     "Use --socket, which needs no token"});
-    }
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    for (auto const byte : drawn) {
-        text += digits[byte >> 4];
-        text += digits[byte & 15];
-    }
-    return text;
-}
 
 bool is_same_secret(std::string_view a, std::string_view b) noexcept {
     unsigned difference = a.size() == b.size() ? 0 : 1;

@@ -8,11 +8,6 @@
 
 namespace lockstep::serve {
 
-/// Random bytes from the system, in hexadecimal digits.
-///
-/// Throws  Error 69 where the system gives none
-std::string random_token(std::size_t bytes);
-
 /// Whether two texts are the same, in a time that depends only on their lengths.
 bool is_same_secret(std::string_view a, std::string_view b) noexcept;
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,10 +48,13 @@ std::string_view whole_lines(std::string_view text) {
 
 /// By which a file is known again: its first record holds the time and the attempt, while the
 /// number of an inode is soon used again.
-std::string beginning_of(int file) {
+std::optional<std::string> beginning_of(int file) {
     std::string bytes(beginning_bytes, '\0');
     auto const got = ::pread(file, bytes.data(), bytes.size(), 0);
-    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0) {
+        return std::nullopt;
+    }
+    bytes.resize(static_cast<std::size_t>(got));
     return bytes;
 }
 
@@ -92,6 +96,15 @@ Run::Run(std::filesystem::path directory)
       name_(name_of(directory_)) {}
 
 bool Run::read(std::size_t max_bytes) {
+    bool const more = read_on(max_bytes);
+    if (!more && sample_) { // those who have shown it ask again
+        sample_.reset();
+        ++revision_;
+    }
+    return more;
+}
+
+bool Run::read_on(std::size_t max_bytes) {
     auto const file = open_below(directory_, file_.filename());
     struct stat info {};
     if (!file.is_open() || ::fstat(file.get(), &info) != 0) {
@@ -99,10 +112,13 @@ bool Run::read(std::size_t max_bytes) {
     }
     auto const size = static_cast<std::uint64_t>(info.st_size);
     auto beginning = beginning_of(file.get());
-    if (size < offset_ || !beginning.starts_with(beginning_)) {
+    if (!beginning) {
+        return false;
+    }
+    if (size < offset_ || !beginning->starts_with(beginning_)) {
         forget();
     }
-    beginning_ = std::move(beginning);
+    beginning_ = std::move(*beginning);
     size_ = size;
     if (offset_ == 0 && size >= large_bytes) {
         take_sample(file.get());
@@ -115,6 +131,7 @@ bool Run::read(std::size_t max_bytes) {
         return false;
     }
     std::string_view const text(bytes.get(), static_cast<std::size_t>(got));
+    seen_ = offset_ + text.size();
     if (text.size() < rest) { // while these are looked at, the next ones come
         ::posix_fadvise(file.get(), static_cast<off_t>(offset_ + text.size()),
                         static_cast<off_t>(2 * most), POSIX_FADV_WILLNEED);
@@ -132,12 +149,7 @@ bool Run::read(std::size_t max_bytes) {
         ++bad_lines_;
     }
     take_lines(lines);
-    bool const more = text.size() < rest;
-    if (!more && sample_) {
-        sample_.reset();
-        ++revision_;
-    }
-    return more;
+    return text.size() < rest;
 }
 
 /// Reads windows across the whole file, so that its curves can be shown at once.
@@ -159,7 +171,7 @@ void Run::take_sample(int file) {
     }
     auto sample = std::make_unique<Run>(directory_);
     sample->take_lines(lines);
-    if (sample->series_.rows() > 0) {
+    if (sample->series_.rows() >= windows / 2) { // else its records are too long for windows
         sample_ = std::move(sample);
     }
 }
@@ -252,7 +264,7 @@ void Run::take_event(Event event) {
 }
 
 double Run::read_share() const noexcept {
-    return size_ == 0 ? 1 : static_cast<double>(offset_) / static_cast<double>(size_);
+    return size_ == 0 ? 1 : static_cast<double>(seen_) / static_cast<double>(size_);
 }
 
 bool Run::is_far_behind() const noexcept {

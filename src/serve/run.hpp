@@ -48,6 +48,7 @@ class Run {
     /// Until a large file has been read once: a sample of steps of the whole file.
     Series const& series() const noexcept { return sample_ ? sample_->series_ : series_; }
     std::deque<Event> const& events() const noexcept { return events_; }
+    bool is_sampled() const noexcept { return sample_ != nullptr; }
     /// Grows whenever earlier data is withdrawn, or forgotten.
     std::uint64_t revision() const noexcept { return series_.revision() + revision_; }
     /// The newest record of a step, as one line of JSON; empty: none.
@@ -61,6 +62,7 @@ class Run {
     Overview overview() const;
 
   private:
+    bool read_on(std::size_t max_bytes);
     void forget();
     void take_sample(int file);
     void take_lines(std::string_view lines);
@@ -72,6 +74,7 @@ class Run {
     std::filesystem::path file_;
     std::string name_;
     std::uint64_t offset_ = 0; ///< of the first byte that was not read yet
+    std::uint64_t seen_ = 0;   ///< bytes, with those of a line that has not ended
     std::uint64_t size_ = 0;
     std::string beginning_;   ///< the first bytes of the file that is read
     bool skips_line_ = false; ///< it skips the rest of a line that is too long

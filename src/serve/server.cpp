@@ -1,6 +1,7 @@
 #include "serve/server.hpp"
 
 #include "base/clock.hpp"
+#include "base/random_token.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -127,10 +128,20 @@ class Server {
             first_ = false;
         }
         bool more = false;
+        auto const read = [&](std::size_t run) {
+            unread_[run] = runs_[run].read(read_bytes);
+            more = more || unread_[run];
+        };
         for (std::size_t i = 0; i < runs_.size(); ++i) {
-            if (is_followed(i) || (unread_[i] && !more)) {
-                unread_[i] = runs_[i].read(read_bytes);
-                more = more || unread_[i];
+            if (is_followed(i)) {
+                read(i);
+            }
+        }
+        for (std::size_t i = 0; i < runs_.size(); ++i) { // of the others, one after the other
+            next_ = (next_ + 1) % runs_.size();
+            if (unread_[next_] && !is_followed(next_)) {
+                read(next_);
+                break;
             }
         }
         return more || std::ranges::find(unread_, true) != unread_.end();
@@ -142,6 +153,7 @@ class Server {
     Descriptor signals_;
     std::list<Connection> connections_;
     std::vector<bool> unread_; ///< by run: there may be more
+    std::size_t next_ = 0;     ///< of those that nobody follows, the one that was read last
     bool first_ = true;
     Stopwatch tick_;
     Stopwatch list_;

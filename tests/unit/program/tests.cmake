@@ -1,4 +1,5 @@
 lockstep_add_unit_test(program/blocks TORCH)
+lockstep_add_unit_test(program/checked TORCH)
 lockstep_add_unit_test(program/graph TORCH)
 lockstep_add_unit_test(program/graph_reader TORCH)
 lockstep_add_unit_test(program/guard TORCH)

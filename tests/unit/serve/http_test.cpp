@@ -1,3 +1,5 @@
+#include "base/random_token.hpp"
+
 #include "catch.hpp"
 #include "serve/gate.hpp"
 #include "serve/http.hpp"
@@ -46,9 +48,9 @@ TEST_CASE("what two programs could read differently is no request") {
 }
 
 TEST_CASE("the gate lets in who knows the token, from this machine's names alone") {
-    auto const token = random_token(24);
+    auto const token = lockstep::random_token(24);
     CHECK(token.size() == 48);
-    CHECK(token != random_token(24));
+    CHECK(token != lockstep::random_token(24));
     Gate const gate(token);
     auto const bearer = "Authorization: Bearer " + token + "\r\n";
     CHECK(status_of(gate, asked("/", "Host: localhost:80\r\n" + bearer)) == 200);

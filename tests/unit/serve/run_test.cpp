@@ -1,3 +1,5 @@
+#include "base/text.hpp"
+
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -14,9 +16,8 @@ namespace {
 constexpr std::size_t part = 4 << 20; ///< that a read takes
 
 std::string record(int step, std::string const& more) {
-    return "{\"event\":\"step\",\"step\":" + std::to_string(step) +
-           ",\"loss\":" + std::to_string(step) +
-           ".5,\"time\":\"1970-01-01T00:00:00Z\",\"hash\":\"" + more + "\"}\n";
+    return lockstep::concat(R"({"event":"step","step":)", step, R"(,"loss":)", step,
+                            R"(.5,"time":"1970-01-01T00:00:00Z","hash":")", more, "\"}\n");
 }
 
 /// The records of a run of many steps; the size of each is about that of `more`.
@@ -70,13 +71,28 @@ TEST_CASE("a large run is shown by a sample of all its steps until it has been r
 TEST_CASE("a run whose records are too long for a sample is shown as far as it has been read") {
     ScratchDir const scratch;
     write_records(scratch.path(), 2000, std::string(20000, 'a'));
+    std::ofstream(scratch.path() / "metrics.jsonl", std::ios::app) << record(2001, "short");
     Run run(scratch.path());
     REQUIRE(run.read(part));
     CHECK(run.series().rows() > 100);
     CHECK(run.series().rows() < 400);
     while (run.read(part)) {
     }
-    CHECK(run.series().rows() == 2000);
+    CHECK(run.series().rows() == 2001);
+}
+
+TEST_CASE("a sample ends with the reading, however the file ends") {
+    ScratchDir const scratch;
+    write_records(scratch.path(), 60000, std::string(600, 'a'));
+    auto const zeros = std::string(GENERATE(1000, 3 << 20, 13 << 20), '\0');
+    std::ofstream(scratch.path() / "metrics.jsonl", std::ios::app) << zeros;
+    Run run(scratch.path());
+    while (run.read(part)) {
+        CHECK(run.read_share() < 1);
+    }
+    CHECK_FALSE(run.is_sampled());
+    CHECK(run.series().rows() == 60000);
+    CHECK(run.read_share() == 1);
 }
 
 TEST_CASE("a sample is forgotten with its file") {

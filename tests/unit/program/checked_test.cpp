@@ -1,0 +1,66 @@
+#include <ATen/ATen.h>
+
+#include "catch.hpp"
+#include "program/checked.hpp"
+#include "program/operators.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+c10::OperatorHandle found(std::string const& name) {
+    return std::get<c10::OperatorHandle>(program::find_operator("torch.ops.aten." + name));
+}
+
+at::Tensor whole(std::vector<std::int64_t> const& values) {
+    return at::tensor(values, at::kLong);
+}
+
+/// Packs 4 sequences of 5 steps of 2 numbers; the sizes of the batches.
+at::Tensor packed(at::Tensor const& lengths, bool batch_first) {
+    std::vector<c10::IValue> stack{
+        at::ones(batch_first ? at::IntArrayRef{4, 5, 2} : at::IntArrayRef{5, 4, 2}), lengths,
+        batch_first};
+    (*program::checked(found("_pack_padded_sequence.default")))(stack);
+    return stack.at(1).toTensor();
+}
+
+/// Pads 9 rows of 2 numbers; the result.
+at::Tensor padded(at::Tensor const& batch_sizes) {
+    std::vector<c10::IValue> stack{at::ones({9, 2}), batch_sizes, true, c10::Scalar(0), -1};
+    (*program::checked(found("_pad_packed_sequence.default")))(stack);
+    return stack.at(0).toTensor();
+}
+
+} // namespace
+
+TEST_CASE("sequences are packed and padded as LibTorch does it") {
+    CHECK(at::equal(packed(whole({5, 2, 1, 1}), true), whole({4, 2, 1, 1, 1})));
+    CHECK(at::equal(packed(whole({5, 2, 1, 1}), false), whole({4, 2, 1, 1, 1})));
+    auto const strided = whole({5, 0, 2, 0, 1, 0, 1, 0}).slice(0, 0, 8, 2);
+    CHECK(at::equal(packed(strided, true), whole({4, 2, 1, 1, 1})));
+    CHECK(padded(whole({4, 2, 1, 1, 1})).sizes() == at::IntArrayRef{4, 5, 2});
+}
+
+TEST_CASE("lengths that no sequence has are refused before LibTorch counts up to them") {
+    auto const huge = std::int64_t{1} << 40;
+    for (auto const& lengths :
+         {whole({huge, 2, 1, 1}), whole({6, 2, 1, 1}), whole({2, 5, 1, 1}), whole({5, 2, 1, 0}),
+          whole({5, 2, 1, -huge}), whole({}), at::ones({4}), at::ones({2, 2}, at::kLong)}) {
+        CHECK_THROWS_AS(packed(lengths, true), c10::Error);
+        CHECK_THROWS_AS(packed(lengths, false), c10::Error);
+    }
+}
+
+TEST_CASE("batch sizes that do not fit the rows are refused") {
+    auto const huge = std::int64_t{1} << 62;
+    for (auto const& sizes :
+         {whole({4, 2, 1, 1}), whole({4, 2, 1, 1, 1, 1}), whole({2, 4, 1, 1, 1}),
+          whole({huge, huge, huge}), whole({10, -1}), whole({9, 0}), whole({})}) {
+        CHECK_THROWS_AS(padded(sizes), c10::Error);
+    }
+}
+
+TEST_CASE("other operators run as they are") {
+    CHECK(program::checked(found("relu.default")) == nullptr);
+}
