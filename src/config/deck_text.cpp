@@ -6,6 +6,7 @@
 
 #include <boost/program_options.hpp>
 
+#include <fstream>
 #include <sstream>
 #include <string_view>
 
@@ -55,6 +56,15 @@ bool is_text(std::string_view text) {
     return true;
 }
 
+/// Whether it is an HDF5 file, as models, checkpoints and data sets are; a header of ours may
+/// precede what marks it.
+bool is_hdf5(std::filesystem::path const& path) {
+    std::string beginning(8192, '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    return beginning.find("\x89HDF\r\n\x1a\n") != std::string::npos;
+}
+
 std::string text_of(std::filesystem::path const& path, std::string const& named_by) {
     auto const what = named_by.empty()
                           ? concat("cannot open ", shown(path.string()))
@@ -79,6 +89,11 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     }
     if (!std::filesystem::is_regular_file(status)) {
         throw Error(ExitCode::usage, {what, "it is a device or a pipe, not a file", "Name a file"});
+    }
+    if (is_hdf5(path)) {
+        throw Error(ExitCode::usage,
+                    {what, "it is an HDF5 file, such as a model or a data set, not a deck",
+                     "Name a deck first; the command's --help shows where such a file is named"});
     }
     auto const bytes = std::filesystem::file_size(path);
     if (bytes > max_bytes) {

@@ -179,7 +179,7 @@ class Expression {
                 take("'");
             }
             auto const end = std::min(text_.find_first_of("']", at_), text_.size());
-            name += link + text_.substr(at_, end - at_);
+            name.append(link).append(text_, at_, end - at_);
             at_ = end;
             take("'");
             require("]");

@@ -86,6 +86,8 @@ TEST_CASE("what is no file of a sensible size is not read, and an include's line
         CHECK(error.code() == code);
         CHECK(test::says(error, concat((scratch / "deck.ini").string(), ":2)")));
     }
+    write_text_durably(scratch / "model", concat(std::string(4096, '\0'), "\x89HDF\r\n\x1a\n"));
+    CHECK(test::says(failure_of(scratch / "model"), "HDF5 file"));
     auto const long_name = failure_of(scratch / std::string(5000, 'n'));
     CHECK(long_name.code() == ExitCode::usage);
     CHECK(std::string(long_name.what()).size() < 1000);
