@@ -64,7 +64,7 @@ def opened(run, page):
         first = time.monotonic() - begun
         page.until(f"{SHOWN}.length > 5 && {SHOWN}.every((each) => /to (1 M|999.* k)$/.test(each))")
         whole = time.monotonic() - begun
-        page.until("!document.querySelector('#runs').textContent.includes(' · read ')")
+        page.until("(text => text.includes('1 M of 1 M') && !text.includes(' · read '))(document.querySelector('#runs').textContent)")
         every = time.monotonic() - begun
         fluid = page.evaluate("""new Promise((done) => {
             const box = document.querySelector('#view canvas'), begun = performance.now();

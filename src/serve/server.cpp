@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t read_bytes = 16 << 20; ///< of a run, between two looks at the connections
 constexpr int tick_ms = 200;
 constexpr double page_s = 0.6; ///< that a browser on the same cores has to draw a page first
+constexpr double start_s = 1;  ///< that it has to start, and to ask for the page
 constexpr double list_s = 5;   ///< between looks for new runs, and at those that nobody follows
 constexpr std::size_t max_connections = 128;
 
@@ -54,7 +55,7 @@ class Server {
           signals_(end_signals()) {}
 
     void run() {
-        bool more = true;
+        bool more = look_at_runs();
         while (wait(more && !loads_page() ? 0 : tick_ms)) {
             bool const was_behind = more;
             if ((more && !loads_page()) || tick_.seconds() * 1000 >= tick_ms) {
@@ -109,7 +110,8 @@ class Server {
     }
 
     bool loads_page() const {
-        return std::ranges::any_of(connections_,
+        return started_.seconds() < start_s ||
+               std::ranges::any_of(connections_,
                                    [](auto const& each) { return each.loads_page(page_s); });
     }
 
@@ -141,7 +143,9 @@ class Server {
             next_ = (next_ + 1) % runs_.size();
             if (unread_[next_] && !is_followed(next_)) {
                 read(next_);
-                break;
+                if (unread_[next_]) {
+                    break; // a large one
+                }
             }
         }
         return more || std::ranges::find(unread_, true) != unread_.end();
@@ -155,6 +159,7 @@ class Server {
     std::vector<bool> unread_; ///< by run: there may be more
     std::size_t next_ = 0;     ///< of those that nobody follows, the one that was read last
     bool first_ = true;
+    Stopwatch started_;
     Stopwatch tick_;
     Stopwatch list_;
 };

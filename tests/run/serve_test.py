@@ -202,6 +202,22 @@ def mistakes(scratch, run):
     harness.run(["serve", run, "--socket", run / "deck.ini"]).expect(73, "a file of that name")
 
 
+def first_answer(scratch):
+    """The first request is told of every run, of a large one by a sample; soon of all of it."""
+    make_run(scratch / "many" / "large", steps=280_000)
+    for number in range(30):
+        make_run(scratch / "many" / f"run{number:02}")
+    with Server(scratch / "many") as server:
+        told = json.loads(server.get("/api/runs")[1])
+        harness.check(all(run["rows"] > 0 for run in told), f"every run has rows: {[run['rows'] for run in told]}")
+        harness.check(told[0]["rows"] < 280_000 and told[0]["read"] < 1, f"a sample: {told[0]}")
+        until = time.monotonic() + 60
+        while told[0]["read"] < 1 and time.monotonic() < until:
+            time.sleep(0.1)
+            told = json.loads(server.get("/api/runs")[1])
+        harness.check([run["rows"] for run in told] == [280_000] + 30 * [50], f"all has been read: {told}")
+
+
 def main():
     with harness.Scratch() as scratch:
         run = scratch / "runs" / "first"
@@ -213,6 +229,7 @@ def main():
             live(server, run)
             fuzzed(server)
             server.ends_by(signal.SIGINT)
+        first_answer(scratch)
         by_socket(scratch, run)
         mistakes(scratch, run)
 
