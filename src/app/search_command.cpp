@@ -56,8 +56,11 @@ Options search_suggest_options(SuggestTold& told) {
 Options search_tell_options(NothingTold&) {
     return {.command = "lockstep search tell",
             .positions = {"DIR TRIAL VALUE...", 3, 20},
-            .about = "Records the result of a suggested trial: one VALUE for each goal in "
-                     "search.goals, in the same order, or the word failed."};
+            .about =
+                "Records the result of a suggested trial: one VALUE for each goal in "
+                "search.goals, in the same order, or the word failed. A search that trains its "
+                "trials itself takes only failed, for a trial that has no result because the "
+                "job ends whenever it runs."};
 }
 
 /// The lock of a search that people drive themselves, as a running search has it.
@@ -120,6 +123,7 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
     outcome.trial = *trial - 1;
     if (words.size() == 3 && words[2] == "failed") {
         outcome.code = static_cast<int>(ExitCode::usage);
+        outcome.message = "lockstep search tell recorded it as failed";
         return outcome;
     }
     if (words.size() - 2 != settings.goals.size()) {
@@ -144,15 +148,15 @@ ExitCode tell_command(Invocation const& invocation) {
     auto const lock = locked(directory);
     auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
     auto identity = search::Study::look_at(directory)->identity();
-    if (identity.deck != by_hand) {
-        throw Error(
-            ExitCode::usage,
-            {concat("lockstep search tell ", directory.string()),
-             "this search trains its trials itself",
-             "This command is only for searches that were started with lockstep search suggest"});
+    auto outcome = outcome_of(words, settings);
+    if (identity.deck != by_hand && outcome.code == 0) {
+        throw Error(ExitCode::usage,
+                    {concat("lockstep search tell ", directory.string()),
+                     "this search trains its trials itself, so only failed can be recorded",
+                     "Start the search again: it continues"});
     }
     search::Study study(std::move(identity), std::move(journal));
-    study.tell(outcome_of(words, settings));
+    study.tell(std::move(outcome));
     return ExitCode::ok;
 }
 

@@ -98,6 +98,19 @@ def check_failures(scratch):
     check([r["code"] for r in lines(scratch / "nan", "result")] == [0, 64], "codes of the trials")
 
 
+def check_lethal(scratch):
+    """A trial that kills its process whenever it starts can be taken out."""
+    space = write(scratch / "lethal.ini", SPACE)
+    begun = words(space, scratch / "lethal")
+    check(run(begun, 1, env={"LOCKSTEP_INJECT": "kill:rank=0:step=2"}).code != 0, "the search was killed")
+    run(["search", "tell", scratch / "lethal", "1", "0.5"]).expect(64, "only failed can be recorded")
+    run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(0)
+    run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(64, "is not open")
+    run(begun, 1).expect(0, "best: trial")
+    results = lines(scratch / "lethal", "result")
+    check([r["trial"] for r in results if r["code"] != 0] == [0] and len(results) > 1, f"all but one trained: {results}")
+
+
 def check_report(done):
     report = run(["search", "report", done]).expect(0, "## Best trial", "Importance", "optimizer.momentum").text
     check((done / "search.md").read_text() in report, "search.md is what was printed")
@@ -144,6 +157,7 @@ with Scratch() as scratch:
     check(len(lines(on_1, "result")) == 6, "four trials, of which two continue")
     check(all(len(checkpoints(trial)) > 0 for trial in (on_1 / "trials").iterdir()), "checkpoints of trials")
     check_refused(scratch)
+    check_lethal(scratch)
     check_journal(scratch, on_1)
     check_failures(scratch)
     check_full_disk(scratch)

@@ -90,6 +90,11 @@ TEST_CASE("what is no space is refused with file, line and key") {
         CHECK(error.code() == ExitCode::usage);
         CHECK(std::string(error.what()).find(phrase) != std::string::npos);
     }
+    auto const few =
+        space_of({{"space.a.a", "uniform(0, 1)"}, {"search.constraints", "a.a < 0.0001"}});
+    for (std::uint64_t trial = 0; trial < 10; ++trial) {
+        CHECK(few.draw_point(1, trial).front() < 0.0001);
+    }
     auto const none = space_of({good, {"search.constraints", "a.a > 2"}});
     CHECK(test::error_of([&] { none.draw_point(0, 0); }).code() == ExitCode::usage);
 }
