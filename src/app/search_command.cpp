@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
 #include "base/file_lock.hpp"
+#include "base/lease.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
@@ -146,7 +147,6 @@ ExitCode tell_command(Invocation const& invocation) {
     std::filesystem::path const directory = words[0];
     auto const settings = search::Study::look_at(directory)->settings();
     auto const lock = locked(directory);
-    auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
     auto identity = search::Study::look_at(directory)->identity();
     auto outcome = outcome_of(words, settings);
     if (identity.deck != by_hand && outcome.code == 0) {
@@ -155,6 +155,16 @@ ExitCode tell_command(Invocation const& invocation) {
                      "this search trains its trials itself, so only failed can be recorded",
                      "Start the search again: it continues"});
     }
+    std::optional<Lease> lease; // a search may run where this host's lock does not reach
+    if (identity.deck != by_hand) {
+        lease.emplace(directory, false);
+    }
+    auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
+    journal->set_guard([&lease] {
+        if (lease) {
+            lease->require();
+        }
+    });
     search::Study study(std::move(identity), std::move(journal));
     study.tell(std::move(outcome));
     return ExitCode::ok;

@@ -9,7 +9,7 @@ namespace lockstep {
 struct ProcessState {
     char state = '?';          ///< as in /proc: R runs, S sleeps, D waits for a disk, T is stopped
     std::uint64_t started = 0; ///< clock ticks after the host's start: with the id, unique
-    bool killed = false;       ///< SIGKILL waits for it: a core is all that it lacks to end
+    bool killed = false;       ///< SIGKILL is pending: it runs no more of its own code
 };
 
 /// The state of a process; nothing when there is no such process, it is a zombie, or the kernel is

@@ -93,7 +93,7 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     if (is_hdf5(path)) {
         throw Error(ExitCode::usage,
                     {what, "it is an HDF5 file, such as a model or a data set, not a deck",
-                     "Name a deck first; the command's --help shows where such a file is named"});
+                     "Name a deck here; the command's --help shows where such a file is named"});
     }
     auto const bytes = std::filesystem::file_size(path);
     if (bytes > max_bytes) {

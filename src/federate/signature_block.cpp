@@ -128,8 +128,7 @@ void require_parts(SignatureBlock const& block, std::filesystem::path const& pat
     }
 }
 
-/// Its partial file has a name that nobody can place a link under: others may write to the
-/// directory.
+/// The name of its partial file cannot be guessed, so nobody can put a link there beforehand.
 SignedFile::SignedFile(std::filesystem::path path, std::uint64_t bytes)
     : name_(std::move(path)), partial_(checkpoint::partial_path(name_, random_token(16))) {
     checkpoint::try_space(partial_.path(), bytes + signed_from);

@@ -176,24 +176,27 @@ void Watchdog::watch(double now) {
         elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience())};
     }
     auto views = look();
-    if (judge_.judge(views, now, elsewhere)) {
+    auto verdict = judge_.judge(views, now, elsewhere);
+    if (verdict && !views[verdict->at].gone && process_state(::getpid())) {
         // Now what the kernel says of the processes is worth its price.
         auto const look_at = [&](std::size_t i, auto const& state_of) {
+            auto const local = static_cast<int>(i);
             if (processes_[i].get() >= 0) {
-                observe(views[i], state_of(heartbeats_->slot(static_cast<int>(i)).pid.load()));
+                observe(views[i], state_of(heartbeats_->slot(local).pid.load()));
+                views[i].gone = views[i].gone && local != heartbeats_->local(); // it says so itself
             }
         };
         for (std::size_t i = 0; i < views.size(); ++i) {
             look_at(i, process_state);
         }
-        auto verdict = judge_.judge(views, now, elsewhere);
+        verdict = judge_.judge(views, now, elsewhere);
         if (verdict && views[verdict->at].state == 'R') {
             look_at(verdict->at, settled_process_state);
             verdict = judge_.judge(views, now, elsewhere);
         }
-        if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
-            end_job(verdict->text, views[verdict->at], true);
-        }
+    }
+    if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
+        end_job(verdict->text, views[verdict->at], true);
     }
     if (link_.active() && heartbeats_->own().wait.load() != comm::Wait::finalize) {
         link_.receive(now); // what has come while this thread was kept from reading it

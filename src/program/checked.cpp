@@ -15,7 +15,7 @@ std::span<std::int64_t const> values_of(at::Tensor const& numbers) {
 }
 
 /// A tensor of numbers that an operator counts with, checked to lie between `most` and 1.
-at::Tensor require_falling(c10::IValue const& value, std::int64_t most, char const* name) {
+at::Tensor require_falling(c10::IValue& value, std::int64_t most, char const* name) {
     auto const& tensor = value.toTensor();
     TORCH_CHECK(tensor.dim() == 1 && tensor.numel() > 0 && tensor.device().is_cpu() &&
                     tensor.scalar_type() == at::kLong,
@@ -25,18 +25,20 @@ at::Tensor require_falling(c10::IValue const& value, std::int64_t most, char con
     TORCH_CHECK(std::ranges::is_sorted(all, std::greater{}) && all.front() <= most &&
                     all.back() > 0,
                 name, " must be numbers from ", most, " to 1, in descending order");
+    value = numbers; // some operators take the layout for granted
     return numbers;
 }
 
 /// Of _pack_padded_sequence(input, lengths, batch_first).
-void check_packing(std::vector<c10::IValue> const& given) {
+void check_packing(std::vector<c10::IValue>& given) {
     auto const& input = given[0].toTensor();
     TORCH_CHECK(input.dim() >= 2, "its input must have at least two dimensions");
     require_falling(given[1], input.size(given[2].toBool() ? 1 : 0), "lengths");
 }
 
-/// Of _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length).
-void check_padding(std::vector<c10::IValue> const& given) {
+/// Of operators whose first arguments are packed rows and the sizes of their batches:
+/// _pad_packed_sequence, and the overloads "data" of recurrent layers.
+void check_rows(std::vector<c10::IValue>& given) {
     auto const& data = given[0].toTensor();
     TORCH_CHECK(data.dim() >= 1, "its data must have at least one dimension");
     auto const numbers = require_falling(given[1], data.size(0), "batch_sizes");
@@ -51,9 +53,13 @@ void check_padding(std::vector<c10::IValue> const& given) {
 
 std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
     auto const& name = op.schema().name();
-    auto* const check = name == "aten::_pack_padded_sequence"  ? check_packing
-                        : name == "aten::_pad_packed_sequence" ? check_padding
-                                                               : nullptr;
+    bool const takes_rows = name == "aten::_pad_packed_sequence" ||
+                            ((name == "aten::lstm" || name == "aten::gru" ||
+                              name == "aten::rnn_tanh" || name == "aten::rnn_relu") &&
+                             op.schema().overload_name() == "data");
+    auto* const check = name == "aten::_pack_padded_sequence" ? check_packing
+                        : takes_rows                          ? check_rows
+                                                              : nullptr;
     if (check == nullptr) {
         return nullptr;
     }

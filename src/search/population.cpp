@@ -66,16 +66,20 @@ class Pbt : public Strategy {
             return std::pair(a.loss, a.trial) < std::pair(b.loss, b.trial);
         });
         auto const fifth = std::max<std::size_t>(members_.size() / 5, 1);
+        auto const failed = static_cast<std::size_t>(std::ranges::count_if(
+            members_, [](auto const& member) { return std::isinf(member.loss); }));
+        auto const replaced = std::max(fifth, failed);
+        auto const parents = std::min(fifth, members_.size() - failed);
         std::vector<Job> fresh;
-        for (auto at = members_.size() - fifth; at < members_.size(); ++at) {
+        for (auto at = members_.size() - replaced; at < members_.size(); ++at) {
             auto const trial = static_cast<std::uint64_t>(points_.size());
-            auto const pick = draw(seed(), {trial, 0}) * static_cast<double>(fifth);
-            auto const& parent = members_[static_cast<std::size_t>(pick)];
-            if (std::isinf(parent.loss)) { // all have failed: nothing to take over
+            if (parents == 0) { // nothing to take over
                 fresh.push_back({.trial = static_cast<std::int64_t>(trial),
                                  .share = share(),
                                  .point = space_.draw_point(seed(), trial)});
             } else {
+                auto const pick = draw(seed(), {trial, 0}) * static_cast<double>(parents);
+                auto const& parent = members_[static_cast<std::size_t>(pick)];
                 fresh.push_back({.trial = static_cast<std::int64_t>(trial),
                                  .share = share(),
                                  .point = explored(parent.trial, trial),
@@ -86,7 +90,7 @@ class Pbt : public Strategy {
             members_[at] = {static_cast<std::int64_t>(trial), 0};
         }
         queue_.assign(fresh.begin(), fresh.end());
-        for (std::size_t at = 0; at + fifth < members_.size(); ++at) {
+        for (std::size_t at = 0; at + replaced < members_.size(); ++at) {
             queue_.push_back({.trial = members_[at].trial, .share = share()});
         }
     }

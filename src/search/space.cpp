@@ -17,7 +17,8 @@ namespace lockstep::search {
 namespace {
 
 constexpr std::string_view prefix = "space.";
-constexpr std::uint64_t max_tries = 200'000; // where 1 in 10,000 is allowed, some is found
+constexpr std::uint64_t max_tries =
+    100'000; // where 1 in 10,000 is allowed, one is almost surely found
 constexpr std::size_t max_texts = 1'000;
 constexpr std::size_t max_dimensions = 1'000;
 constexpr double largest = 9e15; ///< whole numbers up to here are exact
@@ -314,7 +315,7 @@ Point Space::draw_point(std::uint64_t seed, std::uint64_t trial) const {
         }
     }
     throw Error(ExitCode::usage, {"search.constraints are too strict",
-                                  "none of 200,000 random points of the space met them all",
+                                  "none of 100,000 random points of the space met them all",
                                   "Loosen them, or narrow [space] to what they allow"});
 }
 

@@ -1,8 +1,8 @@
 #include "run.hpp"
 
 #include "base/file.hpp"
+#include "base/lease.hpp"
 #include "base/text.hpp"
-#include "train/lease.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -97,7 +97,7 @@ Run::Run(std::filesystem::path directory)
 
 bool Run::read(std::size_t max_bytes) {
     bool const more = read_on(max_bytes);
-    if (!more && sample_) { // those who have shown it ask again
+    if (!more && sample_ && seen_ == size_) { // those who have shown it ask again
         sample_.reset();
         ++revision_;
     }
@@ -173,11 +173,12 @@ void Run::take_sample(int file) {
     sample->take_lines(lines);
     if (sample->series_.rows() >= windows / 2) { // else its records are too long for windows
         sample_ = std::move(sample);
+        ++revision_;
     }
 }
 
 void Run::forget() {
-    if (offset_ > 0) {
+    if (offset_ > 0 || sample_) {
         auto const revision = this->revision() + 1;
         *this = Run(directory_);
         revision_ = revision;
@@ -276,7 +277,7 @@ bool Run::is_far_behind() const noexcept {
 double Run::silence_s() const {
     using namespace std::filesystem;
     double least = HUGE_VAL;
-    for (auto const& file : {file_, directory_ / train::Lease::file_name}) {
+    for (auto const& file : {file_, directory_ / Lease::file_name}) {
         std::error_code failure;
         auto const written = last_write_time(file, failure);
         if (!failure) {
@@ -288,7 +289,7 @@ double Run::silence_s() const {
 }
 
 Overview Run::overview() const {
-    auto overview = overview_;
+    auto overview = sample_ ? sample_->overview_ : overview_;
     if (offset_ == 0) {
         overview.state = "waiting";
     } else if (overview.state.empty() || overview.state == "running") {

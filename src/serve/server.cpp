@@ -21,9 +21,12 @@ namespace {
 
 constexpr std::size_t read_bytes = 16 << 20; ///< of a run, between two looks at the connections
 constexpr int tick_ms = 200;
-constexpr double page_s = 0.6; ///< that a browser on the same cores has to draw a page first
-constexpr double start_s = 1;  ///< that it has to start, and to ask for the page
-constexpr double list_s = 5;   ///< between looks for new runs, and at those that nobody follows
+// Reading pauses, so that a browser on the same cores can start, and draw the page that it asked
+// for.
+constexpr double start_s = 1;
+constexpr double page_s = 0.6;
+constexpr double first_look_s = 0.3; ///< at samples of large runs, before the first request
+constexpr double list_s = 5; ///< between looks for new runs, and at those that nobody follows
 constexpr std::size_t max_connections = 128;
 
 /// Signals that end the server, as something that poll can wait for.
@@ -123,6 +126,7 @@ class Server {
     /// Reads what followed runs have written, and now and then what the others have; whether
     /// something is left to be read at once.
     bool look_at_runs() {
+        auto const limit_s = first_ ? first_look_s : 0;
         if (first_ || list_.seconds() > list_s) {
             list_.restart();
             runs_.look_again();
@@ -139,13 +143,11 @@ class Server {
                 read(i);
             }
         }
-        for (std::size_t i = 0; i < runs_.size(); ++i) { // of the others, one after the other
-            next_ = (next_ + 1) % runs_.size();
+        Stopwatch const watch;
+        for (std::size_t i = 0; i < runs_.size() && (!more || watch.seconds() < limit_s); ++i) {
+            next_ = (next_ + 1) % runs_.size(); // of the others, one after the other
             if (unread_[next_] && !is_followed(next_)) {
                 read(next_);
-                if (unread_[next_]) {
-                    break; // a large one
-                }
             }
         }
         return more || std::ranges::find(unread_, true) != unread_.end();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/file_lock.hpp"
-#include "train/lease.hpp"
+#include "base/lease.hpp"
 
 #include <filesystem>
 #include <functional>

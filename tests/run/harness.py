@@ -48,7 +48,7 @@ class Result:
         return self
 
 
-def run(words, ranks=0, env=None, limit=120, last_through=()):
+def run(words, ranks=0, env=None, limit=300, last_through=()):
     """Runs lockstep with these words; under mpirun for ranks >= 1, the last rank through another command."""
     command = [LOCKSTEP, *map(str, words)]
     if last_through:
@@ -106,7 +106,7 @@ def together(calls, at_once=3):
             done.result()
 
 
-def train(directory, *options, ranks=2, env=None, limit=120):
+def train(directory, *options, ranks=2, env=None, limit=300):
     words = ["train", DECK, "--data.train", DATA / "train.h5", "--data.validation",
              DATA / "test.h5", "--run.directory", directory, *options]
     return run(words, ranks, env, limit)

@@ -1,5 +1,6 @@
 #include "base/batch_job.hpp"
 #include "base/file_lock.hpp"
+#include "base/lease.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -9,7 +10,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/lease.hpp"
 #include "train/resource_tracker.hpp"
 
 #include <algorithm>
@@ -168,7 +168,7 @@ void print_best(search::Study const& study, std::filesystem::path const& directo
 /// Rank 0's part of a search.
 struct Head {
     std::optional<FileLock> lock;
-    std::optional<train::Lease> lease; ///< where file locks do not reach
+    std::optional<Lease> lease; ///< where file locks do not reach
     std::unique_ptr<search::Study> study;
     std::optional<SearchCoordinator> coordinator;
 };

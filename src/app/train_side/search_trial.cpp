@@ -1,6 +1,7 @@
 #include "search_trial.hpp"
 
 #include "base/batch_job.hpp"
+#include "base/lease.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
@@ -10,7 +11,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/lease.hpp"
 
 #include <algorithm>
 #include <array>
@@ -93,7 +93,7 @@ train::RunOptions options_of(TrialSetting const& setting, config::Deck const& de
         .held =
             [&context, directory = std::filesystem::path(deck.run.directory)](std::int64_t token) {
                 context.root_cause.set_run(
-                    directory, [directory, token] { return train::taken_over(directory, token); });
+                    directory, [directory, token] { return taken_over(directory, token); });
             },
         .begun = [&context] { context.root_cause.set_on_record(); },
         .stepped = [&context] { context.watchdog.hear_of_exit_first(); },

@@ -1,4 +1,5 @@
 #include "base/batch_job.hpp"
+#include "base/lease.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -6,7 +7,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/lease.hpp"
 
 #include <filesystem>
 #include <iostream>
@@ -69,7 +69,7 @@ ExitCode train_command(Invocation const& invocation) {
                                   [&, directory = std::filesystem::path(deck.run.directory)](
                                       std::int64_t token) {
                                       context.root_cause.set_run(directory, [directory, token] {
-                                          return train::taken_over(directory, token);
+                                          return taken_over(directory, token);
                                       });
                                   },
                               .begun = [&] { context.root_cause.set_on_record(); },

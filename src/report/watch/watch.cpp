@@ -1,8 +1,8 @@
 #include "report/watch.hpp"
 
+#include "base/lease.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/lease.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ namespace {
 double silence_s(std::filesystem::path const& metrics) {
     using namespace std::filesystem;
     double least = HUGE_VAL;
-    for (auto const& file : {metrics, metrics.parent_path() / train::Lease::file_name}) {
+    for (auto const& file : {metrics, metrics.parent_path() / Lease::file_name}) {
         std::error_code failure;
         auto const written = last_write_time(file, failure);
         if (!failure) {

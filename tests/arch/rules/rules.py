@@ -43,8 +43,7 @@ ONLY = {
     ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp",
                             "src/federate/noise.hpp"],
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
-    ("report", "train"): ["include/lockstep/train/events.hpp", "src/train/lease.hpp"],
-    ("serve", "train"): ["src/train/lease.hpp"],
+    ("report", "train"): ["include/lockstep/train/events.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers

@@ -61,6 +61,32 @@ TEST_CASE("batch sizes that do not fit the rows are refused") {
     }
 }
 
+TEST_CASE("a recurrent layer's batch sizes are checked, too") {
+    auto const gru = [](at::Tensor const& batch_sizes) {
+        std::vector<at::Tensor> const weights{at::ones({9, 2}), at::ones({9, 3}), at::ones({9}),
+                                              at::ones({9})};
+        std::vector<c10::IValue> stack{at::ones({9, 2}),
+                                       batch_sizes,
+                                       at::zeros({1, 4, 3}),
+                                       weights,
+                                       true,
+                                       1,
+                                       0.0,
+                                       false,
+                                       false};
+        (*program::checked(found("gru.data")))(stack);
+        return stack.at(0).toTensor();
+    };
+    CHECK(gru(whole({4, 2, 1, 1, 1})).sizes() == at::IntArrayRef{9, 3});
+    CHECK(at::equal(gru(whole({4, 0, 2, 0, 1, 0, 1, 0, 1, 0}).slice(0, 0, 10, 2)),
+                    gru(whole({4, 2, 1, 1, 1}))));
+    for (auto const& sizes : {whole({}), whole({1}).expand(1000), whole({4, 2, 1, 1})}) {
+        CHECK_THROWS_AS(gru(sizes), c10::Error);
+    }
+    CHECK(program::checked(found("gru.input")) == nullptr);
+    CHECK(program::checked(found("lstm.data")) != nullptr);
+}
+
 TEST_CASE("other operators run as they are") {
     CHECK(program::checked(found("relu.default")) == nullptr);
 }

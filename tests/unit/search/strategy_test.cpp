@@ -190,6 +190,33 @@ TEST_CASE("pbt continues the best in place of the worst, with other values") {
     CHECK(jobs == 15);
 }
 
+TEST_CASE("pbt trains no member again that has failed, however many have") {
+    test::SpaceKeys const keys{{"space.a.b", "uniform(0, 1)"},
+                               {"search.strategy", "pbt"},
+                               {"search.population", "5"},
+                               {"search.intervals", "2"}};
+    auto const space = space_of(keys);
+    auto const failed = GENERATE(0, 2, 4, 5); // of the first five, the last ones
+    auto const strategy = search::make_strategy(settings_for(keys), space);
+    for (int n = 0; n < 5; ++n) {
+        auto const job = strategy->ask();
+        REQUIRE(job.has_value());
+        auto const loss = job->trial < 5 - failed ? static_cast<double>(job->trial) : HUGE_VAL;
+        strategy->tell({job->trial, job->share, {loss}});
+    }
+    int fresh = 0;
+    for (int n = 0; n < 5; ++n) {
+        auto const job = strategy->ask();
+        REQUIRE(job.has_value());
+        CHECK((job->trial >= 5 || job->trial < 5 - failed));
+        fresh += job->trial >= 5 ? 1 : 0;
+        CHECK((job->trial < 5 || job->parent == (failed == 5 ? -1 : 0)));
+        strategy->tell({job->trial, job->share, {1}});
+    }
+    CHECK(fresh == std::max(failed, 1));
+    CHECK(strategy->is_finished());
+}
+
 TEST_CASE("a forest knows which column matters") {
     std::vector<std::vector<double>> rows;
     std::vector<double> targets;

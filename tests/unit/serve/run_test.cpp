@@ -95,6 +95,26 @@ TEST_CASE("a sample ends with the reading, however the file ends") {
     CHECK(run.read_share() == 1);
 }
 
+TEST_CASE("a file that cannot be read for a moment keeps its sample") {
+    ScratchDir const scratch;
+    auto const file = scratch.path() / "metrics.jsonl";
+    write_records(scratch.path(), 60000, std::string(600, 'a'));
+    Run run(scratch.path());
+    REQUIRE(run.read(part));
+    auto const revision = run.revision();
+    CHECK(revision > 0); // who follows it asks for the sample
+    CHECK(run.overview().step == 60000);
+    std::filesystem::rename(file, scratch.path() / "away");
+    CHECK_FALSE(run.read(part));
+    CHECK(run.is_sampled());
+    CHECK(run.revision() == revision);
+    std::filesystem::rename(scratch.path() / "away", file);
+    while (run.read(part)) {
+    }
+    CHECK_FALSE(run.is_sampled());
+    CHECK(run.series().rows() == 60000);
+}
+
 TEST_CASE("a sample is forgotten with its file") {
     ScratchDir const scratch;
     write_records(scratch.path(), 60000, std::string(600, 'a'));

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace lockstep::train {
+namespace lockstep {
 
 /// One process's claim on a run's directory: the file `lease` in it, which holds a number that
 /// grows with every start, the scheduler's job, the host and the process. A thread renews the
@@ -62,4 +62,4 @@ class Lease {
 /// where it was not. Not collective.
 std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number);
 
-} // namespace lockstep::train
+} // namespace lockstep

@@ -1,6 +1,6 @@
 #include "base/file.hpp"
+#include "base/lease.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/lease.hpp"
 
 #include <cstdlib>
 #include <optional>
@@ -12,7 +12,6 @@
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
-using train::Lease;
 
 namespace {
 
@@ -107,13 +106,13 @@ TEST_CASE("a claim that is gone is told from one that is damaged or no file") {
         CHECK(told().code() == ExitCode::io);
         CHECK(test::says(told(), "is damaged"));
         CHECK(test::says(told(), "Remove that file"));
-        CHECK_FALSE(train::taken_over(scratch.path(), lease.number()));
+        CHECK_FALSE(taken_over(scratch.path(), lease.number()));
     }
     std::filesystem::remove(file);
     CHECK(test::says(told(), "was moved or removed"));
     std::filesystem::create_directory(file);
     CHECK(test::says(told(), "Remove that file"));
-    CHECK_FALSE(train::taken_over(scratch.path(), lease.number())); // so that it is on record
+    CHECK_FALSE(taken_over(scratch.path(), lease.number())); // so that it is on record
     auto const again = test::error_of([&] { Lease(scratch.path(), false, period_s); });
     CHECK(again.code() == ExitCode::cannot_create);
     CHECK(test::says(again, "Remove " + file.string()));

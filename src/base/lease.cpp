@@ -1,4 +1,4 @@
-#include "train/lease.hpp"
+#include "base/lease.hpp"
 
 #include "base/clock.hpp"
 #include "base/environment.hpp"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace lockstep::train {
+namespace lockstep {
 
 namespace {
 
@@ -213,4 +213,4 @@ void Lease::require() const {
     }
 }
 
-} // namespace lockstep::train
+} // namespace lockstep
