@@ -2,9 +2,9 @@
 
     LOCKSTEP_BUILD=build python bench/serve.py
 
-Needs Chromium. Since the command was started: when the page has a chart, and when it has all curves of the whole file,
-and when every record is in them; with the file in the system's cache, and read from its disk. Then, how long a move of the pointer takes to draw, and to
-show the curves over the other axis. bench/alternating.py says what training loses while it is watched.
+Needs Chromium. Since the command was started: when the page has a chart, when it has all curves of the whole file, and
+when every record is in them; with the file in the system's cache, and read from its disk. Then, how long a move of the
+pointer takes to draw, and to show the curves over the other axis. bench/alternating.py says what training loses while it is watched.
 """
 import json
 import os
@@ -19,6 +19,7 @@ import harness  # noqa: E402
 import serve_test  # noqa: E402
 
 STEPS = 1_000_000
+RUNS = "document.querySelector('#runs').textContent"
 SHOWN = "[...document.querySelectorAll('#view canvas')].map((each) => each.getAttribute('aria-label'))"
 
 
@@ -64,7 +65,7 @@ def opened(run, page):
         first = time.monotonic() - begun
         page.until(f"{SHOWN}.length > 5 && {SHOWN}.every((each) => /to (1 M|999.* k)$/.test(each))")
         whole = time.monotonic() - begun
-        page.until("(text => text.includes('1 M of 1 M') && !text.includes(' · read '))(document.querySelector('#runs').textContent)")
+        page.until(f"{RUNS}.includes('1 M of 1 M') && !{RUNS}.includes(' · read ')")
         every = time.monotonic() - begun
         fluid = page.evaluate("""new Promise((done) => {
             const box = document.querySelector('#view canvas'), begun = performance.now();
@@ -87,9 +88,8 @@ def open_figures(rounds=5):
                 if kind != "cached":
                     forget(run / "metrics.jsonl")
                 first, whole, every, move, axis = opened(run, page)
-                print(f"{size / 1e6:.0f} MB {kind}: a chart after {first:.2f} s, all curves after {whole:.2f} s, every record in them "
-                      f"after {every:.2f} s; "
-                      f"a move of the pointer {move:.2f} ms, the other axis {axis:.2f} s")
+                print(f"{size / 1e6:.0f} MB {kind}: a chart after {first:.2f} s, all curves after {whole:.2f} s, "
+                      f"every record in them after {every:.2f} s; a move of the pointer {move:.2f} ms, the other axis {axis:.2f} s")
 
 
 if __name__ == "__main__":

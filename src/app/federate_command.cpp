@@ -19,7 +19,7 @@ ExitCode join_command(Invocation const& invocation) {
     auto const words = federate_join_options(told).parse(invocation.arguments);
     federate::require_site_name(told.site);
     federate::Federation const federation(words.positions[0]);
-    auto const coordinator = federate::hex_text(federation.coordinator());
+    auto const coordinator = hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
         throw Error(ExitCode::data, {concat("the coordinator's fingerprint in ", words.positions[0],
                                             " differs from --coordinator"),
@@ -31,7 +31,7 @@ ExitCode join_command(Invocation const& invocation) {
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
     std::cout << "site " << told.site << " has joined; its fingerprint is\n  "
-              << federate::hex_text(key.signing_key().public_key()) << "\n";
+              << hex_text(key.signing_key().public_key()) << "\n";
     if (told.coordinator.empty()) {
         std::cout << "the coordinator's key in the directory is trusted; compare its fingerprint "
                      "with the one that init printed:\n  "

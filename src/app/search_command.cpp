@@ -145,27 +145,25 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
 ExitCode tell_command(Invocation const& invocation) {
     auto const words = positions_of(search_tell_options, invocation);
     std::filesystem::path const directory = words[0];
-    auto const settings = search::Study::look_at(directory)->settings();
+    auto const before = search::Study::look_at(directory);
+    bool const trains_itself = before->identity().deck != by_hand;
     auto const lock = locked(directory);
-    auto identity = search::Study::look_at(directory)->identity();
-    auto outcome = outcome_of(words, settings);
-    if (identity.deck != by_hand && outcome.code == 0) {
+    auto outcome = outcome_of(words, before->settings());
+    if (trains_itself && outcome.code == 0) {
         throw Error(ExitCode::usage,
                     {concat("lockstep search tell ", directory.string()),
                      "this search trains its trials itself, so only failed can be recorded",
                      "Start the search again: it continues"});
     }
     std::optional<Lease> lease; // a search may run where this host's lock does not reach
-    if (identity.deck != by_hand) {
+    if (trains_itself) {
         lease.emplace(directory, false);
     }
     auto journal = std::make_unique<search::Journal>(directory / search::journal_name);
-    journal->set_guard([&lease] {
-        if (lease) {
-            lease->require();
-        }
-    });
-    search::Study study(std::move(identity), std::move(journal));
+    if (lease) {
+        journal->set_guard([&lease] { lease->require(); });
+    }
+    search::Study study(before->identity(), std::move(journal));
     study.tell(std::move(outcome));
     return ExitCode::ok;
 }

@@ -93,8 +93,22 @@ std::string read_part(File const& file, std::uint64_t at, std::size_t bytes) {
     return part;
 }
 
+std::string head_of(File const& file) {
+    return read_part(file, 0, std::min<std::uint64_t>(file.size(), head_bytes));
+}
+
 bool has(std::string_view text, std::size_t at, std::string_view part) {
     return text.size() >= at + part.size() && text.substr(at, part.size()) == part;
+}
+
+/// A header, of ours for one, may precede what marks it.
+bool holds_hdf5(std::string_view head) {
+    for (std::size_t at = 0; at < head_bytes; at = at == 0 ? 512 : 2 * at) {
+        if (has(head, at, "\x89HDF\r\n\x1a\n"sv)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 std::string python(std::string const& imports, std::string const& tensors) {
@@ -201,11 +215,9 @@ FileKind recognised(File const& file) {
     if (size == 0) {
         return {"empty", "", "", ""};
     }
-    auto const head = read_part(file, 0, std::min<std::uint64_t>(size, head_bytes));
-    for (std::size_t at = 0; at < head_bytes; at = at == 0 ? 512 : 2 * at) {
-        if (has(head, at, "\x89HDF\r\n\x1a\n"sv)) {
-            return {};
-        }
+    auto const head = head_of(file);
+    if (holds_hdf5(head)) {
+        return {};
     }
     if (has(head, 0, "PK\3\4"sv) || has(head, 0, "PK\5\6"sv)) {
         auto const tail = std::min<std::uint64_t>(size, tail_bytes);
@@ -260,6 +272,14 @@ FileKind kind_of_file(std::filesystem::path const& path) {
         return kind;
     } catch (Error const&) {
         return {};
+    }
+}
+
+bool is_hdf5(std::filesystem::path const& path) {
+    try {
+        return holds_hdf5(head_of(File::open_read(path)));
+    } catch (Error const&) {
+        return false;
     }
 }
 

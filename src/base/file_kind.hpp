@@ -18,4 +18,8 @@ struct FileKind {
 /// unreadable files are of no kind: the error of opening them says more.
 FileKind kind_of_file(std::filesystem::path const& path);
 
+/// Whether it is an HDF5 file, as models, checkpoints and data sets are; not where it cannot be
+/// read.
+bool is_hdf5(std::filesystem::path const& path);
+
 } // namespace lockstep

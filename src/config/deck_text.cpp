@@ -1,12 +1,12 @@
 #include "deck_text.hpp"
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <boost/program_options.hpp>
 
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
@@ -54,15 +54,6 @@ bool is_text(std::string_view text) {
         text.remove_prefix(length);
     }
     return true;
-}
-
-/// Whether it is an HDF5 file, as models, checkpoints and data sets are; a header of ours may
-/// precede what marks it.
-bool is_hdf5(std::filesystem::path const& path) {
-    std::string beginning(8192, '\0');
-    std::ifstream file(path, std::ios::binary);
-    file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-    return beginning.find("\x89HDF\r\n\x1a\n") != std::string::npos;
 }
 
 std::string text_of(std::filesystem::path const& path, std::string const& named_by) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/hex_text.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -95,10 +97,8 @@ class Digester {
     alignas(64) std::array<std::byte, 384> state_{};
 };
 
-/// Bytes as hexadecimal digits, and back; nothing where the text is anything else.
-std::string hex_text(std::span<std::uint8_t const> bytes);
-std::optional<Octets> octets_of(std::string_view hex);
-
+/// The bytes of hexadecimal digits; nothing where they are not as many, or the text is anything
+/// else.
 template <std::size_t Size>
 std::optional<std::array<std::uint8_t, Size>> fixed_octets(std::string_view hex) {
     auto const octets = octets_of(hex);

@@ -32,7 +32,7 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         // A link that leads nowhere is not a missing file: its place may be a disk that is not
         // mounted.
         if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {
-            write_secret_text(file, federate::hex_text(federate::Secret::random().bytes()) + "\n");
+            write_secret_text(file, hex_text(federate::Secret::random().bytes()) + "\n");
         }
         digits = trimmed(read_secret_text(
             file, "whoever has the key can remove the noise",

@@ -113,7 +113,7 @@ ExitCode federate_init_command(Invocation const& invocation) {
                 auto const& from =
                     told.weights.empty() ? first : federate::ModelVector::read(told.weights);
                 auto charter = charter_for(told.charter, deck, from);
-                charter.id = federate::hex_text(federate::Secret::random().bytes()).substr(0, 32);
+                charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
                 auto const key =
                     federate::PrivateKey::open_or_make(told.key, federate::coordinator_name);
                 auto const federation = federate::Federation::found(directory, charter, from, key);
@@ -122,7 +122,7 @@ ExitCode federate_init_command(Invocation const& invocation) {
                           << count_text(static_cast<std::int64_t>(from.values.size()))
                           << " numbers, " << charter.rounds << " rounds\n"
                           << "the coordinator's fingerprint is\n  "
-                          << federate::hex_text(federation.coordinator()) << "\n";
+                          << hex_text(federation.coordinator()) << "\n";
             });
             return ExitCode::ok;
         });

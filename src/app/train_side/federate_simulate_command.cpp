@@ -40,7 +40,7 @@ class Simulation {
     /// On rank 0.
     void found(federate::ModelVector const& first) {
         auto charter = charter_for(told_.charter, deck_, first);
-        charter.id = federate::hex_text(secret("federation").bytes()).substr(0, 32);
+        charter.id = hex_text(secret("federation").bytes()).substr(0, 32);
         make_directories(directory_ / "keys");
         coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
         if (std::filesystem::exists(federation_directory() / "charter.h5")) {

@@ -1,6 +1,6 @@
 #include "base/text.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <string>
 

@@ -1,6 +1,9 @@
-#include "federate/keys.hpp"
+#include "base/hex_text.hpp"
 
-namespace lockstep::federate {
+#include <cstddef>
+#include <utility>
+
+namespace lockstep {
 
 namespace {
 
@@ -17,8 +20,8 @@ std::string hex_text(std::span<std::uint8_t const> bytes) {
     return text;
 }
 
-std::optional<Octets> octets_of(std::string_view hex) {
-    Octets octets;
+std::optional<std::vector<std::uint8_t>> octets_of(std::string_view hex) {
+    std::vector<std::uint8_t> octets;
     for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
         auto const high = digits.find(hex[i]);
         auto const low = digits.find(hex[i + 1]);
@@ -30,4 +33,4 @@ std::optional<Octets> octets_of(std::string_view hex) {
     return hex.size() % 2 == 0 ? std::optional(std::move(octets)) : std::nullopt;
 }
 
-} // namespace lockstep::federate
+} // namespace lockstep
