@@ -20,7 +20,7 @@ skipped=77
 steps=12
 
 # Each with the most seconds that it may take of 530.
-parts=(machine:40 prepare:40 check:60 nccl:60 twice:60 graphs:60 processor:40 shared:90 resume:90 memory:60 matrix:150
+parts=(machine:40 prepare:40 check:60 nccl:60 twice:60 graphs:60 processor:40 shared:90 resume:90 memory:60 timeline:40 matrix:150
        speed:270 sanitizer:100)
 
 # --- tools of the parts -------------------------------------------------------------------------------
@@ -205,7 +205,24 @@ time.sleep(300)' >"$work/holder.txt" &
     [[ $code -eq 71 ]]
 }
 
-# What trains, beside the model's name: the same bits on one rank and on two.
+# Kernels in the timeline, each inside a recorded step.
+part_timeline() {
+    train timeline 2 cnn --profile.steps 4-6
+    "$python" - "$work"/runs/timeline/profile/steps-4-6.json.gz "$device" >"$work/timeline.txt" <<'TEXT'
+import gzip, json, sys
+events = json.loads(gzip.open(sys.argv[1]).read())["traceEvents"]
+kernels = [each for each in events if each.get("cat") == "kernel"]
+steps = [each for each in events if each.get("name", "").startswith("ProfilerStep")]
+begin, end = min(each["ts"] for each in steps), max(each["ts"] + each["dur"] for each in steps)
+inside = sum(begin <= each["ts"] <= end for each in kernels)
+print(f"{len(events)} events, {len(kernels)} kernels, {inside} of them within the {len(steps)} bars of steps")
+sys.exit(sys.argv[2] == "cuda" and (not kernels or inside < 0.95 * len(kernels)))
+TEXT
+    cp "$work"/runs/timeline/profile/steps-4-6.json.gz "$out/timeline.json.gz"
+    saw "$(cat "$work/timeline.txt")"
+}
+
+# What trains, beside the model's name: the same bits on one rank and on two. DIR: where the decks are.
 matrix() {
     cat <<'TEXT'
 cnn --precision.compute bf16 --precision.gradient-checkpointing true
@@ -231,6 +248,13 @@ lmu-asr
 mlp-policy
 lstm-policy
 clstm-policy
+export
+export --precision.compute bf16
+mlp --privacy.noise 1 --privacy.key DIR/privacy.key
+mlp --prune.pattern 2:4 --prune.begin 2
+cnn --prune.pattern channels --prune.begin 2
+cnn --quantise.aware true
+cnn --distill.teacher DIR/net.pt
 cnn --run.deterministic false --communication.reduction native
 TEXT
 }
@@ -252,7 +276,7 @@ part_matrix() {
     local row at=0 words good
     : >"$work/matrix.txt"
     while read -r row; do
-        read -r -a words <<<"$row"
+        read -r -a words <<<"${row//DIR/$work/small}"
         at=$((at + 1))
         # A row keeps about four cores busy.
         while [[ $(jobs -rp | wc -l) -ge $(((jobs_at_once + 3) / 4)) ]]; do
