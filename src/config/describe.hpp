@@ -164,6 +164,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "true");
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
           "recompute activations during the backward pass, to save memory");
+    visit("precision.memory-format", precision.memory_format,
+          one_of({"auto", "contiguous", "channels-last"}, fixed),
+          "order in which accelerators keep the images of built-in models in memory: contiguous, "
+          "channels-last, or auto (channels-last if precision.compute is bf16 or fp16)");
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),

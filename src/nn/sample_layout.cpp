@@ -13,7 +13,8 @@ config::OwnKey SampleLayout::key() {
 SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,
                            std::size_t dimensions)
     : extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
-      channels_last_(values.text("layout") == "channels-last") {
+      channels_last_(values.text("layout") == "channels-last"),
+      computes_channels_last_(interface.channels_last) {
     if (!channels_last_ && values.text("layout") != "channels-first") {
         throw Error(ExitCode::usage,
                     {concat("model.layout = ", values.text("layout")),
@@ -36,10 +37,15 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
 }
 
 torch::Tensor SampleLayout::arranged(torch::Tensor const& samples) const {
-    if (adds_channel_) {
-        return samples.unsqueeze(1);
+    auto const with_channels = adds_channel_    ? samples.unsqueeze(1)
+                               : channels_last_ ? samples.movedim(-1, 1)
+                                                : samples;
+    if (computes_channels_last_ && !samples.is_cpu()) {
+        // Layers keep the memory format of their inputs.
+        return with_channels.contiguous(extents_.size() == 2 ? torch::MemoryFormat::ChannelsLast
+                                                             : torch::MemoryFormat::ChannelsLast3d);
     }
-    return channels_last_ ? samples.movedim(-1, 1).contiguous() : samples;
+    return channels_last_ ? with_channels.contiguous() : with_channels;
 }
 
 } // namespace lockstep::nn

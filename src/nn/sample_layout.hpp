@@ -24,6 +24,8 @@ class SampleLayout {
 
     std::int64_t channels() const noexcept { return channels_; }
     std::vector<std::int64_t> const& extents() const noexcept { return extents_; }
+    /// On accelerators in the memory format that the interface names.
+    ///
     /// Shape  returns [n, channels, extents…]
     torch::Tensor arranged(torch::Tensor const& samples) const;
 
@@ -32,6 +34,7 @@ class SampleLayout {
     std::vector<std::int64_t> extents_;
     bool adds_channel_ = false;
     bool channels_last_ = false;
+    bool computes_channels_last_ = false;
 };
 
 } // namespace lockstep::nn

@@ -18,7 +18,7 @@ std::vector<double> by_channel(torch::Tensor const& values) {
     for (std::int64_t d = 2; d < values.dim(); ++d) {
         others.push_back(d);
     }
-    auto const sums = values.to(torch::kFloat64).sum(others).cpu().contiguous();
+    auto const sums = to_host(values.to(torch::kFloat64).sum(others)).contiguous();
     return {sums.const_data_ptr<double>(), sums.const_data_ptr<double>() + sums.numel()};
 }
 

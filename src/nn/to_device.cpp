@@ -2,6 +2,8 @@
 
 #include "nn/dropout_masks.hpp"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <stdexcept>
 
 namespace lockstep::nn {
@@ -15,6 +17,18 @@ torch::Tensor to_device(torch::Tensor const& values, torch::Device device) {
     }
     // From pinned memory alone; torch keeps it until the copy is made.
     return values.pin_memory().to(device, /*non_blocking=*/true);
+}
+
+torch::Tensor to_host(torch::Tensor const& values) {
+    if (values.is_cpu()) {
+        return values;
+    }
+    auto const here = torch::empty(
+        values.sizes(), torch::TensorOptions(values.scalar_type()).pinned_memory(true));
+    here.copy_(values.detach(), /*non_blocking=*/true);
+    c10::impl::VirtualGuardImpl const streams(values.device().type());
+    streams.synchronizeStream(streams.getStream(values.device()));
+    return here;
 }
 
 std::optional<Error> mixed_devices(std::string_view why) {

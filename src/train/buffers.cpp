@@ -5,8 +5,6 @@
 #include "nn/to_device.hpp"
 #include "train/layout.hpp"
 
-#include "host_copies.hpp"
-
 namespace lockstep::train {
 
 namespace {
@@ -61,33 +59,48 @@ torch::Tensor Buffers::floats_of(torch::Tensor const& bytes) const {
     return bytes.narrow(0, integer_bytes_, bytes.numel() - integer_bytes_).view(torch::kFloat32);
 }
 
+// A device gets few calls, however many buffers there are: else it would idle for milliseconds.
+
 void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    std::vector<torch::Tensor> there;
-    std::vector<torch::Tensor> places;
-    for_each_buffer(model,
-                    [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-                        there.push_back(buffer);
-                        places.push_back(place_in(is_float ? floats : integers, at, buffer));
-                    });
-    auto const here = host_copies(there);
-    for (std::size_t i = 0; i < here.size(); ++i) {
-        places[i].copy_(here[i]);
+    std::vector<torch::Tensor> parts; // the integers first, as in bytes_
+    std::vector<torch::Tensor> float_parts;
+    for_each_buffer(model, [&](auto const&, torch::Tensor const& buffer, bool is_float, auto) {
+        (is_float ? float_parts : parts).push_back(buffer.reshape(-1).view(torch::kUInt8));
+    });
+    parts.insert(parts.end(), float_parts.begin(), float_parts.end());
+    if (!parts.empty()) {
+        bytes_.copy_(nn::to_host(torch::cat(parts)));
     }
 }
 
 void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    torch::Tensor bytes; // where the model is
-    for_each_buffer(
-        model, [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-            if (!bytes.defined()) {
-                bytes = nn::to_device(bytes_, buffer.device());
-            }
-            buffer.copy_(place_in(is_float ? floats_of(bytes) : integers_of(bytes), at, buffer));
-        });
+    struct Copies {
+        torch::Tensor values; ///< of all, where the model is
+        std::vector<torch::Tensor> to;
+        std::vector<torch::Tensor> from;
+    };
+    Copies of_floats;
+    Copies of_integers;
+    for_each_buffer(model,
+                    [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
+                        if (!of_floats.values.defined()) {
+                            auto const bytes = nn::to_device(bytes_, buffer.device());
+                            of_floats.values = floats_of(bytes);
+                            of_integers.values = integers_of(bytes);
+                        }
+                        auto& copies = is_float ? of_floats : of_integers;
+                        copies.to.push_back(buffer);
+                        copies.from.push_back(place_in(copies.values, at, buffer));
+                    });
+    for (auto const& copies : {of_floats, of_integers}) {
+        if (!copies.to.empty()) {
+            at::_foreach_copy_(copies.to, copies.from); // fast for tensors of one type
+        }
+    }
 }
 
 std::span<std::byte> Buffers::bytes() const {

@@ -117,7 +117,7 @@ class DeviceExchange : public comm::Exchange {
             block_squares_.narrow(0, range.first / reduction_block, reduction_blocks)
                 .copy_(values.to(torch::kFloat64).square().sum(1));
         }
-        auto const on_host = block_squares_.cpu();
+        auto const on_host = nn::to_host(block_squares_);
         std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
         bool const apart = devices_ && !sums_everywhere() && !options_.native;
         if (apart) {

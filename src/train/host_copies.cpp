@@ -1,5 +1,7 @@
 #include "host_copies.hpp"
 
+#include "nn/to_device.hpp"
+
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -21,7 +23,7 @@ std::vector<torch::Tensor> host_copies(std::vector<torch::Tensor> const& tensors
     for (auto const at : order) {
         bytes.push_back(tensors[at].reshape(-1).view(torch::kUInt8));
     }
-    auto const all = torch::cat(bytes).cpu();
+    auto const all = nn::to_host(torch::cat(bytes));
     std::vector<torch::Tensor> copies(tensors.size());
     std::int64_t first = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {

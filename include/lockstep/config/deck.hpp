@@ -102,6 +102,7 @@ struct Precision {
     bool tf32 = true;                    ///< GPUs may round inputs of matrix products to it
     bool cudnn_benchmark = true;         ///< switched off where run.deterministic is true
     bool gradient_checkpointing = false; ///< activations are computed again in backward
+    std::string memory_format = "auto";  ///< auto, contiguous, channels-last; of accelerators
 };
 
 /// Learning from another model's outputs, besides the targets.

@@ -24,6 +24,7 @@ struct Interface {
     std::vector<data::FieldInfo> targets{}; ///< for a model that computes its own loss
     bool quantise_aware = false;            ///< layers with weights compute as if in int8
     bool continuous = false;                ///< of a policy: outputs are the means of an action
+    bool channels_last = false;             ///< how accelerators keep images in memory
 };
 
 /// The key from which a model's layers draw random numbers in one forward pass. The replica sets it

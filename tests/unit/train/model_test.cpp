@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "nn/sample_layout.hpp"
 #include "train/layout.hpp"
 
 #include "catch.hpp"
@@ -67,6 +68,23 @@ TEST_CASE("models of other shapes have as many parameters as they say, and fit t
     CHECK_THROWS_AS(nn::make_model({"resnet", {{"depth", "19"}}}, {{8, 8}, 2}, 1), Error);
     CHECK_THROWS_AS(nn::make_model({"cnn3d", {{"head", "mean"}}}, {{8, 8, 8}, 2}, 1), Error);
     CHECK_THROWS_AS(nn::make_model({"cnn3d", {}}, {{8, 8}, 2}, 1), Error);
+}
+
+TEST_CASE("images and clips are channels-last on accelerators alone") {
+    config::OwnValues const values("model", {}, {nn::SampleLayout::key()});
+    auto const format_on = [&](torch::Device device, bool channels_last,
+                               std::vector<std::int64_t> sample) {
+        nn::Interface interface { sample, 5 };
+        interface.channels_last = channels_last;
+        nn::SampleLayout const layout(values, interface, sample.size() - 1);
+        sample.insert(sample.begin(), 2);
+        return layout.arranged(torch::empty(sample, torch::TensorOptions(device)))
+            .suggest_memory_format();
+    };
+    CHECK(format_on(torch::kMeta, true, {3, 6, 4}) == torch::MemoryFormat::ChannelsLast);
+    CHECK(format_on(torch::kMeta, true, {3, 8, 6, 4}) == torch::MemoryFormat::ChannelsLast3d);
+    CHECK(format_on(torch::kMeta, false, {3, 6, 4}) == torch::MemoryFormat::Contiguous);
+    CHECK(format_on(torch::kCPU, true, {3, 6, 4}) == torch::MemoryFormat::Contiguous);
 }
 
 TEST_CASE("a model is the seed's, and needs images where it is for images") {
