@@ -290,7 +290,7 @@ def measured(options):
     except subprocess.TimeoutExpired:
         return {"failed": f"no end within {options.limit:.0f} s"}
     except subprocess.CalledProcessError as error:
-        print(error.stderr, file=sys.stderr)
+        print(error.stderr or "", file=sys.stderr)
         last = ((error.stderr or "").strip().splitlines() or ["see above"])[-1]
         return {"failed": f"exit code {error.returncode}: {last[:120]}"}
 

@@ -5,7 +5,7 @@
 #     gpu_day.sh BUNDLE OUT [PART...]
 #
 # OUT gets few and small files, since little may come back: summary.md, written again after each part; speed.md;
-# logs.tar.gz with each part's log and its runs' records.
+# timeline.json.gz; logs.tar.gz with each part's log and its runs' records.
 #
 # DEVICE         cuda, as in run.device; sim: the simulated accelerator, for a dry run (scripts/gpu_day_dry_run.sh)
 # DAY_SECONDS    530: when it has to be over; the parts' limits are shares of it
@@ -290,8 +290,8 @@ part_matrix() {
     wait
     cat "$work/matrix.txt"
     good=$(grep -cE ': (same|different, as)' "$work/matrix.txt" || true)
-    saw "$good of $(matrix | wc -l) settings: bit-identical on 2 ranks and on 1. $(grep -vE ': (same|different, as)' \
-        "$work/matrix.txt" | paste -sd ';')"
+    saw "$(grep -c ': same' "$work/matrix.txt") of $(matrix | wc -l) settings: bit-identical on 2 ranks and on 1. $(grep \
+        -v ': same' "$work/matrix.txt" | paste -sd ';')"
     [[ $good -eq $(matrix | wc -l) ]]
 }
 

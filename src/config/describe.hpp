@@ -166,8 +166,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "recompute activations during the backward pass, to save memory");
     visit("precision.memory-format", precision.memory_format,
           one_of({"auto", "contiguous", "channels-last"}, fixed),
-          "order in which accelerators keep the images of built-in models in memory: contiguous, "
-          "channels-last, or auto (channels-last if precision.compute is bf16 or fp16)");
+          "order in which accelerators keep the images of built-in models in memory; auto: "
+          "channels-last if precision.compute is bf16 or fp16, otherwise contiguous");
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),

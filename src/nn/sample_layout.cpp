@@ -41,9 +41,11 @@ torch::Tensor SampleLayout::arranged(torch::Tensor const& samples) const {
                                : channels_last_ ? samples.movedim(-1, 1)
                                                 : samples;
     if (computes_channels_last_ && !samples.is_cpu()) {
-        // Layers keep the memory format of their inputs.
-        return with_channels.contiguous(extents_.size() == 2 ? torch::MemoryFormat::ChannelsLast
-                                                             : torch::MemoryFormat::ChannelsLast3d);
+        // Layers keep the memory format of their inputs, which strides alone tell: those of a
+        // single channel fit both formats until they are copied.
+        return with_channels.to(with_channels.options(), /*non_blocking=*/false, /*copy=*/false,
+                                extents_.size() == 2 ? torch::MemoryFormat::ChannelsLast
+                                                     : torch::MemoryFormat::ChannelsLast3d);
     }
     return channels_last_ ? with_channels.contiguous() : with_channels;
 }

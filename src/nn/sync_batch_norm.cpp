@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/replica_sums.hpp"
+#include "nn/to_device.hpp"
 
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -23,8 +23,11 @@ torch::Tensor to_host(torch::Tensor const& values) {
     if (values.is_cpu()) {
         return values;
     }
-    auto const here = torch::empty(
-        values.sizes(), torch::TensorOptions(values.scalar_type()).pinned_memory(true));
+    if (DropoutMasks::is_recorded()) {
+        throw std::logic_error("the host waits for values of the device");
+    }
+    auto const here = torch::empty(values.sizes(),
+                                   torch::TensorOptions(values.scalar_type()).pinned_memory(true));
     here.copy_(values.detach(), /*non_blocking=*/true);
     c10::impl::VirtualGuardImpl const streams(values.device().type());
     streams.synchronizeStream(streams.getStream(values.device()));

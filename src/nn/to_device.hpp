@@ -20,7 +20,8 @@ torch::Tensor to_device(torch::Tensor const& values, torch::Device device);
 /// which copies to pageable memory, it does not keep other threads from using the device meanwhile.
 /// A tensor that is there already is returned as it is.
 ///
-/// Shape  as `values`, contiguous where it is copied
+/// Shape   as `values`, contiguous where it is copied
+/// Throws  std::logic_error where the device records
 torch::Tensor to_host(torch::Tensor const& values);
 
 /// The error (64) for LibTorch's `why`, if it says that an operator was given tensors on different

@@ -30,8 +30,41 @@ void for_each_buffer(nn::Model const& model, Action const& action) {
     }
 }
 
-torch::Tensor place_in(torch::Tensor const& flat, std::int64_t at, torch::Tensor const& buffer) {
-    return flat.narrow(0, at, buffer.numel()).view(buffer.sizes());
+/// A model's buffers by type: what copies lists is fast for tensors of one type.
+struct ByType {
+    std::vector<torch::Tensor> integers;
+    std::vector<torch::Tensor> floats;
+
+    torch::Device device() const {
+        auto const& some = integers.empty() ? floats : integers;
+        return some.empty() ? torch::Device(torch::kCPU) : some.front().device();
+    }
+};
+
+ByType by_type(nn::Model const& model) {
+    ByType found;
+    for_each_buffer(model, [&](auto const&, torch::Tensor const& buffer, bool is_float, auto) {
+        (is_float ? found.floats : found.integers).push_back(buffer);
+    });
+    return found;
+}
+
+std::vector<torch::Tensor> places_in(torch::Tensor const& flat,
+                                     std::vector<torch::Tensor> const& buffers) {
+    std::vector<torch::Tensor> places;
+    std::int64_t at = 0;
+    for (auto const& buffer : buffers) {
+        places.push_back(flat.narrow(0, at, buffer.numel()).view(buffer.sizes()));
+        at += buffer.numel();
+    }
+    return places;
+}
+
+/// In few calls, however many buffers there are: else a device would idle for milliseconds.
+void copy_all(std::vector<torch::Tensor> const& to, std::vector<torch::Tensor> const& from) {
+    if (!to.empty()) {
+        at::_foreach_copy_(to, from);
+    }
 }
 
 } // namespace
@@ -59,48 +92,23 @@ torch::Tensor Buffers::floats_of(torch::Tensor const& bytes) const {
     return bytes.narrow(0, integer_bytes_, bytes.numel() - integer_bytes_).view(torch::kFloat32);
 }
 
-// A device gets few calls, however many buffers there are: else it would idle for milliseconds.
-
 void Buffers::collect_from(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    std::vector<torch::Tensor> parts; // the integers first, as in bytes_
-    std::vector<torch::Tensor> float_parts;
-    for_each_buffer(model, [&](auto const&, torch::Tensor const& buffer, bool is_float, auto) {
-        (is_float ? float_parts : parts).push_back(buffer.reshape(-1).view(torch::kUInt8));
-    });
-    parts.insert(parts.end(), float_parts.begin(), float_parts.end());
-    if (!parts.empty()) {
-        bytes_.copy_(nn::to_host(torch::cat(parts)));
-    }
+    auto const buffers = by_type(model);
+    auto const there = torch::empty_like(bytes_, torch::TensorOptions(buffers.device()));
+    copy_all(places_in(integers_of(there), buffers.integers), buffers.integers);
+    copy_all(places_in(floats_of(there), buffers.floats), buffers.floats);
+    bytes_.copy_(nn::to_host(there));
 }
 
 void Buffers::restore_into(nn::Model& model) const {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
-    struct Copies {
-        torch::Tensor values; ///< of all, where the model is
-        std::vector<torch::Tensor> to;
-        std::vector<torch::Tensor> from;
-    };
-    Copies of_floats;
-    Copies of_integers;
-    for_each_buffer(model,
-                    [&](auto const&, torch::Tensor const& buffer, bool is_float, std::int64_t at) {
-                        if (!of_floats.values.defined()) {
-                            auto const bytes = nn::to_device(bytes_, buffer.device());
-                            of_floats.values = floats_of(bytes);
-                            of_integers.values = integers_of(bytes);
-                        }
-                        auto& copies = is_float ? of_floats : of_integers;
-                        copies.to.push_back(buffer);
-                        copies.from.push_back(place_in(copies.values, at, buffer));
-                    });
-    for (auto const& copies : {of_floats, of_integers}) {
-        if (!copies.to.empty()) {
-            at::_foreach_copy_(copies.to, copies.from); // fast for tensors of one type
-        }
-    }
+    auto const buffers = by_type(model);
+    auto const there = nn::to_device(bytes_, buffers.device());
+    copy_all(buffers.integers, places_in(integers_of(there), buffers.integers));
+    copy_all(buffers.floats, places_in(floats_of(there), buffers.floats));
 }
 
 std::span<std::byte> Buffers::bytes() const {

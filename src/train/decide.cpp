@@ -9,6 +9,7 @@
 #include "lockstep/task/task.hpp"
 #include "train/device.hpp"
 #include "train/optimizer.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -93,13 +94,14 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
                bool force) {
     Decided decided;
     if (found) {
-        auto const before =
-            stored_deck(checkpoint::reader_of(*found)->record(), found->file.path());
+        auto before = stored_deck(checkpoint::reader_of(*found)->record(), found->file.path());
+        before.precision.memory_format = memory_format(before.precision);
         if (deck.run.replicas == 0) {
             deck.run.replicas = before.run.replicas;
         }
         auto comparable = deck;
         settle_batch(comparable);
+        comparable.precision.memory_format = memory_format(deck.precision);
         decided.forced = config::forbidden_changes(before, comparable);
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
             throw Error(ExitCode::usage,

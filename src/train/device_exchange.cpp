@@ -5,6 +5,7 @@
 #include "comm/collectives.hpp"
 #include "comm/device_communicator.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/to_device.hpp"
 #include "train/arena.hpp"
 #include "train/layout.hpp"
 

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "comm/tree_sum.hpp"
+#include "nn/to_device.hpp"
 #include "train/arena.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -196,11 +197,11 @@ class PowerSgdExchange : public comm::Exchange {
         }
     }
     void add_squares() {
-        auto const by_block = gradients_.view({partition_.reduction_blocks(), reduction_block})
-                                  .to(torch::kFloat64)
-                                  .square()
-                                  .sum(1)
-                                  .cpu();
+        auto const by_block =
+            nn::to_host(gradients_.view({partition_.reduction_blocks(), reduction_block})
+                            .to(torch::kFloat64)
+                            .square()
+                            .sum(1));
         std::copy_n(by_block.const_data_ptr<double>(), squares_.size(), squares_.begin());
     }
     void add_costs() {

@@ -22,4 +22,11 @@ std::string configure_precision(config::Precision const& precision, bool determi
     return {};
 }
 
+std::string memory_format(config::Precision const& precision) {
+    if (precision.memory_format != "auto") {
+        return precision.memory_format;
+    }
+    return precision.compute == "fp32" ? "contiguous" : "channels-last";
+}
+
 } // namespace lockstep::train

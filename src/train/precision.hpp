@@ -10,4 +10,7 @@ namespace lockstep::train {
 /// deck asks for and does not get; empty: nothing.
 std::string configure_precision(config::Precision const& precision, bool deterministic);
 
+/// contiguous or channels-last: what precision.memory-format means with precision.compute.
+std::string memory_format(config::Precision const& precision);
+
 } // namespace lockstep::train

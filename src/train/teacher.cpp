@@ -14,6 +14,7 @@
 #include "nn/find_kind.hpp"
 #include "task/distilled.hpp"
 #include "train/device.hpp"
+#include "train/precision.hpp"
 
 #include <optional>
 
@@ -144,7 +145,8 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     auto const& shape = work.samples.inputs.front().shape;
     nn::Interface const interface {
         .sample_shape = {shape.begin(), shape.end()}, .outputs = work.task->outputs(),
-        .inputs = work.samples.inputs, .targets = work.samples.targets
+        .inputs = work.samples.inputs, .targets = work.samples.targets,
+        .channels_last = memory_format(deck.precision) == "channels-last"
     };
     try {
         auto model = nn::make_model(file.model, interface, 0);

@@ -1,3 +1,4 @@
+#include "nn/to_device.hpp"
 #include "train/entry_norms.hpp"
 #include "train/shard.hpp"
 
@@ -160,7 +161,7 @@ class TrustRatioRule final : public UpdateRule {
                 write(views.gradients, 1);
             }
         });
-        auto const on_host = squares.cpu();
+        auto const on_host = nn::to_host(squares);
         auto sums = segment_sums(
             std::span(on_host.const_data_ptr<double>(), static_cast<std::size_t>(on_host.numel())));
         if (step.gather) {

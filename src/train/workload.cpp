@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "train/loss_scale.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
 
@@ -191,18 +192,15 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
                               task::Task const& task) {
     auto const& shape = samples.inputs.front().shape;
-    auto const& precision = deck.precision;
     return {.sample_shape = {shape.begin(), shape.end()},
             .outputs = task.outputs(),
-            .recompute = precision.gradient_checkpointing,
+            .recompute = deck.precision.gradient_checkpointing,
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
             .targets = samples.targets,
             .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous,
-            .channels_last = precision.memory_format == "channels-last" ||
-                             // On an H100 1.45 times as fast as contiguous with bf16.
-                             (precision.memory_format == "auto" && precision.compute != "fp32")};
+            .channels_last = memory_format(deck.precision) == "channels-last"};
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {

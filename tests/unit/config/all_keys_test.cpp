@@ -34,6 +34,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"communication.compression", "fp16"},
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
+                                                   {"precision.memory-format", "contiguous"},
                                                    {"prune.pattern", "2:4"},
                                                    {"privacy.delta", "0.25"},
                                                    {"prune.sparsity", "0.25"},

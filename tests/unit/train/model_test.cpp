@@ -83,6 +83,7 @@ TEST_CASE("images and clips are channels-last on accelerators alone") {
     };
     CHECK(format_on(torch::kMeta, true, {3, 6, 4}) == torch::MemoryFormat::ChannelsLast);
     CHECK(format_on(torch::kMeta, true, {3, 8, 6, 4}) == torch::MemoryFormat::ChannelsLast3d);
+    CHECK(format_on(torch::kMeta, true, {1, 6, 4}) == torch::MemoryFormat::ChannelsLast);
     CHECK(format_on(torch::kMeta, false, {3, 6, 4}) == torch::MemoryFormat::Contiguous);
     CHECK(format_on(torch::kCPU, true, {3, 6, 4}) == torch::MemoryFormat::Contiguous);
 }

@@ -13,6 +13,8 @@ lockstep_add_unit_test(train/pictures TORCH)
 lockstep_add_unit_test(train/stragglers TORCH)
 lockstep_add_unit_test(train/batch_source TORCH)
 lockstep_add_unit_test(train/on_batch TORCH)
+lockstep_add_unit_test(train/buffers TORCH)
+lockstep_add_unit_test(train/stored_deck TORCH)
 lockstep_add_unit_test(train/first_use TORCH ALONE)
 if(TARGET unit.train.first_use)
     # A function of the test stands before one of MKL.
