@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 namespace lockstep::trace {
 
@@ -103,7 +104,8 @@ void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t
     }
     for (auto const& each : operators) {
         text.name_row(each.row, each.on_device
-                                    ? concat("device ", each.device, " stream ", each.stream)
+                                    ? concat("device ", each.device, " stream ", each.stream,
+                                             each.lane > 0 ? ", overlapping" : "")
                                     : concat("operators ", each.row - TraceText::operators_row));
         std::string arguments;
         if (each.on_device) {
@@ -196,6 +198,42 @@ void add_memory(TraceText& text, RankActivity const& activity) {
 }
 
 } // namespace
+
+void separate_overlapping(std::vector<Operator>& operators) {
+    std::vector<Operator*> in_order;
+    std::int64_t next_row = 0;
+    for (auto& each : operators) {
+        next_row = std::max(next_row, each.row + 1);
+        if (each.on_device) {
+            in_order.push_back(&each);
+        }
+    }
+    std::ranges::stable_sort(in_order, {}, [](Operator const* each) {
+        return std::pair(each->begin_ns, -each->end_ns);
+    });
+    struct Lane {
+        std::int64_t row = 0;
+        std::vector<std::int64_t> open; ///< ends of what lies within each other
+    };
+    std::map<std::int64_t, std::vector<Lane>> lanes_of;
+    for (auto* const each : in_order) {
+        auto& lanes = lanes_of[each->row];
+        auto const fits = [each](Lane& lane) {
+            while (!lane.open.empty() && lane.open.back() <= each->begin_ns) {
+                lane.open.pop_back();
+            }
+            return lane.open.empty() || each->end_ns <= lane.open.back();
+        };
+        auto found = std::ranges::find_if(lanes, fits);
+        if (found == lanes.end()) {
+            lanes.push_back({.row = lanes.empty() ? each->row : next_row++, .open = {}});
+            found = lanes.end() - 1;
+        }
+        found->open.push_back(each->end_ns);
+        each->row = found->row;
+        each->lane = static_cast<int>(found - lanes.begin());
+    }
+}
 
 void correct(RankActivity& activity, ClockCorrection const& clock) {
     for (auto& thread : activity.threads) {

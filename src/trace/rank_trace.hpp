@@ -18,6 +18,7 @@ struct Operator {
     std::string name;
     std::string category; ///< "cpu_op", "kernel", ... as in PyTorch's traces
     std::int64_t row = 0; ///< of its thread, or of its device's stream
+    int lane = 0;         ///< above 0: it overlaps others of its stream, and has a row beside them
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
     bool on_device = false;
@@ -33,6 +34,11 @@ struct MemoryChange {
     std::uint64_t address = 0;
     bool on_device = false;
 };
+
+/// Gives what a device did while the same stream still did something else a lane, and with it a row
+/// of its own: kernels of a stream may overlap (programmatic dependent launch), and a row can show
+/// only what follows each other or lies within each other.
+void separate_overlapping(std::vector<Operator>& operators);
 
 /// What one rank did in some steps, by its own clock.
 struct RankActivity {

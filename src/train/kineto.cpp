@@ -164,6 +164,7 @@ void Kineto::stop(trace::RankActivity& into) {
              .stream = on_device ? static_cast<std::int64_t>(resource) : -1,
              .correlation = on_device ? event.linkedCorrelationId() : event.correlationId()});
     }
+    trace::separate_overlapping(into.operators);
     if (memory_) {
         add_allocations(result->event_tree(), ahead_ns_, into.memory);
         std::ranges::stable_sort(into.memory, {}, &trace::MemoryChange::time_ns);

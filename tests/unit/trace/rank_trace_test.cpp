@@ -179,6 +179,53 @@ TEST_CASE("a correction moves all times, and leaves no negative duration") {
     CHECK(activity.threads[0].scopes.back().begin_ns == -1000);
 }
 
+TEST_CASE("what overlaps on a stream gets a row of its own") {
+    auto const on_device = [](std::string name, std::int64_t begin, std::int64_t end) {
+        return trace::Operator{.name = std::move(name),
+                               .category = "kernel",
+                               .row = 7,
+                               .begin_ns = begin,
+                               .end_ns = end,
+                               .on_device = true,
+                               .device = 0,
+                               .stream = 3};
+    };
+    std::vector<trace::Operator> operators{
+        on_device("after both", 130, 140),
+        {.name = "on the host", .row = 8, .begin_ns = 5, .end_ns = 15},
+        {.name = "on the host too", .row = 8, .begin_ns = 10, .end_ns = 20}, // of no concern
+        on_device("outer", 0, 100),
+        on_device("within", 10, 50),
+        on_device("from within", 40, 60),
+        on_device("beyond", 90, 120)};
+    trace::separate_overlapping(operators);
+    auto const row_of = [&](std::string const& name) {
+        return std::ranges::find(operators, name, &trace::Operator::name)->row;
+    };
+    CHECK(row_of("outer") == 7);
+    CHECK(row_of("within") == 7);
+    CHECK(row_of("from within") == 9);
+    CHECK(row_of("beyond") == 9);
+    CHECK(row_of("after both") == 7);
+    CHECK(row_of("on the host") == 8);
+    CHECK(row_of("on the host too") == 8);
+
+    auto const top = trace::top_operators(operators, 10);
+    auto const beyond = std::ranges::find(top, "beyond", &trace::OperatorTotal::name);
+    auto const outer = std::ranges::find(top, "outer", &trace::OperatorTotal::name);
+    CHECK(beyond->self_ns == 30);
+    CHECK(outer->self_ns == 60); // without "within" alone
+
+    auto const events = events_of(trace::rank_trace({}, {{}, operators, {}}, {}, 10));
+    auto const rows = named(events, "thread_name");
+    auto const is_named = [&](std::string const& name) {
+        return std::ranges::any_of(
+            rows, [&](auto const& row) { return row.at("args").at("name") == name; });
+    };
+    CHECK(is_named("device 0 stream 3"));
+    CHECK(is_named("device 0 stream 3, overlapping"));
+}
+
 TEST_CASE("operators are counted without those within them") {
     std::vector<trace::Operator> const operators{
         {.name = "conv", .row = 1, .begin_ns = 0, .end_ns = 100},
