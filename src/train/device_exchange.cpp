@@ -24,6 +24,19 @@ namespace lockstep::train {
 
 namespace {
 
+/// The sum of squares of each reduction block, in an order that does not depend on how many blocks
+/// there are, and with it on the number of ranks: to fewer than 16 rows torch's kernel gives more
+/// threads per row (set_block_dimension in Reduce.cuh).
+torch::Tensor squares_of_blocks(torch::Tensor const& values) {
+    constexpr std::int64_t least_rows = 16;
+    auto const blocks = values.numel() / reduction_block;
+    auto squares = values.view({blocks, reduction_block}).to(torch::kFloat64).square();
+    if (blocks < least_rows) {
+        squares = torch::constant_pad_nd(squares, {0, 0, 0, least_rows - blocks});
+    }
+    return squares.sum(1).narrow(0, 0, blocks);
+}
+
 torch::ScalarType type_of(comm::Rounding rounding) {
     return rounding == comm::Rounding::fp16   ? torch::kHalf
            : rounding == comm::Rounding::bf16 ? torch::kBFloat16
@@ -113,10 +126,8 @@ class DeviceExchange : public comm::Exchange {
                               : partition_.owned(rank());
         block_squares_.zero_();
         for (auto const& range : held) {
-            auto const reduction_blocks = range.count() / reduction_block;
-            auto const values = slice(gradients_, range).view({reduction_blocks, reduction_block});
-            block_squares_.narrow(0, range.first / reduction_block, reduction_blocks)
-                .copy_(values.to(torch::kFloat64).square().sum(1));
+            block_squares_.narrow(0, range.first / reduction_block, range.count() / reduction_block)
+                .copy_(squares_of_blocks(slice(gradients_, range)));
         }
         auto const on_host = nn::to_host(block_squares_);
         std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
