@@ -204,7 +204,9 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
     if (is_last && parts_.clip > 0) {
         instance.sink.announce(leave_all); // all at once: sums of clipped gradients are complete
     }
+    Stopwatch watch;
     end_replica(instance, replica);
+    times_.backward += watch.seconds(); // a device's, where the model has buffers
 }
 
 void LocalStep::start_replica(ModelInstance& instance, int replica,
