@@ -42,15 +42,18 @@ bool holds_names(std::string const& key) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-bool names_a_file(std::string const& text, std::string const& files) {
+bool names_a_file(std::string const& text, std::string const& key, std::string const& files) {
     constexpr std::size_t least = 4; // a shorter value may stand in any sentence
+    bool const has_words = key == "data.cache" || key == "checkpoint.resume"; // which are no files
     auto const parts = split(files, ',');
     return std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
-        if (part == "none" || part == "memory") {
-            return false; // no file
+        bool const is_word = part == "none" || part == "memory";
+        if (is_word && has_words) {
+            return false;
         }
-        return part.size() >= least ? names(text, part)
-                                    : text.find(concat(" open ", part, ": ")) != std::string::npos;
+        return part.size() >= least && !is_word
+                   ? names(text, part)
+                   : text.find(concat(" open ", part, ": ")) != std::string::npos;
     });
 }
 
@@ -65,7 +68,7 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
     for (auto const& [key, place] : places) {
         // A cure may name keys that nobody need have set.
         bool const about = names(place.is_set ? text : error.text().what, key) ||
-                           (holds_names(key) && names_a_file(text, place.value));
+                           (holds_names(key) && names_a_file(text, key, place.value));
         if (about && text.find(place.origin) == std::string::npos) {
             found.push_back(concat(key, ": ", place.origin));
         }

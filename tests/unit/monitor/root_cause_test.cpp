@@ -53,12 +53,15 @@ TEST_CASE("a mistake is told with the places of the values that it is about, and
     cause.set_places({{"data.train", {"set.h5", "deck.ini:3", true}},
                       {"data.shuffle", {"none", "deck.ini:4", true}},
                       {"data.cache", {"none", "deck.ini:5", true}},
-                      {"model.name", {"mlp", "deck.ini:7", true}}});
+                      {"model.name", {"mlp", "deck.ini:7", true}},
+                      {"distill.teacher", {"none", "deck.ini:9", true}}});
     Captured const captured;
     cause.tell("", Error(ExitCode::usage, {"model.name was changed", "it was cnn",
                                            "Start over with --checkpoint.resume none"}));
     cause.tell("", Error(ExitCode::data, {"cannot read set.h5", "it is short", "Copy it"}));
+    cause.tell("", Error(ExitCode::no_input, {"cannot open none", "no such file", "Check it"}));
     CHECK(captured.text().find(" (model.name: deck.ini:7)\n") != std::string::npos);
+    CHECK(captured.text().find(" (distill.teacher: deck.ini:9)\n") != std::string::npos);
     CHECK(captured.text().find(" (data.train: deck.ini:3)\n") != std::string::npos);
 }
 
