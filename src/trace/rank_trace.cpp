@@ -105,7 +105,7 @@ void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t
     for (auto const& each : operators) {
         text.name_row(each.row, each.on_device
                                     ? concat("device ", each.device, " stream ", each.stream,
-                                             each.lane > 0 ? ", overlapping" : "")
+                                             each.overlaps ? ", overlapping" : "")
                                     : concat("operators ", each.row - TraceText::operators_row));
         std::string arguments;
         if (each.on_device) {
@@ -211,27 +211,27 @@ void separate_overlapping(std::vector<Operator>& operators) {
     std::ranges::stable_sort(in_order, {}, [](Operator const* each) {
         return std::pair(each->begin_ns, -each->end_ns);
     });
-    struct Lane {
-        std::int64_t row = 0;
+    struct Row {
+        std::int64_t number = 0;
         std::vector<std::int64_t> open; ///< ends of what lies within each other
     };
-    std::map<std::int64_t, std::vector<Lane>> lanes_of;
+    std::map<std::int64_t, std::vector<Row>> rows_of;
     for (auto* const each : in_order) {
-        auto& lanes = lanes_of[each->row];
-        auto const fits = [each](Lane& lane) {
-            while (!lane.open.empty() && lane.open.back() <= each->begin_ns) {
-                lane.open.pop_back();
+        auto& rows = rows_of[each->row];
+        auto const fits = [each](Row& row) {
+            while (!row.open.empty() && row.open.back() <= each->begin_ns) {
+                row.open.pop_back();
             }
-            return lane.open.empty() || each->end_ns <= lane.open.back();
+            return row.open.empty() || each->end_ns <= row.open.back();
         };
-        auto found = std::ranges::find_if(lanes, fits);
-        if (found == lanes.end()) {
-            lanes.push_back({.row = lanes.empty() ? each->row : next_row++, .open = {}});
-            found = lanes.end() - 1;
+        auto found = std::ranges::find_if(rows, fits);
+        if (found == rows.end()) {
+            rows.push_back({.number = rows.empty() ? each->row : next_row++, .open = {}});
+            found = rows.end() - 1;
         }
         found->open.push_back(each->end_ns);
-        each->row = found->row;
-        each->lane = static_cast<int>(found - lanes.begin());
+        each->row = found->number;
+        each->overlaps = found != rows.begin();
     }
 }
 

@@ -16,9 +16,9 @@ namespace lockstep::trace {
 /// Something that LibTorch did.
 struct Operator {
     std::string name;
-    std::string category; ///< "cpu_op", "kernel", ... as in PyTorch's traces
-    std::int64_t row = 0; ///< of its thread, or of its device's stream
-    int lane = 0;         ///< above 0: it overlaps others of its stream, and has a row beside them
+    std::string category;  ///< "cpu_op", "kernel", ... as in PyTorch's traces
+    std::int64_t row = 0;  ///< of its thread, or of its device's stream
+    bool overlaps = false; ///< others of its stream, so its row is beside theirs
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
     bool on_device = false;
@@ -35,9 +35,9 @@ struct MemoryChange {
     bool on_device = false;
 };
 
-/// Gives what a device did while the same stream still did something else a lane, and with it a row
-/// of its own: kernels of a stream may overlap (programmatic dependent launch), and a row can show
-/// only what follows each other or lies within each other.
+/// Gives what a device did while the same stream still did something else a row of its own: kernels
+/// of a stream may overlap (programmatic dependent launch), and a row can show only what follows
+/// each other or lies within each other.
 void separate_overlapping(std::vector<Operator>& operators);
 
 /// What one rank did in some steps, by its own clock.
