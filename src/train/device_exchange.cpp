@@ -17,25 +17,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "block_squares.hpp"
 #include "device_elements.hpp"
 #include "device_tree.hpp"
 
 namespace lockstep::train {
 
 namespace {
-
-/// The sum of squares of each reduction block, in an order that does not depend on how many blocks
-/// there are, and with it on the number of ranks: to fewer than 16 rows torch's kernel gives more
-/// threads per row (set_block_dimension in Reduce.cuh).
-torch::Tensor squares_of_blocks(torch::Tensor const& values) {
-    constexpr std::int64_t min_rows = 16;
-    auto const blocks = values.numel() / reduction_block;
-    auto squares = values.view({blocks, reduction_block}).to(torch::kFloat64).square();
-    if (blocks < min_rows) {
-        squares = torch::constant_pad_nd(squares, {0, 0, 0, min_rows - blocks});
-    }
-    return squares.sum(1).narrow(0, 0, blocks);
-}
 
 torch::ScalarType type_of(comm::Rounding rounding) {
     return rounding == comm::Rounding::fp16   ? torch::kHalf

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "block_squares.hpp"
+
 namespace lockstep::train {
 
 namespace {
@@ -197,11 +199,7 @@ class PowerSgdExchange : public comm::Exchange {
         }
     }
     void add_squares() {
-        auto const by_block =
-            nn::to_host(gradients_.view({partition_.reduction_blocks(), reduction_block})
-                            .to(torch::kFloat64)
-                            .square()
-                            .sum(1));
+        auto const by_block = nn::to_host(squares_of_blocks(gradients_));
         std::copy_n(by_block.const_data_ptr<double>(), squares_.size(), squares_.begin());
     }
     void add_costs() {
