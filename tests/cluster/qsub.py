@@ -4,11 +4,11 @@ SPOOL.
 What it keeps to, as OpenPBS does: a job begins in the home directory with a login shell's short PATH and
 PBS's variables; #PBS lines give resources, which options win over; mpiprocs times each host in the
 node file; qsig signals every process of the job; walltime ends in TERM, then KILL; afterany chains."""
+import itertools
 import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +47,17 @@ def seconds(clock):
     return total
 
 
+def claim(text):
+    """The first number that no job has, claimed with the job's script: two jobs may submit at once."""
+    for number in itertools.count(1):
+        try:
+            with open(SPOOL / f"{number}.sh", "x") as script:
+                script.write(text)
+            return number
+        except FileExistsError:
+            pass
+
+
 def submit(words):
     given, script = options_of(words)
     text = pathlib.Path(script).read_text()
@@ -56,12 +67,11 @@ def submit(words):
     select = [each for each in options["-l"] + given["-l"] if each.startswith("select=")][-1]
     options.update({name: value for name, value in given.items() if name != "-l"})
     chunk = resources([select])
-    number = len(list(SPOOL.glob("*.job"))) + 1
+    number = claim(text)
     job = {"id": f"{number}.stand-in", "options": options, "walltime": seconds(walltime[9:]),
            "hosts": int(chunk["select"]), "mpiprocs": int(chunk["mpiprocs"]), "state": "Q", "run_count": 0,
            "home": os.getcwd(), "path": os.environ["PATH"]}
-    shutil.copy(script, SPOOL / f"{number}.sh")
-    (SPOOL / f"{number}.job").write_text(json.dumps(job))
+    save(job)
     subprocess.Popen([sys.executable, __file__, "run", str(number)], start_new_session=True,
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                      stderr=subprocess.DEVNULL)
@@ -73,6 +83,7 @@ def load(number):
 
 
 def save(job):
+    """Whole or not at all: others read the file meanwhile."""
     path = SPOOL / f"{job['id'].split('.')[0]}.job"
     path.with_suffix(".new").write_text(json.dumps(job))
     path.with_suffix(".new").rename(path)
