@@ -181,6 +181,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("distill.weight", distill.weight, between(0, 1, fixed),
           "the loss is this weight times the distance from the teacher's outputs, plus (1 - this "
           "weight) times the loss on the targets");
+    visit("distill.hidden", distill.hidden, such_as(check_hidden, fixed),
+          "hidden layers whose outputs are to become like the teacher's: a list of pairs "
+          "LAYER:TEACHER-LAYER, or of single names if both models have the layer; or none");
+    visit("distill.hidden-weight", distill.hidden_weight, between(0, 1e6, fixed),
+          "weight of the distances between hidden layers, whose sum is added to the loss");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),

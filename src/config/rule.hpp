@@ -18,6 +18,7 @@ void check_run_name(std::string const& text);
 void check_steps(std::string const& text);   ///< that profile.steps may name
 void check_pattern(std::string const& text); ///< of prune.pattern
 void check_prune_target(std::string const& text);
+void check_hidden(std::string const& text); ///< of distill.hidden
 
 /// What a key accepts, besides its type.
 struct Rule {

@@ -2,6 +2,7 @@
 
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "config/hidden_pairs.hpp"
 #include "config/kept_weights.hpp"
 #include "config/prune_target.hpp"
 #include "config/share.hpp"
@@ -98,6 +99,13 @@ void check_pattern(std::string const& text) {
 void check_prune_target(std::string const& text) {
     if (!prune_target(text)) {
         throw std::string("the word macs and a share between 0 and 1, such as macs 0.5");
+    }
+}
+
+void check_hidden(std::string const& text) {
+    if (!hidden_pairs(text)) {
+        throw std::string("none, or a list of layers or pairs LAYER:TEACHER-LAYER, such as "
+                          "layers.relu1:layers.relu2");
     }
 }
 

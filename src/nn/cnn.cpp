@@ -67,8 +67,8 @@ class Cnn : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         auto const images = layout_.arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
-                                      : features_->forward(images);
-        return classifier_->forward(found.flatten(1));
+                                      : forward_kept(features_, "features", *hidden_link(), images);
+        return forward_kept(classifier_, "classifier", *hidden_link(), found.flatten(1));
     }
 
   private:

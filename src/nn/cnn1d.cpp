@@ -126,6 +126,7 @@ class Cnn1d : public Model {
             frames = frames.unsqueeze(2);
         }
         auto lengths = inputs[0].lengths; // undefined: samples are alike
+        int number = 0;
         for (auto& block : blocks_) {
             lengths = block->shorter(lengths);
             auto const own = lengths.defined() ? to_device(lengths, frames.device()) : lengths;
@@ -137,6 +138,9 @@ class Cnn1d : public Model {
                                               random_key()},
                                              frames)
                                 : block->forward(frames, own);
+            if (hidden_link()->states != nullptr) {
+                hidden_link()->states->keep(concat("block", ++number), frames);
+            }
         }
         auto const sums = frames.to(torch::kFloat32).sum(1);
         auto const counts =

@@ -135,7 +135,7 @@ class Cnn3d : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         auto const clips = plan_.layout.arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), clips)
-                                      : features_->forward(clips);
+                                      : forward_kept(features_, "features", *hidden_link(), clips);
         auto const given = head_->forward(plan_.flatten ? found.flatten(1) : found.mean({2, 3, 4}));
         return plan_.bound > 0 ? given.tanh() * plan_.bound : given;
     }

@@ -274,6 +274,11 @@ class Exported : public Model {
         }
         auto& program =
             is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation;
+        if (auto* const states = hidden_link()->states; states != nullptr) {
+            return program.run(arguments, [states](auto const& module, auto const& outputs) {
+                states->keep(module, outputs);
+            });
+        }
         return program.run(arguments);
     }
 

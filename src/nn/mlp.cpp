@@ -41,7 +41,7 @@ class Mlp : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         auto const flat = inputs.only().flatten(1);
         return recompute_ ? forward_recomputed(layers_, blocks_, random_key(), flat)
-                          : layers_->forward(flat);
+                          : forward_kept(layers_, "layers", *hidden_link(), flat);
     }
 
   private:

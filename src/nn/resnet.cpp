@@ -140,7 +140,7 @@ class ResNet : public Model {
     torch::Tensor forward(Fields const& inputs) override {
         auto const images = layout_.arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
-                                      : features_->forward(images);
+                                      : forward_kept(features_, "features", *hidden_link(), images);
         return output_.forward(found.mean({2, 3}));
     }
 

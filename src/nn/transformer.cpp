@@ -131,8 +131,8 @@ class Transformer : public Model, public Decoder {
             draw_normal(positions_->weight);
         }
         dropout_ = register_module("dropout", Dropout(form.dropout, 0, random_key()));
-        blocks_ =
-            register_module("blocks", TransformerBlocks(form, interface.recompute, random_key()));
+        blocks_ = register_module(
+            "blocks", TransformerBlocks(form, interface.recompute, random_key(), hidden_link()));
         if (!plan_.tied) {
             output_ = register_module(
                 "output", torch::nn::Linear(

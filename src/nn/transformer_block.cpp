@@ -204,8 +204,9 @@ torch::Tensor TransformerBlockImpl::forward(torch::Tensor const& values, Visible
 }
 
 TransformerBlocksImpl::TransformerBlocksImpl(TransformerForm const& form, bool recompute,
-                                             std::shared_ptr<RandomKey> key)
-    : recompute_(recompute), key_(std::move(key)) {
+                                             std::shared_ptr<RandomKey> key,
+                                             std::shared_ptr<HiddenLink> hidden)
+    : recompute_(recompute), key_(std::move(key)), hidden_(std::move(hidden)) {
     for (std::int64_t number = 0; number < form.layers; ++number) {
         blocks_.push_back(
             register_module(concat("block", number + 1), TransformerBlock(form, number, key_)));
@@ -229,6 +230,9 @@ torch::Tensor TransformerBlocksImpl::forward(torch::Tensor values, Visible const
                                 values);
         } else {
             values = block(values, visible);
+        }
+        if (hidden_->states != nullptr) {
+            hidden_->states->keep(concat("blocks.block", i + 1), values);
         }
     }
     return norm_(values);

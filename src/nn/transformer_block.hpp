@@ -102,7 +102,7 @@ TORCH_MODULE(TransformerBlock);
 class TransformerBlocksImpl : public torch::nn::Module {
   public:
     TransformerBlocksImpl(TransformerForm const& form, bool recompute,
-                          std::shared_ptr<RandomKey> key);
+                          std::shared_ptr<RandomKey> key, std::shared_ptr<HiddenLink> hidden);
     /// Shape  [n, L, width]; `caches` [layers], or none
     torch::Tensor forward(torch::Tensor values, Visible const& visible,
                           std::vector<KeyValues>* caches = nullptr);
@@ -110,6 +110,7 @@ class TransformerBlocksImpl : public torch::nn::Module {
   private:
     bool recompute_;
     std::shared_ptr<RandomKey> key_;
+    std::shared_ptr<HiddenLink> hidden_;
     std::vector<TransformerBlock> blocks_;
     Norm norm_{nullptr};
 };

@@ -68,14 +68,15 @@ class UNet : public Model {
         auto found = layout_.arranged(inputs.only());
         std::vector<torch::Tensor> kept;
         for (std::size_t level = 0; level < down_.size(); ++level) {
-            found = run(down_[level], level == 0 ? found : torch::max_pool2d(found, 2));
+            found = run(down_[level], concat("down", level + 1),
+                        level == 0 ? found : torch::max_pool2d(found, 2));
             kept.push_back(found);
         }
         kept.pop_back();
         for (auto& block : up_) {
             auto const wide =
                 torch::upsample_nearest2d(found, {kept.back().size(2), kept.back().size(3)});
-            found = run(block, torch::cat({kept.back(), wide}, 1));
+            found = run(block, concat("up", kept.size()), torch::cat({kept.back(), wide}, 1));
             kept.pop_back();
         }
         return output_->forward(found);
@@ -83,9 +84,10 @@ class UNet : public Model {
 
   private:
     /// Recomputed, what is joined across and what goes into each level is kept.
-    torch::Tensor run(torch::nn::Sequential& level, torch::Tensor const& inputs) const {
+    torch::Tensor run(torch::nn::Sequential& level, std::string const& name,
+                      torch::Tensor const& inputs) const {
         return recompute_ ? forward_recomputed(level, {}, random_key(), inputs)
-                          : level->forward(inputs);
+                          : forward_kept(level, name.c_str(), *hidden_link(), inputs);
     }
 
     SampleLayout layout_;

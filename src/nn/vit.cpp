@@ -51,8 +51,8 @@ class Vit : public Model {
             register_parameter("positions", torch::zeros({1, patches_.count + 1, form.width}));
         draw_normal(positions_);
         dropout_ = register_module("dropout", Dropout(form.dropout, 0, random_key()));
-        blocks_ =
-            register_module("blocks", TransformerBlocks(form, interface.recompute, random_key()));
+        blocks_ = register_module(
+            "blocks", TransformerBlocks(form, interface.recompute, random_key(), hidden_link()));
         output_ = register_module("output", torch::nn::Linear(form.width, interface.outputs));
         torch::nn::init::zeros_(output_->bias);
         draw_normal(output_->weight);

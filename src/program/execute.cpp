@@ -14,6 +14,23 @@ std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> in
     return execution.outputs();
 }
 
+std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> inputs,
+                                 c10::Device device, std::span<ModuleOutput const> modules,
+                                 KeepOutputs const& keep) {
+    Execution execution(graph, device);
+    execution.give(std::move(inputs));
+    std::size_t done = 0;
+    for (auto const& output : modules) {
+        execution.run(done, output.node + 1);
+        done = output.node + 1;
+        if (auto const& value = execution.at(output.slot); value.isTensor()) {
+            keep(output.module, value.toTensor());
+        }
+    }
+    execution.run(done, graph.nodes.size());
+    return execution.outputs();
+}
+
 std::vector<c10::IValue> execute_in_blocks(std::shared_ptr<Graph const> const& graph,
                                            std::span<Block const> blocks,
                                            std::vector<c10::IValue> inputs, c10::Device device) {

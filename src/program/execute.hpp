@@ -6,6 +6,7 @@
 
 #include "blocks.hpp"
 #include "program/graph.hpp"
+#include "program/module_outputs.hpp"
 
 namespace lockstep::program {
 
@@ -16,6 +17,11 @@ namespace lockstep::program {
 ///         that made it; LibTorch's exceptions otherwise
 std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> inputs,
                                  c10::Device device);
+
+/// The same; `keep` gets the outputs of modules, those that are tensors.
+std::vector<c10::IValue> execute(Graph const& graph, std::vector<c10::IValue> inputs,
+                                 c10::Device device, std::span<ModuleOutput const> modules,
+                                 KeepOutputs const& keep);
 
 /// The same results and gradients, bit for bit, with less memory: what autograd would keep within a
 /// block is computed again in backward. `blocks` are those of the graph.

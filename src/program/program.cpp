@@ -178,7 +178,7 @@ void Program::replace(std::string const& target, Replacement instead) {
     description_ = std::move(description);
 }
 
-std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
+std::vector<c10::IValue> Program::values_of(std::vector<at::Tensor> const& inputs) {
     require_fit(inputs);
     auto const device = inputs.front().device();
     std::vector<c10::IValue> values;
@@ -196,10 +196,22 @@ std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
             values.emplace_back(tensor);
         }
     }
+    return values;
+}
+
+std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
+    auto values = values_of(inputs);
+    auto const device = inputs.front().device();
     bool const in_blocks = !description_->blocks.empty() && c10::GradMode::is_enabled();
     auto const& graph = description_->graph;
     return in_blocks ? execute_in_blocks(graph, description_->blocks, std::move(values), device)
                      : execute(*graph, std::move(values), device);
+}
+
+std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs,
+                                      KeepOutputs const& keep) {
+    return execute(*description_->graph, values_of(inputs), inputs.front().device(),
+                   description_->module_outputs, keep);
 }
 
 } // namespace lockstep::program

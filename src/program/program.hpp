@@ -12,6 +12,7 @@
 
 #include "program/archive.hpp"
 #include "program/graph.hpp"
+#include "program/module_outputs.hpp"
 #include "program/tensors.hpp"
 
 namespace lockstep::program {
@@ -57,6 +58,8 @@ class Program {
     /// Shape   inputs as exported, except for symbolic sizes
     /// Throws  Error 64 for inputs that it was not exported for; else as `execute`
     std::vector<c10::IValue> run(std::vector<at::Tensor> const& inputs);
+    /// The same; `keep` gets the outputs of the model's modules. After `recompute` not supported.
+    std::vector<c10::IValue> run(std::vector<at::Tensor> const& inputs, KeepOutputs const& keep);
 
     /// Checks that `run` would accept these inputs.
     ///
@@ -64,6 +67,8 @@ class Program {
     void require_fit(std::vector<at::Tensor> const& inputs) const;
 
   private:
+    std::vector<c10::IValue> values_of(std::vector<at::Tensor> const& inputs);
+
     std::shared_ptr<Description const> description_;
     Tensors tensors_;
 };

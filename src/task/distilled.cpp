@@ -39,20 +39,115 @@ torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& stu
 
 namespace {
 
-/// A model whose last outputs are kept, so that a second loss needs no second forward.
-class KeptOutputs : public nn::Model {
+/// The extents that differ, without the first.
+std::vector<std::int64_t> other_extents(torch::Tensor const& a, torch::Tensor const& b) {
+    std::vector<std::int64_t> other;
+    for (std::int64_t at = 1; at < a.dim(); ++at) {
+        if (a.size(at) != b.size(at)) {
+            other.push_back(at);
+        }
+    }
+    return other;
+}
+
+torch::Tensor map_of(torch::Tensor const& outputs, std::int64_t width) {
+    auto const squares = outputs.square().mean(width).flatten(1);
+    constexpr double smallest = 1e-12;
+    return squares / squares.norm(2, {1}, /*keepdim=*/true).clamp_min(smallest);
+}
+
+} // namespace
+
+torch::Tensor hidden_distance(torch::Tensor const& teacher, torch::Tensor const& student,
+                              config::HiddenPair const& pair) {
+    if (teacher.sizes() == student.sizes()) {
+        auto const values = std::max<std::int64_t>(student.numel(), 1);
+        return torch::mse_loss(student, teacher, at::Reduction::Sum) / values;
+    }
+    auto const other = teacher.dim() == student.dim() && student.dim() > 2
+                           ? other_extents(teacher, student)
+                           : std::vector<std::int64_t>{};
+    if (other.size() != 1 || teacher.size(0) != student.size(0)) {
+        throw Error(
+            ExitCode::usage,
+            {concat("distill.hidden = ", pair.student, ":", pair.teacher),
+             concat("the outputs of the model's layer are ", nn::sizes_text(student.sizes()),
+                    ", those of the teacher's layer ", nn::sizes_text(teacher.sizes())),
+             "Choose two layers with outputs of the same shape, or with outputs of at least "
+             "three dimensions of which only one, the width, differs"});
+    }
+    return torch::mse_loss(map_of(student, other.front()), map_of(teacher, other.front()),
+                           at::Reduction::Sum) /
+           std::max<std::int64_t>(student.size(0), 1);
+}
+
+namespace {
+
+/// What a model computed for a batch.
+struct Answer {
+    torch::Tensor outputs;
+    std::vector<torch::Tensor> hidden; ///< of the named layers, in their order
+};
+
+/// Throws  Error 64 for a layer that `whose` model does not have
+void require_layers(std::vector<std::string> const& wanted, nn::HiddenStates const& states,
+                    std::string const& whose) {
+    auto const outputs = states.outputs();
+    for (std::size_t at = 0; at < wanted.size(); ++at) {
+        if (outputs[at].defined()) {
+            continue;
+        }
+        auto const what = concat("distill.hidden: ", whose, " has no layer ", wanted[at]);
+        if (states.layers().empty()) {
+            throw Error(ExitCode::usage,
+                        {what, "this kind of model does not name its layers",
+                         "Remove distill.hidden, or use a built-in model or a program of "
+                         "torch.export"});
+        }
+        throw Error(ExitCode::usage,
+                    {what, concat("its layers are ", joined(states.layers(), ", ")),
+                     "Name one of these layers"});
+    }
+}
+
+Answer run(nn::Model& model, nn::Fields const& inputs, std::vector<std::string> const& layers,
+           std::string const& whose) {
+    if (layers.empty()) {
+        return {model.forward(inputs), {}};
+    }
+    nn::HiddenStates states(layers);
+    model.keep_hidden(&states);
+    Answer answer;
+    try {
+        answer.outputs = model.forward(inputs);
+    } catch (...) {
+        model.keep_hidden(nullptr);
+        throw;
+    }
+    model.keep_hidden(nullptr);
+    require_layers(layers, states, whose);
+    for (auto const& outputs : states.outputs()) {
+        answer.hidden.push_back(outputs.to(torch::kFloat32));
+    }
+    return answer;
+}
+
+/// A model whose last answer is kept, so that a second loss needs no second forward.
+class KeptAnswer : public nn::Model {
   public:
-    explicit KeptOutputs(nn::Model& model) : model_(model) {}
+    KeptAnswer(nn::Model& model, std::vector<std::string> const& layers)
+        : model_(model), layers_(layers) {}
 
     torch::Tensor forward(nn::Fields const& inputs) override {
-        outputs = model_.forward(inputs);
-        return outputs;
+        answer = run(model_, inputs, layers_, "the model");
+        return answer.outputs;
     }
 
-    torch::Tensor outputs;
+    Answer answer;
 
   private:
     nn::Model& model_;
+    std::vector<std::string> const& layers_;
 };
 
 /// Lends teachers to threads, one to each at a time. They compute the same.
@@ -60,18 +155,18 @@ class Lent {
   public:
     explicit Lent(std::vector<std::shared_ptr<nn::Model>> models) : free_(std::move(models)) {}
 
-    torch::Tensor forward(nn::Fields const& inputs) {
+    Answer run(nn::Fields const& inputs, std::vector<std::string> const& layers) {
         auto const model = take();
-        torch::Tensor outputs;
+        Answer answer;
         try {
             torch::NoGradGuard const no_grad;
-            outputs = model->forward(inputs).detach();
+            answer = task::run(*model, inputs, layers, "the teacher");
         } catch (...) {
             give(model);
             throw;
         }
         give(model);
-        return outputs;
+        return answer;
     }
 
   private:
@@ -99,13 +194,19 @@ class Lent {
 class Distilled : public Task {
   public:
     Distilled(std::unique_ptr<Task> task, Lesson lesson)
-        : task_(std::move(task)), lesson_(std::move(lesson)), teachers_(lesson_.teachers) {}
+        : task_(std::move(task)), lesson_(std::move(lesson)), teachers_(lesson_.teachers) {
+        for (auto const& pair : lesson_.hidden) {
+            layers_.push_back(pair.student);
+            teacher_layers_.push_back(pair.teacher);
+        }
+    }
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
-        KeptOutputs kept(model);
+        KeptAnswer kept(model, layers_);
         auto loss = task_->training_loss(kept, batch);
-        auto const student = kept.outputs.to(torch::kFloat32);
-        auto const teacher = teachers_.forward(batch.inputs).to(torch::kFloat32);
+        auto const taught = teachers_.run(batch.inputs, teacher_layers_);
+        auto const student = kept.answer.outputs.to(torch::kFloat32);
+        auto const teacher = taught.outputs.detach().to(torch::kFloat32);
         if (teacher.sizes() != student.sizes()) {
             throw Error(ExitCode::usage,
                         {"distill.teacher does not fit the model",
@@ -115,16 +216,25 @@ class Distilled : public Task {
         }
         // As much of the step's sum as the targets' part.
         auto const distance = distance_to(teacher, student, lesson_) * loss.weight;
-        auto const own = torch::stack({loss.sum.detach(), distance.detach()}).to(torch::kFloat64);
-        loss.figures = loss.figures.defined() ? torch::cat({loss.figures, own}) : own;
+        std::vector<torch::Tensor> parts{loss.sum.detach(), distance.detach()};
         auto const share = lesson_.options.weight;
         loss.sum = loss.sum * (1 - share) + distance * share;
+        if (!lesson_.hidden.empty()) {
+            auto const hidden = distance_of_hidden(taught, kept.answer) * loss.weight;
+            parts.push_back(hidden.detach());
+            loss.sum = loss.sum + hidden * lesson_.options.hidden_weight;
+        }
+        auto const own = torch::stack(parts).to(torch::kFloat64);
+        loss.figures = loss.figures.defined() ? torch::cat({loss.figures, own}) : own;
         return loss;
     }
 
     std::vector<std::string> figures() const override {
         auto names = task_->figures();
         names.insert(names.end(), {"target_loss", "teacher_loss"});
+        if (!lesson_.hidden.empty()) {
+            names.emplace_back("hidden_loss");
+        }
         return names;
     }
 
@@ -143,12 +253,39 @@ class Distilled : public Task {
     std::int64_t classes_of_places() const override { return task_->classes_of_places(); }
 
   private:
+    torch::Tensor distance_of_hidden(Answer const& teacher, Answer const& student) const {
+        auto sum = torch::zeros({}, student.outputs.options().dtype(torch::kFloat32));
+        for (std::size_t at = 0; at < lesson_.hidden.size(); ++at) {
+            sum = sum + hidden_distance(teacher.hidden[at].detach(), student.hidden[at],
+                                        lesson_.hidden[at]);
+        }
+        return sum;
+    }
+
     std::unique_ptr<Task> task_;
     Lesson lesson_;
+    std::vector<std::string> layers_;
+    std::vector<std::string> teacher_layers_;
     mutable Lent teachers_;
 };
 
 } // namespace
+
+void require_hidden(nn::Model& model, nn::Model& teacher, nn::Fields const& inputs,
+                    std::vector<config::HiddenPair> const& pairs) {
+    torch::NoGradGuard const no_grad;
+    std::vector<std::string> layers;
+    std::vector<std::string> teacher_layers;
+    for (auto const& pair : pairs) {
+        layers.push_back(pair.student);
+        teacher_layers.push_back(pair.teacher);
+    }
+    auto const student = run(model, inputs, layers, "the model").hidden;
+    auto const taught = run(teacher, inputs, teacher_layers, "the teacher").hidden;
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+        hidden_distance(taught[at], student[at], pairs[at]);
+    }
+}
 
 std::unique_ptr<Task> distilled(std::unique_ptr<Task> task, Lesson lesson) {
     return std::make_unique<Distilled>(std::move(task), std::move(lesson));

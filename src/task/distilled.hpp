@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/hidden_pairs.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
@@ -17,6 +18,7 @@ struct Lesson {
     /// are instances.
     std::vector<std::shared_ptr<nn::Model>> teachers;
     bool of_classes = true; ///< outputs are scores [n, classes, place…]; else real values
+    std::vector<config::HiddenPair> hidden{}; ///< layers whose outputs are to become alike
 };
 
 /// Whether models that learn `kind` can learn it from another model's outputs.
@@ -34,8 +36,25 @@ bool learns_classes(std::string const& kind);
 torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& student,
                           Lesson const& lesson);
 
+/// How far a hidden layer's outputs are from a teacher's. Where their shapes are equal, the mean
+/// squared error. Where one extent differs, the width, the squared distance between two maps, as a
+/// mean over the samples: a sample's map holds, for each index of the other extents, the mean
+/// square over the width, and has L2 norm 1 (Zagoruyko, Komodakis, arXiv 1612.03928).
+///
+/// Shape   [n, extents…] of equal n; returns a scalar, 0 for no samples
+/// Throws  Error 64 where more than one extent differs, or no extent is left for a map
+torch::Tensor hidden_distance(torch::Tensor const& teacher, torch::Tensor const& student,
+                              config::HiddenPair const& pair);
+
+/// Runs both models on `inputs`.
+///
+/// Throws  Error 64 for a layer that one of them does not have, or two that cannot be compared
+void require_hidden(nn::Model& model, nn::Model& teacher, nn::Fields const& inputs,
+                    std::vector<config::HiddenPair> const& pairs);
+
 /// `task`, also learnt from a teacher: the training loss becomes (1 - weight) times the task's and
-/// weight times `distance_to`. Evaluation is the task's.
+/// weight times `distance_to`; the distances between hidden layers are added. Evaluation is the
+/// task's.
 std::unique_ptr<Task> distilled(std::unique_ptr<Task> task, Lesson lesson);
 
 } // namespace lockstep::task

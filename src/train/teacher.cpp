@@ -168,7 +168,8 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
 }
 
 /// Runs both on two empty samples, so that what does not fit is told before the first step.
-void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload const& work) {
+void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload const& work,
+                          std::vector<config::HiddenPair> const& hidden) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*work.model);
     auto const inputs = nn::zeros(work.samples.inputs, 2, torch::kCPU);
@@ -177,6 +178,7 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
     try {
         auto const sizes = teacher.forward(inputs).sizes().vec();
         if (sizes == own) {
+            task::require_hidden(*work.model, teacher, inputs, hidden);
             return;
         }
         given = concat("it returns ", nn::sizes_text(sizes),
@@ -205,13 +207,20 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
                 "with a teacher, a process can use only one device, but this process uses several",
                 "Start one rank for each device");
         }
+        if (deck.distill.hidden != "none" && deck.precision.gradient_checkpointing) {
+            throw Error(ExitCode::usage,
+                        {"distill.hidden with precision.gradient-checkpointing",
+                         "the outputs of hidden layers are not kept with gradient checkpointing",
+                         "Turn one of them off"});
+        }
     });
     auto const file = open_teacher(world, deck, work);
-    task::Lesson lesson{deck.distill, {}, of_classes};
+    task::Lesson lesson{
+        deck.distill, {}, of_classes, config::hidden_pairs(deck.distill.hidden).value()};
     comm::agree(world, "opening distill.teacher", [&] {
         lesson.teachers.push_back(make_teacher(deck, file, work));
         auto& first = *lesson.teachers.front();
-        require_same_outputs(deck, first, work);
+        require_same_outputs(deck, first, work, lesson.hidden);
         auto const hash = hash64(concat(hash_of_tensors(first), " ", first.fingerprint()));
         work.teacher = static_cast<std::int64_t>(hash >> 1 | 1); // neither negative nor 0
         auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;

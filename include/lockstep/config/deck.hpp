@@ -107,10 +107,12 @@ struct Precision {
 
 /// Learning from another model's outputs, besides the targets.
 struct Distill {
-    std::string teacher;      ///< its file; empty: none
-    std::string teacher_deck; ///< deck that describes its model where the file does not
-    double temperature = 4;   ///< that both models' scores are divided by
-    double weight = 0.5;      ///< of the teacher's part of the loss; the targets have the rest
+    std::string teacher;         ///< its file; empty: none
+    std::string teacher_deck;    ///< deck that describes its model where the file does not
+    double temperature = 4;      ///< that both models' scores are divided by
+    double weight = 0.5;         ///< of the teacher's part of the loss; the targets have the rest
+    std::string hidden = "none"; ///< pairs STUDENT:TEACHER of layers whose outputs are matched
+    double hidden_weight = 1;    ///< of the sum of their distances, which is added to the loss
 };
 
 /// Removal of weights, which are 0 from then on.

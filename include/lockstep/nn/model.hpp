@@ -2,6 +2,7 @@
 
 #include "lockstep/data/batch.hpp"
 #include "lockstep/nn/fields.hpp"
+#include "lockstep/nn/hidden_states.hpp"
 #include "lockstep/nn/replica_sums.hpp"
 
 #include <torch/nn/module.h>
@@ -81,14 +82,19 @@ class Model : public torch::nn::Module {
     void set_random_key(std::uint64_t key) { random_key_->value = key; }
     /// Sets the replica that this module computes from now on, for layers that exchange sums.
     void set_replica(ReplicaLink const& link) { *replica_link_ = link; }
+    /// Lets forward keep the outputs of the model's layers in `states`, which must exist until this
+    /// is called again; null: nowhere.
+    void keep_hidden(HiddenStates* states) { hidden_link_->states = states; }
 
   protected:
     std::shared_ptr<RandomKey> const& random_key() const { return random_key_; }
     std::shared_ptr<ReplicaLink> const& replica_link() const { return replica_link_; }
+    std::shared_ptr<HiddenLink> const& hidden_link() const { return hidden_link_; }
 
   private:
     std::shared_ptr<RandomKey> random_key_ = std::make_shared<RandomKey>();
     std::shared_ptr<ReplicaLink> replica_link_ = std::make_shared<ReplicaLink>();
+    std::shared_ptr<HiddenLink> hidden_link_ = std::make_shared<HiddenLink>();
 };
 
 } // namespace lockstep::nn

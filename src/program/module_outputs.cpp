@@ -1,0 +1,67 @@
+#include "program/module_outputs.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "aliases.hpp"
+
+namespace lockstep::program {
+
+namespace {
+
+/// The paths of a module and of those around it, from the innermost.
+std::vector<std::string> with_parents(std::string const& module) {
+    std::vector<std::string> paths;
+    for (auto end = module.size(); end != std::string::npos && end > 0;
+         end = module.rfind('.', end - 1)) {
+        paths.push_back(module.substr(0, end));
+    }
+    return paths;
+}
+
+bool is_in(std::string const& node_module, std::string const& module) {
+    return node_module.starts_with(module) &&
+           (node_module.size() == module.size() || node_module[module.size()] == '.');
+}
+
+} // namespace
+
+std::vector<ModuleOutput> module_outputs(Graph const& graph) {
+    std::vector<std::vector<std::string const*>> readers(graph.slots); // modules that read a slot
+    std::string const nowhere;
+    for (auto const& node : graph.nodes) {
+        for (auto const& argument : node.arguments) {
+            for (auto const slot : slots_of(argument)) {
+                readers[slot].push_back(&node.module);
+            }
+        }
+    }
+    for (auto const& output : graph.outputs) {
+        for (auto const slot : slots_of(output)) {
+            readers[slot].push_back(&nowhere);
+        }
+    }
+    std::map<std::string, ModuleOutput> found;
+    for (std::size_t at = 0; at < graph.nodes.size(); ++at) {
+        auto const& node = graph.nodes[at];
+        for (auto const& result : node.results) {
+            for (auto const slot : slots_of(result)) {
+                for (auto const& module : with_parents(node.module)) {
+                    if (std::any_of(readers[slot].begin(), readers[slot].end(),
+                                    [&](auto const* reader) { return !is_in(*reader, module); })) {
+                        found[module] = {at, slot, module};
+                    }
+                }
+            }
+        }
+    }
+    std::vector<ModuleOutput> outputs;
+    for (auto& [module, output] : found) {
+        outputs.push_back(std::move(output));
+    }
+    std::stable_sort(outputs.begin(), outputs.end(),
+                     [](auto const& a, auto const& b) { return a.node < b.node; });
+    return outputs;
+}
+
+} // namespace lockstep::program
