@@ -85,17 +85,13 @@ void sum_in_tree_order(TreeNode node, std::function<bool(TreeNode)> const& leaf,
     add(node.left().first, node.right().first);
 }
 
-double tree_sum(std::vector<double> const& values) {
-    if (values.empty()) {
-        return 0;
+double tree_sum(std::span<double const> values) {
+    if (values.size() < 2) {
+        return values.empty() ? 0 : values.front();
     }
-    auto sums = values;
-    sum_in_tree_order(
-        {0, static_cast<int>(values.size())}, [](TreeNode) { return false; },
-        [&](int into, int from) {
-            sums[static_cast<std::size_t>(into)] += sums[static_cast<std::size_t>(from)];
-        });
-    return sums[0];
+    auto const left =
+        static_cast<std::size_t>(TreeNode{0, static_cast<int>(values.size())}.left().count);
+    return tree_sum(values.first(left)) + tree_sum(values.subspan(left));
 }
 
 } // namespace lockstep::comm

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace lockstep::comm {
@@ -40,6 +41,6 @@ void sum_in_tree_order(TreeNode node, std::function<bool(TreeNode)> const& leaf,
                        std::function<void(int into, int from)> const& add);
 
 /// The sum of `values` [V] in the tree's order.
-double tree_sum(std::vector<double> const& values);
+double tree_sum(std::span<double const> values);
 
 } // namespace lockstep::comm

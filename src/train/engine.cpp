@@ -320,7 +320,7 @@ StepOutcome Engine::step(StepInput const& input) {
     // does it in passing.
     // With privacy by what is drawn on average: how many samples were drawn is a secret.
     double const divisor = (privacy_ ? static_cast<double>(input.samples) : outcome.weight) * scale;
-    outcome.grad_norm = std::sqrt(comm::tree_sum({squares.begin(), squares.end()})) / divisor;
+    outcome.grad_norm = std::sqrt(comm::tree_sum(squares)) / divisor;
     bool const finite = std::isfinite(outcome.grad_norm);
     outcome.loss_scale = loss_scale_.value();
     outcome.skipped = !finite;

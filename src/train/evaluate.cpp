@@ -106,7 +106,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     comm::all_reduce(comm, std::span(columns), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
     auto const sum_of = [&](std::size_t at) {
-        return comm::tree_sum({column(at).begin(), column(at).end()});
+        return comm::tree_sum(column(at));
     };
     task::Tally total{sum_of(0), sum_of(1), std::move(counts)};
     for (std::size_t i = 0; i < task.sums(); ++i) {

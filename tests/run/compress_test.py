@@ -11,10 +11,20 @@ from harness_compress import SHORT, alike, contents, measured, some
 
 def distilled(scratch, teacher):
     options = ("--distill.teacher", teacher / "best.h5", "--distill.weight", 0.7, "--model.channels", "2, 4")
-    run_ = alike(scratch, "student", options, ranks=(1, 2, 4) if LONG else (1, 2))
+    # Of another width, and of the same.
+    hidden = ("--distill.hidden", "features.pool1, classifier.relu:classifier.hidden", "--distill.hidden-weight", 0.5)
+    taught = alike(scratch, "hidden", (*options, *hidden), ranks=(1, 2, 4) if LONG else (1, 2))
+    step = records(taught, "step")[-1]
+    parts = 0.3 * step["target_loss"] + 0.7 * step["teacher_loss"] + 0.5 * step["hidden_loss"]
+    check(abs(step["loss"] - parts) < 1e-5 and step["hidden_loss"] > 0.01, f"parts of {step}")
+    run_ = scratch / "student"
+    train(run_, *SHORT, *options).expect(0)
     step = records(run_, "step")[-1]
     check(abs(step["loss"] - 0.3 * step["target_loss"] - 0.7 * step["teacher_loss"]) < 1e-5, f"parts of {step}")
     if LONG:
+        alike(scratch, "student", options, ranks=(1, 2, 4))
+        alike(scratch, "hidden-dp", (*options, *hidden, "--communication.sync-batch-norm", "true"), ranks=(1, 2))
+        alike(scratch, "hidden-bf16", (*options, *hidden, "--precision.compute", "bf16"), ranks=(1, 2))
         for precision in ("bf16", "fp16"):
             alike(scratch, precision, (*options, "--precision.compute", precision), ranks=(1, 2))
         alike(scratch, "threads", (*options, "--communication.sync-batch-norm", "true"), ranks=(1, 2))
@@ -39,7 +49,26 @@ def distilled(scratch, teacher):
     shutil.copy(scratch / "other/best.h5", file)
     train(kept, *own, "--train.steps", 9).expect(64, "its weights have changed")
     train(kept, *own, "--train.steps", 9, "--force").expect(0)
+    program_as_teacher(scratch, options)
+    for layers, phrase, *more in some(
+            [("features.pool3:features.pool1", "its layers are features.conv1, features.norm1"),
+             ("features.pool1:pool", "the teacher has no layer pool"),
+             ("features.pool1:classifier.relu", "only one, the width, differs"),
+             ("features.pool1", "does not name its layers", "--distill.teacher", script),
+             ("features.pool1", "gradient checkpointing", "--precision.gradient-checkpointing", "true")], 2):
+        train(scratch / "no-layer", *SHORT, *options, "--distill.hidden", layers, *more).expect(64, phrase)
     refused_teachers(scratch, teacher, tensors)
+
+
+def program_as_teacher(scratch, options):
+    """The outputs of modules of a program of torch.export, by their names in Python."""
+    from lockstep_export import save
+    program = scratch / "teacher.pt2"
+    save(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)),
+         (torch.rand(4, 28, 28),), program)
+    path = scratch / "program"
+    train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2").expect(0)
+    check(records(path, "step")[-1]["hidden_loss"] > 0, "a layer of a program teaches")
 
 
 def refused_teachers(scratch, teacher, tensors):

@@ -83,9 +83,9 @@ TEST_CASE("the sum has one order on any number of ranks") {
 
 TEST_CASE("a tree sum differs from a running sum where rounding does, and is 0 of nothing") {
     CHECK(comm::tree_sum({}) == 0);
-    CHECK(comm::tree_sum({2.5}) == 2.5);
+    CHECK(comm::tree_sum(std::vector<double>{2.5}) == 2.5);
     // (1e16 + 1) + (1 - 1e16): in a row it would be 1.
-    CHECK(comm::tree_sum({1e16, 1, 1, -1e16}) == 0);
+    CHECK(comm::tree_sum(std::vector<double>{1e16, 1, 1, -1e16}) == 0);
 }
 
 TEST_CASE("ranks get whole subtrees by their speed") {

@@ -1,4 +1,5 @@
 #include "base/file.hpp"
+#include "config/hidden_pairs.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/own_keys.hpp"
@@ -141,4 +142,17 @@ TEST_CASE("keys of a model are checked by the model") {
     CHECK(values.number("dropout", 0, 1) == 0);
     CHECK_THROWS_AS(OwnValues("model", {{"hiden", "3"}}, known), Error);
     CHECK_THROWS_AS(values.integer("hidden", 1), Error);
+}
+
+TEST_CASE("pairs of hidden layers") {
+    CHECK(hidden_pairs("none")->empty());
+    CHECK(*hidden_pairs("a.b:c, d , e : f") ==
+          std::vector<HiddenPair>{{"a.b", "c"}, {"d", "d"}, {"e", "f"}});
+    for (auto const* const wrong : {"", "a:", ":b", "a:b:c", "a,,b"}) {
+        INFO(wrong);
+        CHECK_FALSE(hidden_pairs(wrong));
+        DeckSource source;
+        source.set("distill.hidden", {wrong, "test"});
+        CHECK_THROWS_AS(source.parse(), Error);
+    }
 }

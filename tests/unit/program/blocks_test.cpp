@@ -2,66 +2,13 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "graph_builder.hpp"
 #include "program/blocks.hpp"
-#include "program/operators.hpp"
 
 using namespace lockstep;
-using program::Argument;
 using program::Block;
-using program::Graph;
 
 namespace {
-
-Argument slot(std::size_t number) {
-    Argument argument;
-    argument.kind = Argument::Kind::slot;
-    argument.slot = number;
-    return argument;
-}
-
-/// A graph whose slot 0 is its input.
-class Builder {
-  public:
-    Builder() {
-        graph_.slots = 1;
-        graph_.inputs = {0};
-    }
-
-    /// Adds a node of operator `name` for these slots; the rest of its arguments are constants. Its
-    /// result's slot.
-    std::size_t add(std::string const& name, std::vector<std::size_t> const& slots,
-                    std::vector<c10::IValue> const& constants = {}) {
-        program::Node node;
-        node.target = "torch.ops.aten." + name;
-        node.op = std::get<c10::OperatorHandle>(program::find_operator(node.target));
-        node.module = module;
-        for (auto const each : slots) {
-            node.arguments.push_back(slot(each));
-        }
-        for (auto const& each : constants) {
-            Argument argument;
-            argument.constant = each;
-            node.arguments.push_back(argument);
-        }
-        node.results = {{false, {graph_.slots}}};
-        graph_.nodes.push_back(node);
-        return graph_.slots++;
-    }
-
-    std::size_t chain(std::size_t from, int nodes) {
-        for (int number = 0; number < nodes; ++number) {
-            from = add("sin.default", {from});
-        }
-        return from;
-    }
-
-    Graph const& graph() const { return graph_; }
-
-    std::string module; ///< of nodes that are added
-
-  private:
-    Graph graph_;
-};
 
 std::vector<std::size_t> firsts(std::vector<Block> const& blocks) {
     std::vector<std::size_t> result;
@@ -75,7 +22,7 @@ std::vector<std::size_t> firsts(std::vector<Block> const& blocks) {
 
 TEST_CASE("a chain is cut into about as many blocks as the root of its length, without a gap") {
     for (int const nodes : {1, 2, 9, 100}) {
-        Builder made;
+        test::GraphBuilder made;
         made.chain(0, nodes);
         auto const blocks = program::blocks_of(made.graph());
         CHECK(blocks.size() ==
@@ -91,7 +38,7 @@ TEST_CASE("a chain is cut into about as many blocks as the root of its length, w
 }
 
 TEST_CASE("a block needs what was made before it, each once, and not what it makes") {
-    Builder made;
+    test::GraphBuilder made;
     auto const early = made.chain(0, 8);
     auto const sum = made.add("add.Tensor", {made.chain(early, 7), early}, {1});
     made.add("mul.Tensor", {sum, 0});
@@ -107,7 +54,7 @@ TEST_CASE("a block needs what was made before it, each once, and not what it mak
 }
 
 TEST_CASE("a cut lies where the fewest tensors are alive") {
-    Builder made; // two branches, whose sum is made at node 6; the second begins at 3
+    test::GraphBuilder made; // two branches, whose sum is made at node 6; the second begins at 3
     auto const left = made.chain(0, 3);
     auto const right = made.chain(made.add("relu.default", {0}), 2);
     auto const sum = made.add("add.Tensor", {left, right}, {1});
@@ -116,7 +63,7 @@ TEST_CASE("a cut lies where the fewest tensors are alive") {
 }
 
 TEST_CASE("of equal places a cut takes that between modules") {
-    Builder made;
+    test::GraphBuilder made;
     made.module = "layers.0";
     auto const first = made.chain(0, 5);
     made.module = "layers.1";
@@ -125,7 +72,7 @@ TEST_CASE("of equal places a cut takes that between modules") {
 }
 
 TEST_CASE("fewer tensors count for more than modules") {
-    Builder made;
+    test::GraphBuilder made;
     made.module = "layers.0";
     auto const two = made.chain(0, 2);
     auto const three = made.chain(two, 1);
@@ -136,7 +83,7 @@ TEST_CASE("fewer tensors count for more than modules") {
 
 TEST_CASE("what is changed in place is not touched on both sides of a cut, nor are its views") {
     for (bool const view : {false, true}) {
-        Builder made;
+        test::GraphBuilder made;
         auto const base = made.add("sin.default", {0});
         made.chain(0, 5);
         made.add("relu_.default", {view ? made.add("alias.default", {base}) : base});
@@ -150,7 +97,7 @@ TEST_CASE("what is changed in place is not touched on both sides of a cut, nor a
 }
 
 TEST_CASE("a buffer that a block changes is said to be changed, also through batch norm") {
-    Builder made;
+    test::GraphBuilder made;
     made.add("add_.Tensor", {0, 0}, {1});
     CHECK(program::blocks_of(made.graph()).front().changed == std::vector<std::size_t>{0});
 
@@ -169,7 +116,7 @@ TEST_CASE("a buffer that a block changes is said to be changed, also through bat
 }
 
 TEST_CASE("a block says whether it draws random numbers") {
-    Builder made;
+    test::GraphBuilder made;
     auto const before = made.chain(0, 6);
     made.chain(made.add("dropout.default", {before}, {0.5, true}), 2);
     auto const blocks = program::blocks_of(made.graph());

@@ -1,5 +1,7 @@
 #include "task/distilled.hpp"
 
+#include <torch/nn/functional/normalization.h>
+
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,19 @@ class Always : public nn::Model {
     torch::Tensor outputs_;
 };
 
+/// Its outputs are its inputs, after two layers.
+class Layers : public nn::Model {
+  public:
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        auto const& values = inputs.only();
+        if (hidden_link()->states != nullptr) {
+            hidden_link()->states->keep("double", values * 2);
+            hidden_link()->states->keep("half", values / 2);
+        }
+        return values;
+    }
+};
+
 torch::Tensor student() {
     return torch::tensor({{2.0F, 0.0F, -1.0F}, {0.5F, 0.25F, 3.0F}});
 }
@@ -37,7 +52,7 @@ task::Lesson lesson(double weight, bool of_classes = true) {
     config::Distill options;
     options.temperature = 3;
     options.weight = weight;
-    return {options, {std::make_shared<Always>(teacher())}, of_classes};
+    return {options, {std::make_shared<Always>(teacher())}, of_classes, {}};
 }
 
 task::Tensors taught_batch() {
@@ -82,6 +97,39 @@ TEST_CASE("targets and teacher share the loss as the weight says") {
           std::vector<std::string>{"target_loss", "teacher_loss"});
 }
 
+TEST_CASE("the distances between hidden layers are added to the loss") {
+    auto taught = lesson(0.5);
+    taught.options.hidden_weight = 3;
+    taught.hidden = {{"double", "half"}, {"double", "double"}};
+    taught.teachers = {std::make_shared<Layers>()};
+    auto without = lesson(0.5);
+    without.teachers = taught.teachers;
+    auto inputs = student();
+    inputs.requires_grad_();
+    Layers model;
+    task::Tensors const batch{inputs, taught_batch().targets};
+    auto const task = task::distilled(plain_task(), taught);
+    auto const loss = task->training_loss(model, batch);
+    auto const rest = task::distilled(plain_task(), without)->training_loss(model, batch);
+    // Of two samples: the mean square of 2 x - x / 2, and 0.
+    auto const distance = 2 * (inputs * 1.5).pow(2).mean().item<double>();
+    CHECK(loss.figures[2].item<double>() == Approx(distance));
+    CHECK(loss.sum.item<double>() == Approx(rest.sum.item<double>() + 3 * distance));
+    CHECK(task->figures() ==
+          std::vector<std::string>{"target_loss", "teacher_loss", "hidden_loss"});
+    (loss.sum - rest.sum).backward();
+    CHECK(inputs.grad().abs().sum().item<double>() > 0);
+    Layers other;
+    auto const refusal = [&](config::HiddenPair const& pair) {
+        return test::error_of(
+                   [&] { task::require_hidden(model, other, nn::Fields(student()), {pair}); })
+            .text();
+    };
+    CHECK(refusal({"none", "half"}).what == "distill.hidden: the model has no layer none");
+    CHECK(refusal({"half", "none"}).why == "its layers are double, half");
+    task::require_hidden(model, other, nn::Fields(student()), taught.hidden);
+}
+
 TEST_CASE("no gradient reaches a teacher") {
     auto outputs = teacher();
     outputs.requires_grad_();
@@ -118,6 +166,35 @@ TEST_CASE("threads share teachers, and a teacher of other outputs is refused") {
     test::Echo model;
     CHECK(test::error_of([&] {
               task::distilled(plain_task(), wrong)->training_loss(model, taught_batch());
+          }).code() == ExitCode::usage);
+}
+
+TEST_CASE("hidden layers of one shape are compared by squares, others by maps") {
+    torch::manual_seed(1);
+    auto const wide = torch::rand({2, 3, 2, 2});
+    auto const narrow = torch::rand({2, 2, 2, 2});
+    config::HiddenPair const pair{"a", "b"};
+    CHECK(task::hidden_distance(wide, wide + 0.5, pair).item<double>() == Approx(0.25));
+    auto const map = [](torch::Tensor const& outputs) {
+        return torch::nn::functional::normalize(outputs.pow(2).mean(1).flatten(1));
+    };
+    auto const expected = (map(wide) - map(narrow)).pow(2).sum() / 2;
+    CHECK(task::hidden_distance(wide, narrow, pair).item<double>() ==
+          Approx(expected.item<double>()));
+    // The width may be any extent but the first.
+    CHECK(task::hidden_distance(wide.permute({0, 2, 3, 1}), narrow.permute({0, 2, 3, 1}), pair)
+              .item<double>() == Approx(expected.item<double>()));
+    CHECK(
+        task::hidden_distance(wide.narrow(0, 0, 0), narrow.narrow(0, 0, 0), pair).item<double>() ==
+        0);
+    // Two extents differ, or the number of dimensions, or that of samples.
+    for (auto const& other :
+         {torch::rand({2, 3, 2, 4}), torch::rand({2, 8}), torch::rand({3, 3, 2, 2})}) {
+        CHECK(test::error_of([&] { task::hidden_distance(other, narrow, pair); }).code() ==
+              ExitCode::usage);
+    }
+    CHECK(test::error_of([&] {
+              task::hidden_distance(wide.flatten(1), narrow.flatten(1), pair);
           }).code() == ExitCode::usage);
 }
 
