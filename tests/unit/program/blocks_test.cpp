@@ -101,12 +101,12 @@ TEST_CASE("a buffer that a block changes is said to be changed, also through bat
     made.add("add_.Tensor", {0, 0}, {1});
     CHECK(program::blocks_of(made.graph()).front().changed == std::vector<std::size_t>{0});
 
-    Builder plain;
+    test::GraphBuilder plain;
     plain.chain(0, 1);
     CHECK(program::blocks_of(plain.graph()).front().changed.empty());
 
     for (bool const mean : {true, false}) { // running statistics
-        Builder norm;
+        test::GraphBuilder norm;
         auto const made_here = norm.add("sin.default", {0});
         norm.add("batch_norm.default",
                  {made_here, made_here, made_here, mean ? 0 : made_here, mean ? made_here : 0},
