@@ -13,6 +13,8 @@ the file also holds the loss to train with (`task.kind = export`):
     lockstep_export.save(model, (images,), "model.pt2", loss=loss, targets=(labels,),
                          weight="samples", metrics={"accuracy": ("correct", "samples")})
 
+and a third program, of the model without the loss, for exports and for teachers.
+
 Needs PyTorch 2.9 or later, and nothing else.
 """
 import contextlib
@@ -71,12 +73,19 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
         batch = torch.export.Dim("batch", min=1)
         shapes = tuple({0: batch} for _ in examples)
         dynamic_shapes = {"args": shapes} if loss else shapes
+    elif hasattr(dynamic_shapes, "dynamic_shapes"):  # an object that collects them
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(module, examples)
     was_training = model.training
     try:
         programs = {}
         for mode in ("train", "eval"):
             module.train(mode == "train")
             programs[mode] = torch.export.export(module, examples, dynamic_shapes=dynamic_shapes)
+        if loss:
+            outputs = torch.export.export(_with_outputs(model.eval()), inputs, dynamic_shapes={
+                "args": _shapes_of_arguments(dynamic_shapes)[:len(inputs)]})
+            if outputs.graph_signature.user_outputs:  # none where forward returns an object of another kind
+                programs["outputs"] = outputs
         half = tuple(each[:max(1, len(each) // 2)] for each in examples)
         differ = []
         for batch in (examples, half):
@@ -88,6 +97,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
         about |= _about_loss(module, examples, weight, metrics or {})
     from torch.export.pt2_archive._package import package_pt2
     package_pt2(path, exported_programs=programs, extra_files={"lockstep.json": json.dumps(about)})
+    if loss:
+        _share_weights(path, programs)
     if differ:
         warnings.warn(f"{path}: the exported program rounds differently from the model, in "
                       f"{', '.join(differ[:3])}, because torch.export chose other kernels", stacklevel=3)
@@ -134,9 +145,28 @@ def _with_loss(model, inputs, loss):
             return {name: value if name == "loss" else _number(value)
                     for name, value in sorted(sums.items())}
 
+    return _as(model, WithLoss)
+
+
+def _with_outputs(model):
+    """The same module, with the same names, whose forward returns the tensors that the loss is computed from."""
+
+    class WithOutputs(type(model)):
+        def forward(self, *args):
+            return tuple(_outputs(super().forward(*args)))
+
+    return _as(model, WithOutputs)
+
+
+def _as(model, kind):
     module = copy.copy(model)
-    module.__class__ = WithLoss
+    module.__class__ = kind
     return module
+
+
+def _shapes_of_arguments(dynamic_shapes):
+    """Of all inputs and targets, which are one argument, *args."""
+    return tuple(dynamic_shapes["args"] if isinstance(dynamic_shapes, dict) else dynamic_shapes[0])
 
 
 def _number(value):
@@ -396,12 +426,32 @@ def _read_records(path):
     return {name: reader.get_record(name) for name in reader.get_all_records()}
 
 
+def _share_weights(path, programs):
+    """Weights that the programs have in common are then in the file once: package_pt2 writes them for each."""
+    reader = torch._C.PyTorchFileReader(str(path))
+    folder = "data/weights/"
+    names = [f"{folder}{name}_weights_config.json" for name in programs]
+    lists = {name: json.loads(reader.get_record(name)) for name in names}
+    kept = lists[f"{folder}train_weights_config.json"]["config"]
+    used = set()
+    for each in lists.values():
+        for name, entry in each["config"].items():
+            first = kept.get(name, entry)
+            if first["path_name"] != entry["path_name"] and first["tensor_meta"] == entry["tensor_meta"] and \
+                    reader.get_record(folder + first["path_name"]) == reader.get_record(folder + entry["path_name"]):
+                entry["path_name"] = first["path_name"]
+            used.add(folder + entry["path_name"])
+    _write_records(path, ((name, json.dumps(lists[name]).encode() if name in lists else reader.get_record(name))
+                          for name in reader.get_all_records()
+                          if name in lists or name in used or not name.startswith(folder)))
+
+
 def _write_records(path, records):
-    """In place of the file, whole or not at all."""
+    """Names and contents in place of the file, whole or not at all."""
     path = pathlib.Path(path)
     partial = path.with_name(path.name + ".partial")
     writer = torch._C.PyTorchFileWriter(str(partial))
-    for name, content in records.items():
+    for name, content in records.items() if isinstance(records, dict) else records:
         if not name.startswith(".data/") and name not in ("version", "byteorder"):
             writer.write_record(name, content, len(content))
     writer.write_end_of_file()

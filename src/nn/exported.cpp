@@ -3,8 +3,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-
-#include <ATen/autocast_mode.h>
+#include "nn/quantised.hpp"
 
 #include <algorithm>
 #include <map>
@@ -33,10 +32,12 @@ std::string exported_file(config::OwnValues const& values) {
 }
 
 /// The program for training and that for evaluation, of the same tensors. A file of one program
-/// holds both where no operator works differently in them.
+/// holds both where no operator works differently in them. Where these two compute a loss, a third
+/// one computes what the model itself returns in evaluation.
 struct Programs {
     program::Program train;
     std::optional<program::Program> evaluation;
+    std::optional<program::Program> outputs;
 };
 
 Programs programs_of(program::Archive const& archive) {
@@ -46,7 +47,11 @@ Programs programs_of(program::Archive const& archive) {
     };
     if (has("train") && has("eval")) {
         program::Program const train(archive, "train", {});
-        return {train, program::Program(archive, "eval", train.tensors())};
+        Programs found{train, program::Program(archive, "eval", train.tensors()), std::nullopt};
+        if (has("outputs")) {
+            found.outputs.emplace(archive, "outputs", train.tensors());
+        }
+        return found;
     }
     auto const file = archive.path().string();
     if (names.size() != 1) {
@@ -65,7 +70,7 @@ Programs programs_of(program::Archive const& archive) {
              concat("operator ", mode, " behaves differently in training and in evaluation"),
              "Save a program for each with lockstep_export.save(model, inputs, FILE)"});
     }
-    return {only, std::nullopt};
+    return {only, std::nullopt, std::nullopt};
 }
 
 class Exported : public Model {
@@ -74,13 +79,17 @@ class Exported : public Model {
         : Exported(program::Archive(exported_file(values)), interface, values.text("compiled")) {}
 
     torch::Tensor forward(Fields const& inputs) override {
-        if (has_loss_) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " was saved with a loss"),
-                         "it returns only sums of the loss, and no outputs for samples",
-                         "Save the model without a loss, and train it with another task"});
+        auto const arguments = arguments_of(inputs);
+        auto const results =
+            has_loss_ || teaches_ ? run(program_of_outputs(), arguments) : run(arguments);
+        if (results.size() != 1) {
+            throw Error(
+                ExitCode::usage,
+                {concat("the model in ", file_, " returns ", amount_of(results.size(), "tensor")),
+                 "a model that is exported, pruned or a teacher must return exactly one",
+                 "Save a model whose forward method returns one tensor"});
         }
-        return output_for(inputs);
+        return require_outputs(file_, results.front(), arguments, inputs.samples(), outputs_);
     }
 
     std::vector<torch::Tensor> results(Fields const& inputs, Fields const& targets) {
@@ -121,7 +130,9 @@ class Exported : public Model {
              std::string const& compiled)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
-        require_results(program::read_loss_metadata(archive));
+        auto const loss = program::read_loss_metadata(archive);
+        teaches_ = interface.teaches && loss.has_value();
+        require_results(loss);
         try {
             adopt_tensors();
         } catch (c10::Error const& error) {
@@ -162,17 +173,41 @@ class Exported : public Model {
             });
     }
 
-    /// Why a compiled step does not do what the deck asks for; empty: it does.
-    std::string misfit(program::Archive const& archive, Interface const& interface) const {
+    struct Misfit {
+        std::string why;
+        std::string next;
+    };
+
+    /// Why a compiled step does not do what the deck asks for; nothing where it does.
+    std::optional<Misfit> misfit(program::Archive const& archive,
+                                 Interface const& interface) const {
+        std::string const leave_out = "Set model.compiled = none";
         if (!has_loss_) {
-            return "compiled steps are only for task.kind = export, with a file that has a loss";
+            return Misfit{"compiled steps are only for task.kind = export, with a file that has a "
+                          "loss",
+                          leave_out};
         }
         if (interface.recompute || interface.sync_batch_norm) {
-            return concat("a compiled step does not support ",
-                          interface.recompute ? "precision.gradient-checkpointing"
-                                              : "communication.sync-batch-norm");
+            return Misfit{concat("a compiled step does not support ",
+                                 interface.recompute ? "precision.gradient-checkpointing"
+                                                     : "communication.sync-batch-norm"),
+                          leave_out};
         }
-        return program::CompiledStep::misfit(archive);
+        if (interface.autocast) {
+            return Misfit{"a compiled step computes in float32, but precision.compute names "
+                          "another type",
+                          "Set precision.compute = fp32, or model.compiled = none"};
+        }
+        if (interface.on_device) {
+            return Misfit{"a compiled step runs on CPUs only, but this run uses an accelerator",
+                          "Set run.device = cpu, or model.compiled = none"};
+        }
+        auto why = program::CompiledStep::misfit(archive);
+        return why.empty() ? std::nullopt
+                           : std::optional(Misfit{std::move(why),
+                                                  "Compile the step for this machine and deck with "
+                                                  "lockstep_export.compile(FILE), or set "
+                                                  "model.compiled = none"});
     }
 
     void use_compiled(program::Archive const& archive, std::string const& wish,
@@ -186,20 +221,17 @@ class Exported : public Model {
             return;
         }
         auto const why_not = misfit(archive, interface);
-        if (why_not.empty()) {
+        if (!why_not) {
             compiled_.emplace(archive, programs_.train);
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
             throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained with model.compiled = require"), why_not,
-                         why_not == program::CompiledStep::misfit(archive)
-                             ? "Compile the step for this machine and deck with "
-                               "lockstep_export.compile(FILE), or set model.compiled = none"
-                             : "Set model.compiled = none"});
+                        {concat(file_, " cannot be trained with model.compiled = require"),
+                         why_not->why, why_not->next});
         } else {
             remark_ = concat("model.compiled = prefer: the graph of ", file_, " is run because ",
-                             why_not);
+                             why_not->why);
         }
     }
 
@@ -241,7 +273,9 @@ class Exported : public Model {
                                                 ", but names ", loss->sums.size()),
                                          "Save it again with lockstep_export.save"});
         }
-        if (!has_loss_ && count != 1) {
+        if (teaches_) {
+            require_program_of_outputs();
+        } else if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
                         {concat(file_, " returns ", amount_of(count, "result")),
                          "the task needs exactly one, a tensor",
@@ -256,6 +290,29 @@ class Exported : public Model {
         return Fields(std::move(fields));
     }
 
+    void require_program_of_outputs() const {
+        if (!programs_.outputs) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " was saved with a loss"),
+                         "it holds only sums of the loss, and no outputs for samples: an older "
+                         "lockstep_export wrote it, or its forward method returns no tensor",
+                         "Save the model again, under the same name, with the current "
+                         "lockstep_export.save; trained weights remain valid"});
+        }
+    }
+
+    /// What a model with a loss returns is only for those who evaluate it.
+    program::Program& program_of_outputs() {
+        require_program_of_outputs();
+        if (is_training()) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " was saved with a loss"),
+                         "its outputs are computed in evaluation only, and training needs its loss",
+                         "Set task.kind = export"});
+        }
+        return *programs_.outputs;
+    }
+
     std::vector<c10::IValue> run(std::vector<torch::Tensor> const& arguments) {
         if (is_training() && programs_.train.draws()) {
             torch::manual_seed(random_key()->value); // exported operators have LibTorch's generator
@@ -263,17 +320,15 @@ class Exported : public Model {
         if (is_training() && compiled_ && torch::GradMode::is_enabled() &&
             program::CompiledStep::takes(arguments)) {
             programs_.train.require_fit(arguments);
-            if (at::autocast::is_autocast_enabled(at::kCPU)) {
-                throw Error(ExitCode::usage,
-                            {concat("the compiled step of ", file_, " cannot change its precision"),
-                             "precision.compute asks for another precision",
-                             "Set precision.compute = fp32, or model.compiled = none"});
-            }
             auto const sums = compiled_->run(arguments);
             return {sums.begin(), sums.end()};
         }
-        auto& program =
-            is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation;
+        return run(is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation,
+                   arguments);
+    }
+
+    std::vector<c10::IValue> run(program::Program& program,
+                                 std::vector<torch::Tensor> const& arguments) {
         if (auto* const states = hidden_link()->states; states != nullptr) {
             return program.run(arguments, [states](auto const& module, auto const& outputs) {
                 states->keep(module, outputs);
@@ -282,17 +337,11 @@ class Exported : public Model {
         return program.run(arguments);
     }
 
-    torch::Tensor output_for(Fields const& inputs) {
-        auto const arguments = arguments_of(inputs);
-        return require_outputs(file_, run(arguments).front(), arguments, inputs.samples(),
-                               outputs_);
-    }
-
     /// What training differentiates.
     torch::Tensor try_with(Interface const& interface, std::int64_t samples) {
         auto const inputs = empty_samples(interface, samples);
         if (!has_loss_) {
-            return output_for(inputs).sum();
+            return forward(inputs).sum();
         }
         torch::Tensor total = torch::zeros({});
         for (auto const& sum : results(inputs, zeros(interface.targets, samples, torch::kCPU))) {
@@ -321,6 +370,25 @@ class Exported : public Model {
         for (auto const& buffer : buffers()) {
             values.push_back(buffer.clone());
         }
+        if (!teaches_) {
+            try_training(interface);
+        }
+        eval();
+        torch::NoGradGuard const no_grad;
+        for (std::int64_t const samples : {1, 2}) {
+            try_with(interface, samples);
+        }
+        train();
+        zero_grad();
+        settle_buffers(); // nothing of this trial is left for the first step
+        require_same_buffers(values);
+        auto const after = buffers();
+        for (std::size_t at = 0; at < values.size(); ++at) {
+            torch::Tensor(after[at]).copy_(values[at]);
+        }
+    }
+
+    void try_training(Interface const& interface) {
         auto const total = try_with(interface, 2);
         if (!total.requires_grad()) {
             throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
@@ -348,25 +416,13 @@ class Exported : public Model {
                      "Make the layer with sparse=False, and export the model again"});
             }
         }
-        eval();
-        torch::NoGradGuard const no_grad;
-        for (std::int64_t const samples : {1, 2}) {
-            try_with(interface, samples);
-        }
-        train();
-        zero_grad();
-        settle_buffers(); // nothing of this trial is left for the first step
-        require_same_buffers(values);
-        auto const after = buffers();
-        for (std::size_t at = 0; at < values.size(); ++at) {
-            torch::Tensor(after[at]).copy_(values[at]);
-        }
     }
 
     std::string file_;
     std::uint64_t hash_;
     std::int64_t outputs_;
-    bool has_loss_; ///< of the task export
+    bool has_loss_;        ///< of the task export
+    bool teaches_ = false; ///< a teacher, in a file with a loss
     Programs programs_;
     std::optional<program::CompiledStep> compiled_;
     std::string remark_;
@@ -385,6 +441,13 @@ double exported_parameters(config::OwnValues const& values, Interface const& /*i
 
 std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields const& targets) {
     auto* const exported = dynamic_cast<Exported*>(&model);
+    if (dynamic_cast<Quantised*>(&model) != nullptr) {
+        throw Error(ExitCode::usage,
+                    {"an int8 model of task.kind = export cannot be evaluated",
+                     "its loss is a part of the exported program, which computes in float32",
+                     "Evaluate the file that it was made from; lockstep checkpoint export writes "
+                     "the int8 model for other programs"});
+    }
     if (exported == nullptr || !exported->has_loss()) {
         throw Error(ExitCode::usage, {"task.kind = export", "the model has no loss",
                                       "Set model.name = export, and set model.file to a file that "

@@ -37,10 +37,19 @@ Fields empty_samples(Interface const& interface, std::int64_t count) {
 torch::Tensor require_outputs(std::string const& file, c10::IValue const& result,
                               std::vector<torch::Tensor> const& arguments, std::int64_t samples,
                               std::int64_t outputs) {
-    bool const fits = result.isTensor() && result.toTensor().dim() >= 2 &&
-                      result.toTensor().size(0) == samples &&
-                      (result.toTensor().size(1) == outputs ||
-                       (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs));
+    bool const is_batch =
+        result.isTensor() && result.toTensor().dim() >= 1 && result.toTensor().size(0) == samples;
+    bool const fits =
+        is_batch &&
+        (outputs == 0 || (result.toTensor().dim() >= 2 && result.toTensor().size(1) == outputs) ||
+         (result.toTensor().dim() > 2 && result.toTensor().size(-1) == outputs));
+    if (!fits && outputs == 0) {
+        throw Error(ExitCode::usage,
+                    {concat(file, " does not return a tensor of ", amount_of(samples, "sample"),
+                            " for a batch of ", forms_of(arguments)),
+                     "a model that is exported or pruned returns outputs for each sample",
+                     "Save a model that returns one tensor whose first dimension is the batch"});
+    }
     if (!fits) {
         throw Error(
             ExitCode::usage,

@@ -22,7 +22,8 @@ std::string forms_of(std::vector<torch::Tensor> const& arguments);
 Fields empty_samples(Interface const& interface, std::int64_t count);
 
 /// What the model of `file` returned for `arguments`: a tensor of `outputs` numbers per sample, or
-/// per position or time step of it, which the task checks more closely.
+/// per position or time step of it, which the task checks more closely; of any form per sample
+/// where `outputs` is 0.
 ///
 /// Throws  Error 64 where it is anything else
 torch::Tensor require_outputs(std::string const& file, c10::IValue const& result,

@@ -125,6 +125,10 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     return accelerator(index);
 }
 
+bool uses_accelerator(config::Run const& run) {
+    return run.device == "auto" ? accelerators() > 0 : run.device != "cpu";
+}
+
 void require_one_kind(comm::Communicator const& world, torch::Device device) {
     std::array roots{static_cast<int>(device.type())};
     comm::broadcast(world, std::span<int>(roots));

@@ -17,6 +17,10 @@ namespace lockstep::train {
 ///         device's name
 torch::Device choose_device(config::Run const& run, comm::Topology const& topology);
 
+/// Whether `choose_device` gives an accelerator to the ranks of this host, so far as the deck and
+/// the number of accelerators tell.
+bool uses_accelerator(config::Run const& run);
+
 /// Refuses ranks with devices of different kinds.
 ///
 /// Collective  over world

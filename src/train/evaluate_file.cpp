@@ -186,7 +186,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         set->expect_classes(task->classes_of_places());
         bool const quantised = is_quantised(file);
         auto const interface = model_interface(quantised ? plain_deck(deck) : deck, learnt, *task);
-        model = nn::make_model(deck.model, interface, static_cast<std::uint64_t>(deck.run.seed));
+        model = nn::make_model(evaluated_model(deck.model), interface,
+                               static_cast<std::uint64_t>(deck.run.seed));
         if (quantised) {
             require_cpu(device);
             model = open_quantised(std::move(model), interface, file);

@@ -146,7 +146,7 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     nn::Interface const interface {
         .sample_shape = {shape.begin(), shape.end()}, .outputs = work.task->outputs(),
         .inputs = work.samples.inputs, .targets = work.samples.targets,
-        .channels_last = memory_format(deck.precision) == "channels-last"
+        .channels_last = memory_format(deck.precision) == "channels-last", .teaches = true
     };
     try {
         auto model = nn::make_model(file.model, interface, 0);

@@ -5,6 +5,7 @@
 #include "config/share.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "train/device.hpp"
 #include "train/loss_scale.hpp"
 #include "train/precision.hpp"
 
@@ -200,7 +201,9 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .targets = samples.targets,
             .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous,
-            .channels_last = memory_format(deck.precision) == "channels-last"};
+            .channels_last = memory_format(deck.precision) == "channels-last",
+            .autocast = deck.precision.compute != "fp32",
+            .on_device = uses_accelerator(deck.run)};
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from exported_test import BATCH, STEPS, train, write  # first: it knows where lockstep_export is
 import exported_models
 import lockstep_export
-from harness import Scratch, check, check_same, checkpoints, records
+from harness import Scratch, check, check_same, checkpoints, records, run
 
 
 def rewrite_step(path, target, change):
@@ -77,7 +77,19 @@ def check_compiled(scratch):
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
     for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
         train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step does not support {option[2:]}")
-    train(scratch, "cnn", "half", *fast, "--precision.compute", "bf16").expect(64, "Set precision.compute = fp32")
+    for compute in ("bf16", "fp16"):
+        refused = train(scratch, "cnn", "no", *fast, "--precision.compute", compute).expect(
+            64, "Set precision.compute = fp32")
+        check("step 1/" not in refused.text, f"{compute} is refused before the first step: {refused.text}")
+    for how in ("none", "prefer"):
+        text = train(scratch, "cnn", f"half-{how}", *own, "--precision.compute", "bf16", "--model.compiled", how).expect(
+            0).text
+        check(("is run because a compiled step computes in float32" in text) == (how == "prefer"), f"{how}: {text}")
+    check([each["weight_hash"] for each in records(scratch / "half-none", "step")]
+          == [each["weight_hash"] for each in records(scratch / "half-prefer", "step")], "the graph is run in bf16")
+    # Evaluation has no use for the step, and does not ask for it.
+    run(["evaluate", scratch / "cnn.ini", checkpoints(scratch / "fast-1")[-1], *fast, "--precision.compute", "bf16"]).expect(
+        0, "accuracy")
     # A batch of one sample, for which nothing is compiled, has the bits of the graph.
     for where, how in (("single", "require"), ("single-graph", "none")):
         train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",

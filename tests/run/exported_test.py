@@ -1,6 +1,7 @@
 """Programs of torch.export train as eager PyTorch does, to the last bit on one replica, and to the same
 bits on any ranks and through a restart; and what does not fit is told before the first step. Every kind of case is
 tried; the long form tries all of them, the short one some that the seed draws."""
+import copy
 import random
 import sys
 
@@ -181,6 +182,39 @@ def check_tied(scratch, inputs, targets):
     check_evaluated(scratch / "tied", evaluated)
 
 
+def check_deployed(scratch, newest, model, images):
+    """What a model with its own loss returns without it: it is exported, quantised, pruned and a teacher."""
+    with h5py.File(newest) as saved:
+        model.load_state_dict({name: torch.from_numpy(np.array(saved["model/" + name.replace(".", "/")])).view_as(value)
+                               for name, value in model.state_dict().items()})
+    run(["checkpoint", "export", newest, scratch / "own.pt"]).expect(0)
+    for batch in (1, 7):
+        with torch.no_grad():
+            expected, found = model.eval()(images[:batch]), torch.jit.load(str(scratch / "own.pt"))(images[:batch])
+        check(torch.allclose(found, expected, rtol=1e-5, atol=1e-6), f"TorchScript as eager PyTorch, {batch} samples")
+    data = ["--data", scratch / "cnn.h5"]
+    run(["checkpoint", "quantise", newest, scratch / "own8.h5"]).expect(0, "weights in int8")
+    run(["evaluate", scratch / "cnn.ini", scratch / "own8.h5", "--task.kind", "export",
+         "--model.file", scratch / "own.pt2"]).expect(64, "an int8 model of task.kind = export cannot be evaluated")
+    for file, name in ((newest, "own.c"), (scratch / "own8.h5", "own8.c")):
+        run(["checkpoint", "export", file, scratch / name]).expect(0, "multiply-adds")
+        run(["export", "check", scratch / name, *data]).expect(0, "It agrees with")
+    run(["checkpoint", "export", newest, scratch / "own.onnx"]).expect(0, "multiply-adds")
+    own = ["--model.file", scratch / "own.pt2", "--task.kind", "export"]
+    few = ["--run.replicas", 1, "--train.steps", 2]
+    train(scratch, "cnn", "own-smaller", *own, *few, "--prune.pattern", "channels").expect(0, "of channels removed")
+    train(scratch, "cnn", "taught", *few, "--distill.teacher", scratch / "own.pt2").expect(0, "also learning from")
+    # As it was saved before there was a third program.
+    records = lockstep_export._read_records(scratch / "own.pt2")
+    del records["models/outputs.json"]
+    lockstep_export._write_records(scratch / "old.pt2", records)
+    old = ["old.pt2 was saved with a loss", "no outputs for samples"]
+    for name in ("old.pt", "old.onnx", "old.c"):
+        run(["checkpoint", "export", newest, scratch / name, "--model.file", scratch / "old.pt2"]).expect(
+            64, *old, "current lockstep_export.save")
+    train(scratch, "cnn", "no", *few, "--distill.teacher", scratch / "old.pt2").expect(64, *old)
+
+
 def check_own_loss(scratch, inputs, targets):
     """task.kind = export: the loss, its weight and metrics come with the model."""
     model, _ = exported_models.make("cnn", 2)
@@ -204,6 +238,7 @@ def check_own_loss(scratch, inputs, targets):
                     for name in ("theirs", where)]
         check(np.allclose(*measured, rtol=1e-6), f"the same validations: {measured}")
     run(["evaluate", scratch / "cnn.ini", scratch / f"{where}/best.h5", *own], 2).expect(0, "accuracy")
+    check_deployed(scratch, checkpoints(scratch / where)[-1], copy.deepcopy(model), inputs[0])
     save("graded", metrics={"accuracy": ("right", "samples"), "error": ("wrong", "samples", "min")})
     graded = ["--model.file", scratch / "graded.pt2", *own[2:], "--train.validate-every", 2, "--checkpoint.best"]
     for metric, best in some((("accuracy", max), ("error", min))):

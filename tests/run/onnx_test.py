@@ -24,7 +24,7 @@ except ImportError as error:
     sys.exit(77)
 
 import small_models
-from small_models import MODELS, POLICY, SOUNDS, deck_of, write_data
+from small_models import MODELS, POLICY, SOUNDS, deck_of, lockstep_export, write_data
 
 ROWS = 30  # of a sample, where samples have a number of rows each
 STRICT = ["-std=c99", "-Wall", "-Werror", "-pedantic", "-O2"]
@@ -163,6 +163,30 @@ def raw_bytes(scratch):
     subprocess.run(["cc", *STRICT, "-c", scratch / "bytes.c", "-o", scratch / "bytes.o"], check=True)
 
 
+def own_loss(scratch):
+    """A program that was saved with its loss goes out without it."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3), torch.nn.Dropout(0.2))
+
+    def loss(scores, labels):
+        return {"loss": torch.nn.functional.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0]}
+
+    lockstep_export.save(net, torch.rand(4, 1, 8, 8), scratch / "own.pt2", loss=loss, targets=torch.arange(4) % 3)
+    deck = scratch / "own.ini"
+    deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=2, task="kind = export",
+                                             model=f"name = export\nfile = {scratch}/own.pt2").replace(
+        "validate-every = 2", ""))
+    run(["train", deck, "--run.directory", scratch / "own"], 1).expect(0)
+    for name in ("own.onnx", "own.c"):
+        run(["checkpoint", "export", scratch / "own", scratch / name]).expect(0)
+    inputs, outputs = in_onnxruntime(scratch / "own.onnx")
+    with h5py.File(checkpoints(scratch / "own")[-1]) as file, torch.no_grad():
+        weight, bias = (torch.from_numpy(np.array(file[f"model/1/{name}"])) for name in ("weight", "bias"))
+        eager = torch.nn.functional.linear(torch.from_numpy(inputs).flatten(1), weight.view(3, 64), bias)
+    check(not torch.equal(bias, net[1].bias), "it has been trained")
+    close(outputs, eager.numpy(), "ONNX as eager PyTorch")
+    from_c(scratch / "own.c", "own", inputs, eager.numpy())
+
+
 class Odd(torch.nn.Module):
     """Sorts, which exported models cannot."""
 
@@ -235,4 +259,5 @@ with Scratch() as scratch:
         exported(scratch, name)
     from_other_languages(scratch)
     raw_bytes(scratch)
+    own_loss(scratch)
     mistakes(scratch)

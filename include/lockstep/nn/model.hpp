@@ -26,6 +26,9 @@ struct Interface {
     bool quantise_aware = false;            ///< layers with weights compute as if in int8
     bool continuous = false;                ///< of a policy: outputs are the means of an action
     bool channels_last = false;             ///< how accelerators keep images in memory
+    bool autocast = false;                  ///< precision.compute: operators compute in 16 bits
+    bool on_device = false;                 ///< training is on an accelerator
+    bool teaches = false;                   ///< the model is only evaluated, as a teacher
 };
 
 /// The key from which a model's layers draw random numbers in one forward pass. The replica sets it
