@@ -145,8 +145,11 @@ ImportKind text_kind(ImportTold& told) {
                            {.least = 257}),
              option::texts("--endings .A,.B", "read only files whose names have these endings",
                            text.endings),
-             option::text("--text KEY", "key of the text in each line of a .jsonl file",
-                          text.text)},
+             option::text("--text KEY", "key of the text in each line of a .jsonl file", text.text),
+             option::text("--prompt KEY",
+                          "key of a prompt in each line of a .jsonl file, which comes before the "
+                          "text and is not learnt (with data.mask = learnt)",
+                          text.prompt)},
         .make = [&told, &text](auto const& source) {
             text.source = source;
             text.split_by = told.split_by;

@@ -35,6 +35,8 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
 /// In a file of tokens: how many bytes of text each stands for, and which token ends a document.
 constexpr char const* token_bytes_name = "token_bytes";
 constexpr char const* end_of_text_name = "end_of_text";
+/// For each token, whether it is learnt (1) or is only context (0).
+constexpr char const* learnt_name = "learnt";
 /// The tokenizer.json that the tokens were made with.
 constexpr char const* tokenizer_name = "tokenizer";
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 #include "find_files.hpp"
@@ -14,7 +15,8 @@
 
 namespace lockstep::import {
 
-Documents::Documents(DocumentOptions const& options) : text_(options.text) {
+Documents::Documents(DocumentOptions const& options)
+    : text_(options.text), prompt_(options.prompt) {
     if (!options.split_by.empty() && options.split_by != "folder") {
         throw Error(ExitCode::usage,
                     {concat("--split-by ", options.split_by), "texts have no columns, only folders",
@@ -44,6 +46,13 @@ Documents::Documents(DocumentOptions const& options) : text_(options.text) {
                                                       : "it has no lines with text"),
                      "Name a text file or a folder with text files, or give other endings, such as "
                      "--endings .tex,.c"});
+    }
+    auto const whole = std::ranges::find(files_, false, &File::lines);
+    if (!prompt_.empty() && whole != files_.end()) {
+        throw Error(ExitCode::usage,
+                    {concat("--prompt ", prompt_),
+                     concat(whole->path.string(), " is a text as a whole, without keys"),
+                     "Import .jsonl files alone, with --endings .jsonl"});
     }
 }
 
@@ -91,30 +100,36 @@ std::string Documents::set(std::int64_t document) const {
 
 std::string Documents::identity() const {
     std::string all = concat(text_, "\n");
+    if (!prompt_.empty()) {
+        all += concat("after ", prompt_, "\n");
+    }
     for (auto const& file : files_) {
         all += concat(stamp(file.path), " ", file.group, "\n");
     }
     return all;
 }
 
-std::string Documents::read(std::int64_t document) const {
+Document Documents::read(std::int64_t document) const {
     auto const& where = place(document);
     std::string bytes(where.count, '\0');
     lockstep::File::open_read(files_[where.file].path)
         .read_at(where.first, std::as_writable_bytes(std::span(bytes)));
     if (where.line == 0) {
-        return bytes;
+        return {{}, std::move(bytes)};
     }
     auto const json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains(text_) || !json.at(text_).is_string()) {
-        throw Error(
-            ExitCode::data,
-            {name(document),
-             json.is_object() ? concat("the line has no text under the key ", text_)
-                              : std::string("the line is not a JSON object"),
-             "Name the key of the text with --text KEY, or skip such lines with --skip-bad"});
-    }
-    return json.at(text_).get<std::string>();
+    auto const value = [&](std::string const& key, std::string const& option) {
+        if (!json.is_object() || !json.contains(key) || !json.at(key).is_string()) {
+            throw Error(ExitCode::data,
+                        {name(document),
+                         json.is_object() ? concat("the line has no text under the key ", key)
+                                          : std::string("the line is not a JSON object"),
+                         concat("Name the key of the ", option, " with --", option,
+                                " KEY, or skip such lines with --skip-bad")});
+        }
+        return json.at(key).get<std::string>();
+    };
+    return {prompt_.empty() ? std::string() : value(prompt_, "prompt"), value(text_, "text")};
 }
 
 } // namespace lockstep::import

@@ -11,7 +11,13 @@ struct DocumentOptions {
     std::filesystem::path source;     ///< a file, or a folder of files
     std::vector<std::string> endings; ///< of the files of a folder
     std::string text;                 ///< key of a line of JSON that has the text
+    std::string prompt;               ///< key of what comes before the text; empty: nothing does
     std::string split_by;             ///< empty, or "folder"
+};
+
+struct Document {
+    std::string prompt; ///< context, from which the text follows
+    std::string text;
 };
 
 /// Texts of files, in natural order: a file is one, or each line of a .jsonl file that is not
@@ -20,7 +26,8 @@ class Documents {
   public:
     /// Reads .jsonl files once, to find their lines.
     ///
-    /// Throws  Error 66 where there are none, 64 for another `split_by`
+    /// Throws  Error 66 where there are none, 64 for another `split_by`, or for a prompt where a
+    ///         file has no lines of JSON
     explicit Documents(DocumentOptions const& options);
 
     std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }
@@ -35,7 +42,7 @@ class Documents {
 
     /// Throws  Error 65 for a line that is not JSON or has no such text, 66 or 74 for a file that
     ///         cannot be read
-    std::string read(std::int64_t document) const;
+    Document read(std::int64_t document) const;
 
   private:
     struct File {
@@ -56,6 +63,7 @@ class Documents {
     }
 
     std::string text_;
+    std::string prompt_;
     std::vector<File> files_;
     std::vector<Place> places_;
     std::vector<std::string> remarks_;

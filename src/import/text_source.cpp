@@ -23,13 +23,17 @@ namespace {
 class TextSource : public ImportSource {
   public:
     explicit TextSource(TextImport const& options)
-        : documents_({options.source, options.endings, options.text, options.split_by}),
+        : documents_(
+              {options.source, options.endings, options.text, options.prompt, options.split_by}),
           tokenizer_(options.tokenizer.empty()
                          ? learnt(options.vocabulary)
                          : text::Tokenizer::of_json(read_text(options.tokenizer),
                                                     options.tokenizer.string())) {
         bool const narrow = tokenizer_.tokens() <= 1 << 16;
         form_.fields = {{"inputs", narrow ? h5::Type::u16 : h5::Type::u32, {}, true}};
+        if (!options.prompt.empty()) {
+            form_.fields.push_back({data::learnt_name, h5::Type::u8, {}, true});
+        }
         form_.long_texts = {{data::tokenizer_name, tokenizer_.json()}};
         form_.tables = {{data::token_bytes_name, tokenizer_.lengths()}};
         if (auto const end = tokenizer_.end_of_text()) {
@@ -54,16 +58,28 @@ class TextSource : public ImportSource {
     }
 
     void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
-        auto tokens = tokenizer_.encode(documents_.read(item), name(item));
+        auto const document = documents_.read(item);
+        // Apart, so that no token belongs to both.
+        auto tokens = tokenizer_.encode(document.prompt, name(item));
+        auto const context = tokens.size();
+        auto const text = tokenizer_.encode(document.text, name(item));
+        tokens.insert(tokens.end(), text.begin(), text.end());
         if (auto const end = tokenizer_.end_of_text()) {
             tokens.push_back(*end);
         }
+        Sample sample;
         if (form_.fields.front().type == h5::Type::u16) {
             std::vector<std::uint16_t> const narrow(tokens.begin(), tokens.end());
-            sink({{bytes_of(narrow)}});
+            sample.fields.push_back(bytes_of(narrow));
         } else {
-            sink({{bytes_of(tokens)}});
+            sample.fields.push_back(bytes_of(tokens));
         }
+        if (form_.fields.size() > 1) {
+            std::vector<std::uint8_t> learnt(tokens.size(), 1);
+            std::fill_n(learnt.begin(), context, std::uint8_t{0});
+            sample.fields.push_back(bytes_of(learnt));
+        }
+        sink(std::move(sample));
     }
 
   private:
@@ -79,18 +95,21 @@ class TextSource : public ImportSource {
             for (std::int64_t item = 0; item < documents_.count() && bytes < max_learnt_bytes;
                  item += step) {
                 auto const document = learnable(item);
-                auto const part = beginning_of(document, max_learnt_bytes - bytes);
-                bytes += part.size();
-                use(part);
+                for (auto const* const each : {&document.prompt, &document.text}) {
+                    auto const part = beginning_of(*each, max_learnt_bytes - bytes);
+                    bytes += part.size();
+                    use(part);
+                }
             }
         });
     }
 
     /// Nothing of a document that the import will refuse, or skip, by its name.
-    std::string learnable(std::int64_t item) const {
+    Document learnable(std::int64_t item) const {
         try {
             auto document = documents_.read(item);
-            static_cast<void>(decoded(document, name(item)));
+            static_cast<void>(decoded(document.prompt, name(item)));
+            static_cast<void>(decoded(document.text, name(item)));
             return document;
         } catch (Error const& error) {
             if (error.code() != ExitCode::data) {
