@@ -60,6 +60,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
           "tokens per sample; the samples are cut from the documents one after the other, and the "
           "target of each token is the next token; 0: samples are read as they are stored");
+    visit(
+        "data.mask", deck.data.mask, any(fixed),
+        "with data.sequence: dataset in the files that is 0 for each token that is left out of the "
+        "loss, such as learnt; default: all tokens count");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),

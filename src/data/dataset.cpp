@@ -34,12 +34,35 @@ std::vector<Field> sequence_fields(DatasetOptions const& options, bool are_input
     }
     std::vector<Field> fields;
     fields.emplace_back(names.front(), are_inputs, Window{options.sequence, are_inputs ? 0 : 1});
+    if (!are_inputs && !options.mask.empty()) {
+        fields.emplace_back(options.mask, are_inputs, Window{options.sequence, 1, false});
+    }
     return fields;
+}
+
+/// It marks each of the tokens.
+void require_mask(h5::File const& file, std::string const& mask, std::string const& tokens) {
+    auto const found = readable_dataset(file, mask);
+    auto const wanted = readable_dataset(file, tokens);
+    if (found.readable_as != h5::Type::u8 || found.shape != wanted.shape) {
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", mask, " of ", file.path().string()),
+             concat("data.mask needs one u8 number for each of the ", h5::elements(wanted.shape),
+                    " tokens, but this dataset has ", h5::elements(found.shape), " values of type ",
+                    h5::name_of(*found.readable_as)),
+             "Import the texts with lockstep data import text --prompt KEY, or remove data.mask"});
+    }
 }
 
 std::vector<Field> fields_named(DatasetOptions const& options, bool are_inputs) {
     if (options.sequence != 0) {
         return sequence_fields(options, are_inputs);
+    }
+    if (!options.mask.empty()) {
+        throw Error(ExitCode::usage, {concat("data.mask = ", options.mask),
+                                      "it marks tokens, and data.sequence is not set",
+                                      "Set data.sequence, or remove data.mask"});
     }
     std::vector<Field> fields;
     auto const& names = are_inputs ? options.inputs : options.targets;
@@ -97,6 +120,7 @@ Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_sha
         weights_ = std::make_shared<std::vector<double>>();
         parts_->weights = options.weights;
     }
+    parts_->mask = options.mask;
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options, true);
     parts_->targets = fields_named(options, false);
@@ -130,6 +154,12 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
         samples = count;
     };
     std::for_each(parts_->inputs.begin(), parts_->inputs.end(), add);
+    auto const& tokens = parts_->inputs.front().info();
+    if (!parts_->mask.empty()) {
+        require_mask(file, parts_->mask, tokens.name);
+    } else if (number == 0 && tokens.vocabulary > 0) {
+        parts_->leaves_mask = file.exists(learnt_name);
+    }
     std::for_each(parts_->targets.begin(), parts_->targets.end(), add);
     require_fitting(file);
     source.first_of_file.push_back(source.samples);
@@ -281,6 +311,11 @@ std::vector<std::string> Dataset::remarks() const {
                                             joined(field.unapplied(), ", ")));
             }
         }
+    }
+    if (parts_->leaves_mask) {
+        remarks.push_back(concat("warning: dataset ", learnt_name, " of ",
+                                 source.path_of(0).string(), " is not used: with data.mask = ",
+                                 learnt_name, ", only the tokens that it marks are learnt"));
     }
     if (!attributes.empty()) {
         remarks.push_back(concat("warning: attributes in ", source.path_of(0).string(),

@@ -90,8 +90,8 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     if (cut) {
         here.shape = {static_cast<std::uint64_t>(window_.length)};
     }
-    if (here.whole && found.shape.size() == 1 && (cut || (is_input_ && here.ragged)) &&
-        file.exists(token_bytes_name)) {
+    if (here.whole && window_.of_tokens && found.shape.size() == 1 &&
+        (cut || (is_input_ && here.ragged)) && file.exists(token_bytes_name)) {
         here.vocabulary = static_cast<std::int64_t>(file.info(token_bytes_name).shape.front());
         auto const end = file.number_attribute("/", end_of_text_name);
         here.end_of_text =

@@ -22,6 +22,7 @@ namespace lockstep::data {
 struct Window {
     std::int64_t length = 0;
     std::int64_t shift = 0;
+    bool of_tokens = true; ///< else of numbers that mark tokens
 };
 
 /// A field of all samples, over all files of the data set.

@@ -23,7 +23,7 @@ bool learns_classes(std::string const& kind) {
 }
 
 torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& student,
-                          Lesson const& lesson) {
+                          Lesson const& lesson, torch::Tensor const& counted) {
     if (!lesson.of_classes) {
         auto const values = std::max<std::int64_t>(student.numel(), 1);
         return torch::mse_loss(student, teacher, at::Reduction::Sum) / values;
@@ -31,6 +31,12 @@ torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& stu
     auto const temperature = lesson.options.temperature;
     auto const expected = torch::log_softmax(teacher / temperature, 1);
     auto const given = torch::log_softmax(student / temperature, 1);
+    if (counted.defined()) {
+        auto const each =
+            torch::kl_div(given, expected, at::Reduction::None, /*log_target=*/true).sum(1);
+        return each.masked_fill(counted.logical_not(), 0).sum() * (temperature * temperature) /
+               counted.sum().clamp_min(1);
+    }
     auto const places =
         std::max<std::int64_t>(student.numel() / std::max<std::int64_t>(student.size(1), 1), 1);
     return torch::kl_div(given, expected, at::Reduction::Sum, /*log_target=*/true) *
@@ -215,7 +221,8 @@ class Distilled : public Task {
                          "Choose a teacher whose outputs have the shape of the model's outputs"});
         }
         // As much of the step's sum as the targets' part.
-        auto const distance = distance_to(teacher, student, lesson_) * loss.weight;
+        auto const distance =
+            distance_to(teacher, student, lesson_, task_->counted(batch)) * loss.weight;
         std::vector<torch::Tensor> parts{loss.sum.detach(), distance.detach()};
         auto const share = lesson_.options.weight;
         loss.sum = loss.sum * (1 - share) + distance * share;
@@ -249,6 +256,7 @@ class Distilled : public Task {
     Metrics training_metrics(std::vector<std::int64_t> const& counts) const override {
         return task_->training_metrics(counts);
     }
+    torch::Tensor counted(Tensors const& batch) const override { return task_->counted(batch); }
     std::vector<double> class_weights() const override { return task_->class_weights(); }
     std::int64_t classes_of_places() const override { return task_->classes_of_places(); }
 

@@ -30,11 +30,12 @@ bool learns_classes(std::string const& kind);
 /// How far outputs are from a teacher's: for scores the Kullback-Leibler divergence of softened
 /// probabilities, times the square of the temperature so that gradients keep their size (Hinton,
 /// Vinyals, Dean, arXiv 1503.02531); for real values the squared error. A mean over all positions
-/// of all samples.
+/// of all samples or, of scores, over those that `counted` names.
 ///
-/// Shape   both alike, [n, classes, place…] or [n, value…]; returns a scalar, 0 for no samples
+/// Shape   both alike, [n, classes, place…] or [n, value…]; counted as Task::counted; returns a
+///         scalar, 0 for no samples
 torch::Tensor distance_to(torch::Tensor const& teacher, torch::Tensor const& student,
-                          Lesson const& lesson);
+                          Lesson const& lesson, torch::Tensor const& counted = {});
 
 /// How far a hidden layer's outputs are from a teacher's. Where their shapes are equal, the mean
 /// squared error. Where one extent differs, the width, the squared distance between two maps, as a

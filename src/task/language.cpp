@@ -3,6 +3,7 @@
 
 #include <torch/nn/functional/loss.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -17,11 +18,13 @@ namespace functional = torch::nn::functional;
 constexpr std::int64_t not_learnt = -100; // the target of a position that does not count
 
 data::FieldInfo tokens_of(Samples const& samples) {
-    bool const fits = samples.inputs.size() == 1 && samples.targets.size() == 1 &&
-                      samples.inputs.front().whole && samples.targets.front().whole &&
-                      !samples.inputs.front().ragged && samples.inputs.front().shape.size() == 1 &&
-                      samples.inputs.front().shape == samples.targets.front().shape;
-    if (!fits) {
+    auto const fits = [&](data::FieldInfo const& target) {
+        return target.whole && !target.ragged && target.shape == samples.inputs.front().shape;
+    };
+    bool const tokens = samples.inputs.size() == 1 && samples.inputs.front().whole &&
+                        !samples.inputs.front().ragged && samples.inputs.front().shape.size() == 1;
+    bool const targets = samples.targets.size() == 1 || samples.targets.size() == 2;
+    if (!tokens || !targets || !std::ranges::all_of(samples.targets, fits)) {
         throw Error(ExitCode::usage,
                     {"task.kind = language",
                      "a sample must be a sequence of tokens, each with the next as its target",
@@ -30,11 +33,12 @@ data::FieldInfo tokens_of(Samples const& samples) {
     return samples.inputs.front();
 }
 
-/// The next token. Of a document's last token nothing is learnt, since another text follows it.
+/// The next token. Of a document's last token nothing is learnt, since another text follows it;
+/// with a mask as second target, nothing is learnt where it is 0.
 class Language : public Task {
   public:
     Language(config::OwnValues const& values, Samples const& samples)
-        : token_bytes_(samples.token_bytes),
+        : token_bytes_(samples.token_bytes), masked_(samples.targets.size() == 2),
           smoothing_(values.number("label-smoothing", 0, 0.999)) {
         auto const tokens = tokens_of(samples);
         vocabulary_ = values.integer("vocabulary", 0);
@@ -65,7 +69,7 @@ class Language : public Task {
                                  .label_smoothing(smoothing_)
                                  .ignore_index(not_learnt);
         return {functional::cross_entropy(logits_of(model, batch), truth.flatten(), options),
-                counted(truth)};
+                count_of(truth)};
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
@@ -76,7 +80,11 @@ class Language : public Task {
             functional::CrossEntropyFuncOptions().reduction(torch::kNone).ignore_index(not_learnt));
         auto const right = logits.argmax(1).eq(truth).sum().item<std::int64_t>();
         return {
-            losses.sum(torch::kFloat64).item<double>(), counted(truth), {right, bytes_of(truth)}};
+            losses.sum(torch::kFloat64).item<double>(), count_of(truth), {right, bytes_of(truth)}};
+    }
+
+    torch::Tensor counted(Tensors const& batch) const override {
+        return all_count() ? torch::Tensor() : truth_of(batch).ne(not_learnt);
     }
 
     std::int64_t outputs() const override { return vocabulary_; }
@@ -93,14 +101,19 @@ class Language : public Task {
     }
 
   private:
+    bool all_count() const { return end_ < 0 && !masked_; }
+
     torch::Tensor truth_of(Tensors const& batch) const {
-        auto const& next = batch.targets.only();
-        return end_ < 0 ? next : next.masked_fill(batch.inputs.only().eq(end_), not_learnt);
+        auto truth = batch.targets.only();
+        if (end_ >= 0) {
+            truth = truth.masked_fill(batch.inputs.only().eq(end_), not_learnt);
+        }
+        return masked_ ? truth.masked_fill(batch.targets[1].values.eq(0), not_learnt) : truth;
     }
 
-    double counted(torch::Tensor const& truth) const {
-        return end_ < 0 ? static_cast<double>(truth.numel())
-                        : static_cast<double>(truth.ne(not_learnt).sum().item<std::int64_t>());
+    double count_of(torch::Tensor const& truth) const {
+        return all_count() ? static_cast<double>(truth.numel())
+                           : static_cast<double>(truth.ne(not_learnt).sum().item<std::int64_t>());
     }
 
     /// Of text that the tokens stand for.
@@ -134,6 +147,7 @@ class Language : public Task {
     }
 
     std::vector<std::uint8_t> token_bytes_;
+    bool masked_;
     double smoothing_;
     std::int64_t vocabulary_ = 0;
     std::int64_t end_ = -1; ///< the token after a document; -1: documents are not told apart

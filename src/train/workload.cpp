@@ -26,7 +26,8 @@ data::DatasetOptions options_of(config::Data const& data, std::string const& fil
             .targets = data.targets,
             .sample_per_file = data.sample_per_file,
             .weights = weights,
-            .sequence = data.sequence};
+            .sequence = data.sequence,
+            .mask = data.mask};
 }
 
 } // namespace
@@ -125,11 +126,22 @@ void require_no_datasets(config::Deck const& deck) {
 
 namespace {
 
+void require_mask_is_used(config::Deck const& deck) {
+    if (!deck.data.mask.empty() && deck.task.kind != "language") {
+        throw Error(ExitCode::usage, {concat("data.mask = ", deck.data.mask),
+                                      concat("task.kind is ", deck.task.kind,
+                                             ", and only language leaves tokens out "
+                                             "of its loss"),
+                                      "Remove data.mask, or set task.kind = language"});
+    }
+}
+
 /// Whether the deck has data sets; what it refuses is refused before they are opened.
 bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
     LossScale const scale(deck.precision);
     require_private(deck);
+    require_mask_is_used(deck);
     bool const played = task::is_played(deck.task);
     if (!played && trimmed(deck.data.train).empty()) {
         throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",

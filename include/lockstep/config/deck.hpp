@@ -34,6 +34,7 @@ struct Data {
     std::string targets = "targets";   ///< names of datasets, with commas
     bool sample_per_file = false;      ///< a file is one sample, without a dimension over samples
     std::int64_t sequence = 0;         ///< tokens per sample, cut from all documents; 0: as stored
+    std::string mask;                  ///< dataset that marks the tokens to learn; empty: all are
     std::int64_t batch = 32;           ///< samples per replica and micro-batch
     std::int64_t global_batch = 0;     ///< over all replicas; 0: `batch` counts
     bool drop_last = false;            ///< leave out an epoch's last step where it is incomplete

@@ -37,6 +37,9 @@ struct DatasetOptions {
     /// however long each document is, and targets are the entries that follow. 0: samples as they
     /// are.
     std::int64_t sequence = 0;
+    /// With `sequence`: name of a dataset (u8) that is 0 for each token that is not to be learnt.
+    /// It is cut as the targets are, and becomes the second of them. Empty: none.
+    std::string mask{};
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -62,7 +65,8 @@ class Dataset {
     /// Opens every file, and scans the labels once. Not collective; one thread of the process at a
     /// time, since HDF5 is called.
     ///
-    /// Throws  Error 64 where no file or field is named; 66 for a missing file; 74 for one that
+    /// Throws  Error 64 where no file or field is named, or a mask without `sequence`; 66 for a
+    /// missing file; 74 for one that
     ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type differs
     ///         from the others', or that holds a label or a weight out of range
     explicit Dataset(DatasetOptions const& options);

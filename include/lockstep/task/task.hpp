@@ -88,6 +88,10 @@ class Task {
     virtual std::vector<double> class_weights() const { return {}; }
     /// Names of parts of the training loss; steps and epochs report their weighted means.
     virtual std::vector<std::string> figures() const { return {}; }
+    /// The positions of a batch that count in the loss, where not all do.
+    ///
+    /// Shape  [samples, place…] bool; undefined: all count
+    virtual torch::Tensor counted(Tensors const& /*batch*/) const { return {}; }
     /// The number of classes of the first target where it is a class for each position of a sample;
     /// else 0.
     virtual std::int64_t classes_of_places() const { return 0; }

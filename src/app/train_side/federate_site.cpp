@@ -113,7 +113,8 @@ data::Dataset open_training_set(config::Data const& data) {
                           .inputs = data.inputs,
                           .targets = data.targets,
                           .sample_per_file = data.sample_per_file,
-                          .sequence = data.sequence});
+                          .sequence = data.sequence,
+                          .mask = data.mask});
 }
 
 std::optional<federate::Standing> take_part(monitor::CommandContext& context,

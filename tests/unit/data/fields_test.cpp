@@ -118,3 +118,39 @@ TEST_CASE("other fields make another fingerprint") {
     Dataset const fewer({(scratch / "a.h5").string(), "tokens", "length, group"});
     CHECK(all.fingerprint() != fewer.fingerprint());
 }
+
+TEST_CASE("a mask is cut as the tokens that follow are") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "tokens.h5";
+    auto file = h5::File::create(path);
+    test::put<std::uint16_t>(file, "inputs", h5::Type::u16, {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    test::put<std::uint8_t>(file, "learnt", h5::Type::u8, {10}, {1, 0, 1, 1, 0, 0, 1, 1, 1, 0});
+    test::put<std::uint8_t>(file, "short", h5::Type::u8, {9}, {1, 1, 1, 1, 1, 1, 1, 1, 1});
+    test::put<float>(file, "real", h5::Type::f32, {10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+    test::put<std::uint8_t>(file, "token_bytes", h5::Type::u8, {10}, std::vector<std::uint8_t>(10));
+    file.close();
+    Dataset const set({.files = path.string(), .sequence = 4, .mask = "learnt"});
+    REQUIRE(set.samples() == 2);
+    CHECK(set.targets()[0].vocabulary == 10);
+    CHECK(set.targets()[1].vocabulary == 0);
+    CHECK(set.remarks().empty());
+    Batch batch;
+    Scratch buffers;
+    batch.indices = {1, 0};
+    set.read(batch, buffers);
+    REQUIRE(batch.fields.size() == 3);
+    CHECK(batch.fields[1].wholes == std::vector<std::int64_t>{5, 6, 7, 8, 1, 2, 3, 4});
+    CHECK(batch.fields[2].wholes == std::vector<std::int64_t>{0, 1, 1, 1, 0, 1, 1, 0});
+
+    Dataset const without({.files = path.string(), .sequence = 4});
+    CHECK(without.targets().size() == 1);
+    CHECK(without.remarks().size() == 1);
+    for (auto const* const name : {"short", "real", "missing"}) {
+        CHECK(test::error_of([&] {
+                  Dataset({.files = path.string(), .sequence = 4, .mask = name});
+              }).code() == ExitCode::data);
+    }
+    auto const error = test::error_of([&] { Dataset({.files = path.string(), .mask = "learnt"}); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "data.sequence is not set"));
+}
