@@ -6,6 +6,7 @@
 #include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
 #include "data/plan.hpp"
+#include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "train/autocast.hpp"
 #include "train/batch_source.hpp"
@@ -112,6 +113,15 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     for (std::size_t i = 0; i < task.sums(); ++i) {
         total.sums.push_back(sum_of(2 + i));
     }
+    comm::agree(comm, "evaluation", [&] {
+        if (total.weight == 0) {
+            throw Error(ExitCode::data,
+                        {"there is nothing to evaluate",
+                         "no target of the set counts in the loss, for example because data.mask "
+                         "leaves out all of them",
+                         "Evaluate samples with targets that count"});
+        }
+    });
     return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),
                       watch.seconds()};
 }
