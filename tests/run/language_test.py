@@ -106,13 +106,16 @@ def deck(scratch, name, model):
 
 
 def windows(path):
-    """Every sample of a set: its tokens, and those that follow them; and whether a token ends a document."""
+    """Every sample of a set: its tokens, and those that follow them; whether a token ends a document, and whether
+    the one that follows is learnt."""
     with h5py.File(path) as file:
         tokens = torch.tensor(file["inputs"][:].astype("i8"))
+        learnt = torch.tensor(file["learnt"][:] if "learnt" in file else np.ones(len(tokens), "u1")) == 1
         end = int(file.attrs["end_of_text"][0])
     count = (len(tokens) - 1) // SEQUENCE
-    cut = [tokens[shift:count * SEQUENCE + shift].view(count, SEQUENCE) for shift in (0, 1)]
-    return *cut, cut[0] == end
+    tokens, following, learnt = [each[shift:count * SEQUENCE + shift].view(count, SEQUENCE)
+                                 for each, shift in ((tokens, 0), (tokens, 1), (learnt, 1))]
+    return tokens, following, tokens == end, learnt & (tokens != end)
 
 
 def rotated(values):
@@ -157,16 +160,16 @@ def logits_of(weights, tokens, ends):
     return F.linear(norm("blocks.norm", values), weights.get("output.weight", weights["embedding.weight"]))
 
 
-def test_loss(scratch, run_directory, path):
+def test_loss(scratch, run_directory, path, data="few.h5"):
     """Of the best model on the validation set, which several documents share."""
     exported = scratch / f"{run_directory.name}.safetensors"
     run(["checkpoint", "export", run_directory / "best.h5", exported]).expect(0)
     weights = {name: each.double() for name, each in load_file(exported).items()}
-    tokens, following, ends = windows(scratch / "few.h5")
+    tokens, following, ends, counted = windows(scratch / data)
     losses = F.cross_entropy(logits_of(weights, tokens, ends).transpose(1, 2), following, reduction="none")
-    losses = losses[~ends]
-    with h5py.File(scratch / "few.h5") as file:
-        in_bytes = float(file["token_bytes"][:][following[~ends].numpy()].sum())
+    losses = losses[counted]
+    with h5py.File(scratch / data) as file:
+        in_bytes = float(file["token_bytes"][:][following[counted].numpy()].sum())
     told = run(["evaluate", path, run_directory]).expect(0).text
     for name, value in (("loss", losses.mean()), ("perplexity", losses.mean().exp()),
                         ("bits-per-byte", losses.sum() / math.log(2) / in_bytes)):
@@ -260,6 +263,56 @@ def write(path, text):
     return path
 
 
+def test_mask(scratch):
+    """Prompts are context: only what follows them is learnt, and that a text ends there."""
+    pairs = [("Listen. " * 150, "Yes.")]  # more than two samples of which nothing is learnt
+    pairs += [(f"Add {each} and {7 * each % 11}: ", f"the sum is {each + 7 * each % 11}.") for each in range(60)]
+    lines = "".join(json.dumps({"question": first, "answer": second}) + "\n" for first, second in pairs)
+    source, options = write(scratch / "pairs.jsonl", lines), ["--text", "answer", "--vocabulary", 300]
+    prompts = ["--prompt", "question"]
+    for ranks in (1, 3):
+        time.sleep(1)
+        run(["data", "import", "text", source, scratch / f"pairs{ranks}.h5", *options, *prompts], ranks).expect(0)
+    check((scratch / "pairs1.h5").read_bytes() == (scratch / "pairs3.h5").read_bytes(), "pairs of 1 and 3 ranks")
+    (scratch / "pairs1.h5").rename(scratch / "pairs.h5")
+    run(["data", "verify", scratch / "pairs.h5"]).expect(0, "all checksums are correct")
+    check(list(texts_of(scratch / "pairs.h5")) == ["".join(pair).encode() for pair in pairs], "prompts, then texts")
+    with h5py.File(scratch / "pairs.h5") as file:
+        learnt, offsets, lengths = file["learnt"][:], file["inputs_offsets"][:], file["token_bytes"][:]
+        in_bytes = lengths[file["inputs"][:]]
+        check((file["learnt_offsets"][:] == offsets).all() and learnt.dtype == "u1", "a number for each token")
+        check("learnt" in file["checksums"], "the mask has checksums")
+    for (prompt, text), first, last in zip(pairs, offsets, offsets[1:]):
+        marks, each = learnt[first:last], in_bytes[first:last]
+        check(each[marks == 0].sum() == len(prompt) and each[marks == 1].sum() == len(text), f"marks of {prompt}")
+        check((np.diff(marks.astype("i4")) >= 0).all() and marks[-1] == 1, "the text and its end come last")
+
+    path = deck(scratch, "pairs", LLAMA)
+    path.write_text(path.read_text().replace("texts.h5", "pairs.h5").replace("few.h5", "pairs.h5")
+                    .replace("[model]", "mask = learnt\n[model]"))
+    words = ["train", path, "--run.replicas", 2, "--run.directory"]
+    for ranks in (1, 2):
+        run([*words, scratch / f"pairs-{ranks}"], ranks).expect(0)
+    check_same(scratch / "pairs-1", scratch / "pairs-2", "a mask on 1 and 2 ranks")
+    test_loss(scratch, scratch / "pairs-1", path, "pairs.h5")
+    # Steps of which nothing is learnt come first.
+    few = ["--data.batch", 1, "--data.shuffle", "none", "--run.replicas", 1, "--train.steps", 2]
+    run(["train", path, "--run.directory", scratch / "nothing", *few]).expect(0)
+    steps = records(scratch / "nothing", "step")
+    check([step["loss"] for step in steps] == [0, 0], f"steps without a learnt token {steps}")
+    run(["train", path, "--run.directory", scratch / "all", *few, "--data.mask", ""]).expect(
+        0, "with data.mask = learnt, only the tokens that it marks are learnt")
+
+    out = scratch / "no.h5"
+    run(["data", "import", "text", source, out, *options, "--prompt", "task"]).expect(65, "pairs.jsonl:1", "--prompt")
+    run(["data", "import", "text", write(scratch / "whole.txt", "x"), out, *prompts]).expect(64, "whole.txt")
+    for code, phrase, keys in ((64, "data.sequence is not set", ["--data.sequence", 0]),
+                               (64, "only language", ["--task.kind", "classification"]),
+                               (65, "data.mask needs one u8 number", ["--data.mask", "inputs"]),
+                               (65, "no dataset named missing", ["--data.mask", "missing"])):
+        run(["train", path, "--run.directory", scratch / "refused", *keys], 2).expect(code, phrase)
+
+
 def test_refusals(scratch, path):
     def refused(code, *phrases, keys=(), command="train"):
         words = [command, path, "--run.directory", scratch / "refused", "--data.validation", "", *keys]
@@ -311,6 +364,7 @@ def main():
         path, directory, exported = test_training(scratch, "llama", LLAMA, as_llama)
         test_generate(scratch, path, directory, exported, tokenizer)
         test_training(scratch, "gpt2", GPT2, as_gpt2)
+        test_mask(scratch)
         test_refusals(scratch, path)
 
 
