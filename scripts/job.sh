@@ -10,6 +10,7 @@
 # Settings that a profile or the submitting environment can make.
 EXE=${EXE:-build/lockstep}
 INPUT=${INPUT:-inputs/fashion_mnist.ini}
+SEARCH=${SEARCH:-}       # the SPACE file of a search, whose directory SEARCH_DIRECTORY may name
 RESTARTS=${RESTARTS:-0}  # inside the job, after the loss of a rank, before it is requeued
 FORGIVEN=${FORGIVEN:-3}  # losses of a rank after which the job is requeued all the same
 REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain continue
@@ -116,8 +117,9 @@ act_on_code() {
     esac
 }
 
-# Trains INPUT with these words more, and acts on how it ends. `lockstep launch` starts the ranks, on
-# all hosts of the job; or LAUNCH, where it is set, which is a launcher and its options.
+# Trains INPUT, or with SEARCH many trials of it, with these words more, and acts on how it ends.
+# `lockstep launch` starts the ranks, on all hosts of the job; or LAUNCH, where it is set, which is a
+# launcher and its options.
 train() { # WORDS...
     if [ "$REQUEUE" != yes ] && [ -e "$chain.stop" ]; then
         say "nothing to do: $chain.stop exists"
@@ -126,12 +128,21 @@ train() { # WORDS...
     if [ -n "${RUN_SECONDS:-}" ]; then
         set -- --run.walltime-seconds "$RUN_SECONDS" "$@"
     fi
+    set -- "$INPUT" "$@"
     if [ -n "${LAUNCH:-}" ] && [ "$RESTARTS" -eq 0 ]; then
+        if [ -n "$SEARCH" ]; then
+            set -- search "$SEARCH" ${SEARCH_DIRECTORY:+--directory "$SEARCH_DIRECTORY"} "$@"
+        else
+            set -- train "$@"
+        fi
         # shellcheck disable=SC2086 # LAUNCH is several words
-        run_launcher $LAUNCH "$EXE" train "$INPUT" "$@"
+        run_launcher $LAUNCH "$EXE" "$@"
     else
-        run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${LAUNCHER:+--launcher "$LAUNCHER"} \
-            "$INPUT" "$@"
+        if [ -n "$SEARCH" ]; then
+            set -- --search "$SEARCH" \
+                ${SEARCH_DIRECTORY:+--search-directory "$SEARCH_DIRECTORY"} "$@"
+        fi
+        run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${LAUNCHER:+--launcher "$LAUNCHER"} "$@"
     fi
     act_on_code
     exit "$code"

@@ -104,7 +104,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     }
 }
 
-/// A search is one process or ranks that are started here, of trials without --force.
+/// A search is one process or ranks, of trials without --force.
 void require_fit_for_search(LaunchTold const& told) {
     auto const& choice = told.choice;
     if (choice.search.empty() && !choice.search_directory.empty()) {
@@ -115,18 +115,12 @@ void require_fit_for_search(LaunchTold const& told) {
     if (choice.search.empty()) {
         return;
     }
-    bool const submits = choice.submit == "slurm" || choice.submit == "pbs";
-    if (submits || told.force || choice.mode == "dp") {
+    if (told.force || choice.mode == "dp") {
         throw Error(ExitCode::usage,
-                    {concat("--search with ", submits      ? "--submit"
-                                              : told.force ? "--force"
-                                                           : "--mode dp"),
-                     submits      ? "job scripts are written only for single runs"
-                     : told.force ? "trials of a search are never resumed with a changed deck"
-                                  : "the replicas of a trial run on ranks, not on threads",
-                     submits ? "Start lockstep launch --yes --search in a job script of your own"
-                     : told.force ? "Leave --force out"
-                                  : "Leave --mode dp out"});
+                    {concat("--search with ", told.force ? "--force" : "--mode dp"),
+                     told.force ? "trials of a search are never resumed with a changed deck"
+                                : "the replicas of a trial run on ranks, not on threads",
+                     told.force ? "Leave --force out" : "Leave --mode dp out"});
     }
 }
 
@@ -141,9 +135,6 @@ ExitCode launch_command(Invocation const& invocation) {
     }
     require_job_for_its_shape(told.choice);
     require_fit_for_search(told);
-    if (!told.choice.search.empty() && told.choice.submit.empty()) {
-        told.choice.submit = "no"; // and no question about it
-    }
     return launch::launch(told.choice, told.show  ? launch::Consent::to_show
                                        : told.yes ? launch::Consent::given
                                                   : launch::Consent::ask);

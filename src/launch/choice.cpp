@@ -6,8 +6,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 
-#include <filesystem>
-
 #include "host_devices.hpp"
 
 namespace lockstep::launch {
@@ -44,6 +42,15 @@ config::Deck deck_of(LaunchChoice const& choice) {
     return deck;
 }
 
+std::filesystem::path directory_of(LaunchChoice const& choice, config::Deck const& deck) {
+    if (choice.search.empty()) {
+        return deck.run.directory;
+    }
+    return choice.search_directory.empty()
+               ? std::filesystem::path("runs") / std::filesystem::path(choice.search).stem()
+               : std::filesystem::path(choice.search_directory);
+}
+
 std::string mode_of(LaunchChoice const& choice, config::Deck const& deck) {
     auto const& mode = choice.mode.empty() ? deck.run.mode : choice.mode;
     return mode == "auto" ? "ddp" : mode;
@@ -69,10 +76,6 @@ namespace {
 void plan_search(LaunchPlan& plan, LaunchChoice const& choice) {
     plan.is_search = true;
     plan.max_ranks = 0;
-    plan.directory =
-        choice.search_directory.empty()
-            ? std::filesystem::path("runs") / std::filesystem::path(choice.search).stem()
-            : std::filesystem::path(choice.search_directory);
     plan.train.front() = "search";
     plan.train.insert(plan.train.begin() + 1,
                       {choice.search, "--directory", plan.directory.string()});
@@ -90,7 +93,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     plan.max_ranks = deck.run.replicas;
     plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;
     plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
-    plan.directory = deck.run.directory;
+    plan.directory = directory_of(choice, deck);
     if (!choice.search.empty()) {
         plan_search(plan, choice);
     }

@@ -3,6 +3,7 @@
 #include "lockstep/config/deck.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct LaunchChoice {
 ///
 /// Throws  Error 64 where no deck is named or one is wrong, 66 where one is missing
 config::Deck deck_of(LaunchChoice const& choice);
+
+/// The directory of the run, or of the search.
+std::filesystem::path directory_of(LaunchChoice const& choice, config::Deck const& deck);
 
 /// The mode that was chosen, else the deck's, else ddp.
 std::string mode_of(LaunchChoice const& choice, config::Deck const& deck);

@@ -145,9 +145,10 @@ std::int64_t replicas_of(LaunchChoice const& choice, config::Deck const& deck) {
     if (deck.run.replicas > 0) {
         return deck.run.replicas;
     }
-    auto const hosts = std::max<std::int64_t>(choice.nodes, 1);
-    return mode_of(choice, deck) == "single" ? 1
-                                             : std::max<std::int64_t>(choice.devices, 1) * hosts;
+    if (mode_of(choice, deck) == "single" || !choice.search.empty()) {
+        return 1; // of each trial of a search, on any number of ranks
+    }
+    return std::max<std::int64_t>(choice.devices, 1) * std::max<std::int64_t>(choice.nodes, 1);
 }
 
 /// Asked only where it makes a difference.

@@ -2,6 +2,7 @@
 
 #include "base/batch_job.hpp"
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -68,7 +69,8 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
                "Lower --devices, or let ranks share GPUs with --oversubscribe");
     }
     auto const ranks = std::max<std::int64_t>(choice.nodes, 1) * choice.devices;
-    if (deck.run.replicas > 0 && ranks > deck.run.replicas) {
+    bool const one_run = choice.search.empty(); // the ranks of a search train several trials
+    if (one_run && deck.run.replicas > 0 && ranks > deck.run.replicas) {
         refuse(concat(ranks, " ranks for run.replicas = ", deck.run.replicas),
                "a rank hosts at least one replica", "Lower --nodes or --devices");
     }
@@ -110,7 +112,7 @@ std::int64_t max_devices(LaunchChoice const& choice, config::Deck const& deck,
 std::int64_t likely_devices(LaunchChoice const& choice, config::Deck const& deck,
                             Partition const* partition) {
     auto const most = choice.gpus > 0 ? choice.gpus : max_devices(choice, deck, partition);
-    if (mode_of(choice, deck) == "ddp" && deck.run.replicas > 0) {
+    if (mode_of(choice, deck) == "ddp" && deck.run.replicas > 0 && choice.search.empty()) {
         auto const share = deck.run.replicas / std::max<std::int64_t>(choice.nodes, 1);
         return std::clamp<std::int64_t>(share, 1, most);
     }

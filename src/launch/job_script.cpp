@@ -3,6 +3,7 @@
 #include "base/batch_job.hpp"
 #include "base/child.hpp"
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -17,7 +18,7 @@ namespace {
 constexpr double longest_notice_s = 120;
 
 struct Shape {
-    std::string name; ///< of the run
+    std::string name; ///< of the run or the search
     std::int64_t nodes, ranks, threads, gpus;
     std::string time, partition, account;
 };
@@ -31,7 +32,7 @@ int notice_s(std::string const& time) {
 Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
     auto const mode = mode_of(choice, deck);
     bool const one = mode != "ddp"; // one process
-    Shape shape{.name = std::filesystem::path(deck.run.directory).filename().string(),
+    Shape shape{.name = directory_of(choice, deck).filename().string(),
                 .nodes = one ? 1 : std::max<std::int64_t>(choice.nodes, 1),
                 .ranks = one ? 1 : choice.devices,
                 .threads = deck.run.threads,
@@ -85,6 +86,12 @@ std::string pbs_head(Shape const& job) {
     return out.str();
 }
 
+/// One run says so, too: jobs get the environment of whoever submits them.
+std::string search_lines(LaunchChoice const& choice) {
+    return concat("SEARCH=", shell_line({choice.search}),
+                  "\nSEARCH_DIRECTORY=", shell_line({choice.search_directory}), "\n");
+}
+
 /// Words of the deck, then the rest: the scripts take one deck by INPUT.
 std::string script_words(std::vector<std::string> words, std::string& input) {
     for (auto at = words.begin(); at != words.end(); ++at) {
@@ -117,7 +124,8 @@ std::string script_directory() {
 }
 
 std::string job_script_path(LaunchChoice const& choice) {
-    return deck_of(choice).run.directory + (choice.submit == "slurm" ? ".sbatch" : ".pbs");
+    return directory_of(choice, deck_of(choice)).string() +
+           (choice.submit == "slurm" ? ".sbatch" : ".pbs");
 }
 
 std::string job_script(LaunchChoice const& choice) {
@@ -137,7 +145,7 @@ std::string job_script(LaunchChoice const& choice) {
         << "cd \"$" << (slurm ? "SLURM_SUBMIT_DIR" : "PBS_O_WORKDIR")
         << "\"\nEXE=" << shell_line({own_program().string()}) << "\nINPUT=" << shell_line({input})
         << "\nRESTARTS=" << restarts << "\n"
-        << (one ? "LAUNCH=env # one process: no launcher\n" : "")
+        << search_lines(choice) << (one ? "LAUNCH=env # one process: no launcher\n" : "")
         << (choice.launcher == "srun" ? "LAUNCH=\"srun --mpi=pmix\"\nLAUNCHER=srun\n" : "")
         << (slurm ? "" : concat("script=", shell_line({path}), "\n")) << "source "
         << shell_line({concat(script_directory(), slurm ? "/slurm/lib.sh" : "/pbs/lib.sh")})

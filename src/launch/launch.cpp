@@ -32,8 +32,13 @@ ExitCode submit(LaunchChoice const& choice, Consent consent) {
     }
     make_directories(std::filesystem::absolute(path).parent_path());
     write_text_durably(path, script);
-    std::cout << command << " " << path << "\nlockstep watch " << deck_of(choice).run.directory
-              << " waits for the run and shows it" << std::endl;
+    auto const directory = directory_of(choice, deck_of(choice)).string();
+    std::cout << command << " " << path << "\n"
+              << (choice.search.empty()
+                      ? concat("lockstep watch ", directory, " waits for the run and shows it")
+                      : concat("lockstep search report ", directory,
+                               " shows the trials, also while the search runs"))
+              << std::endl;
     ::execlp(command.c_str(), command.c_str(), path.c_str(), nullptr);
     throw Error(ExitCode::unavailable, {concat("cannot start ", command), system_text(errno),
                                         concat("Submit ", path, " on a host that has ", command)});

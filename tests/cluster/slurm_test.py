@@ -138,6 +138,10 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
     cancelled = Job(cluster, scratch, "cancelled", slow_attempts=1, profile='LAUNCH="srun --mpi=pmix"')
 
+    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
+                                       "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
+    search = Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")
+
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
     check(alone.returncode == 69 and alone.stderr.count("rank 0 of 1") == 1,
@@ -158,6 +162,11 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     by_srun.ends_like(whole.run)
     check("root cause" not in by_srun.output(),
           f"nobody is missed while rank 0 draws pictures: {by_srun.output()}")
+
+    search.wait_for("COMPLETED")
+    check("best: trial" in search.output(), search.output())
+    ends = [records(search.checkout / f"runs/space/trials/000{trial}", "end")[-1] for trial in (1, 2)]
+    check([end["step"] for end in ends] == [20, 20], f"two trials: {ends}")
 
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")

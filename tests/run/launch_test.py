@@ -213,6 +213,15 @@ def submits(scratch):
     done = subprocess.run(["bash", scratch / "submitted.sbatch"], capture_output=True, text=True,
                           env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
     check(done.returncode == 0 and "finished at step 4" in done.stdout, f"{done}")
+    space = scratch / "space.ini"
+    space.write_text("[search]\nstrategy = grid\ngoals = parameters min\n[space]\nrun.seed = list(1, 2)\n")
+    search = ["--submit", "slurm", "--gpus-per-node", 0, "--search", space, "--search-directory", scratch / "searched"]
+    run(["launch", "--yes", *search, *words(directory, "--train.steps", 4)[2:]], env=site.environment()).expect(
+        0, "Submitted batch job 7", "lockstep search report")
+    done = subprocess.run(["bash", scratch / "searched.sbatch"], capture_output=True, text=True,
+                          env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
+    check(done.returncode == 0 and "best: trial" in done.stdout, f"{done}")
+    run(["launch", "--yes", *search, "--force", DECK], env=site.environment()).expect(64, "--search with --force")
 
 
 def fits_the_partition(env):

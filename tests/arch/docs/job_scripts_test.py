@@ -117,6 +117,18 @@ def ends_of_a_run(job, again, launched):
     check(not list(job.directory.glob("*.losses")), "which is no loss")
 
 
+def searches(job, launched):
+    """With SEARCH, the same lines start a search."""
+    check(job.run(0, SEARCH="space.ini", SEARCH_DIRECTORY="runs/own")[0] == 0, "a search that is done")
+    deck = " inputs/other.ini"
+    check(job.read("launched") == launched.replace(
+        deck, " --search space.ini --search-directory runs/own" + deck) + "\n", job.read("launched"))
+    if "--restarts 0" in launched:
+        job.run(0, SEARCH="space.ini", LAUNCH="mpirun -n 3")
+        check(job.read("launched").startswith("mpirun -n 3 build/lockstep search space.ini" + deck),
+              job.read("launched"))
+
+
 def one_of_a_chain(job):
     """A job of a chain puts nothing back; one that stops, stops those after it."""
     chain = {"REQUEUE": "no", "CHAIN": "of-three"}
@@ -139,6 +151,7 @@ def slurm(name, directory, launched):
     check(job.run(75, ATTEMPTS_SEEN="1", SLURM_RESTART_COUNT="1")[1] == "scontrol requeue 17\n", "its own")
     check(job.run(75, SLURM_ARRAY_JOB_ID="17")[1] == "scontrol requeue 17_3\n",
           "one task of an array, not all")
+    searches(job, launched)
     one_of_a_chain(job)
 
 
@@ -149,6 +162,9 @@ def pbs(name, directory, launched, following):
         settings += ",SEED=3"
     settings += f",RESTARTS={2 if 'multi' in name else 0}"
     ends_of_a_run(job, f"qsub -v CHAIN=17,{settings} {following}\n", launched)
+    searches(job, launched)
+    told = job.run(75, SEARCH="space.ini", SEARCH_DIRECTORY="runs/own")[1]
+    check(",SEARCH=space.ini,SEARCH_DIRECTORY=runs/own," in told, f"the next job searches on: {told}")
     one_of_a_chain(job)
     job.run(0, RUN_SECONDS="100")
     check("--run.walltime-seconds 100" in job.read("launched"), "the seconds are passed on")
