@@ -1,6 +1,7 @@
 #include "record.hpp"
 
 #include "base/json_line.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -112,7 +113,9 @@ AttemptStatus SearchWatcher::attempt() const {
     std::int64_t results = 0;
     each_line(directory_, [&](JsonLine const& line, std::int64_t place) {
         auto const event = line.text("event");
-        results += event == "result" || event == "retry" ? 1 : 0;
+        // That the job died of a trial is recorded as its result, and is no progress.
+        bool const died = line.whole("code", 0) == static_cast<int>(ExitCode::rank_lost);
+        results += (event == "result" && !died) || event == "retry" ? 1 : 0;
         if (place >= lines_ && event == "start") {
             attempt.started = true;
         } else if (place >= lines_ && event == "usage") {

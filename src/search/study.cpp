@@ -169,16 +169,30 @@ void Study::replay(std::vector<Json> const& records) {
     }
 }
 
-/// Throws  Json::exception where it lacks what is read of it later
-void Study::take_note(Json const& record) {
+/// Throws  Json::exception where it lacks what is read of it now or later
+void Study::take_note(Json record) {
     auto const& event = record.at("event").get_ref<std::string const&>();
-    if (event == "retry") {
-        static_cast<void>(record.at("trial").get<std::int64_t>());
+    if (event == "begin") {
+        auto const trial = record.at("trial").get<std::int64_t>();
+        auto const step = record.at("step").get<std::int64_t>();
+        begun_[trial] = {.step = step, .deaths = deaths(trial, step), .trains = true};
+    } else if (event == "left" || event == "retry") {
+        begun_[record.at("trial").get<std::int64_t>()].trains = false;
+    } else if (event == "start") {
+        for (auto& [trial, begun] : begun_) {
+            begun.deaths += begun.trains ? 1 : 0;
+            begun.trains = false;
+        }
     } else if (event == "usage") {
         static_cast<void>(record.at("rank_seconds").get<double>());
         static_cast<void>(record.at("busy_rank_seconds").get<double>());
     }
-    notes_.push_back(record);
+    notes_.push_back(std::move(record));
+}
+
+std::int64_t Study::deaths(std::int64_t trial, std::int64_t step) const {
+    auto const found = begun_.find(trial);
+    return found == begun_.end() || step > found->second.step ? 0 : found->second.deaths;
 }
 
 void Study::take_ask(Json const& record) {
@@ -226,6 +240,7 @@ void Study::accept(Outcome const& outcome) {
     if (open_.erase(outcome.trial) == 0) {
         throw_foreign(concat("trial ", outcome.trial + 1, " has a result that nobody asked for"));
     }
+    begun_.erase(outcome.trial);
     trials_[static_cast<std::size_t>(outcome.trial)].outcomes.push_back(outcome);
     strategy_->tell({outcome.trial, outcome.share, losses(outcome)});
 }
@@ -249,7 +264,7 @@ void Study::note(Json record) {
     if (journal_) {
         journal_->append(record);
     }
-    notes_.push_back(std::move(record));
+    take_note(std::move(record));
 }
 
 std::vector<double> Study::losses(Outcome const& outcome) const {

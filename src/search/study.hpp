@@ -67,8 +67,15 @@ class Study {
     std::optional<Job> next();
     /// Records the result of a job. Throws Error 64 for a trial that is not open.
     void tell(Outcome outcome);
-    /// Adds a line that no decision depends on.
+    /// Adds a line that the strategy does not depend on.
+    ///
+    /// "begin" says that ranks train a trial on from `step`, its newest checkpoint (-1: none);
+    /// "left" and "retry" that they have left it; "start" that no rank trains any trial.
     void note(nlohmann::json record);
+
+    /// How often in a row the job died while ranks trained an open trial, which came to no
+    /// checkpoint meanwhile; `step` is the newest one that it has.
+    std::int64_t deaths(std::int64_t trial, std::int64_t step) const;
 
     bool is_finished() const { return strategy_->is_finished(); }
     bool depends_on_order() const { return strategy_->depends_on_order(); }
@@ -87,10 +94,17 @@ class Study {
     std::vector<std::int64_t> best() const;
 
   private:
+    /// How ranks last began to train an open trial.
+    struct Begun {
+        std::int64_t step = -1;
+        std::int64_t deaths = 0;
+        bool trains = false; ///< nobody has said that they have left it
+    };
+
     static config::DeckSource source_of(Identity const& identity);
     void replay(std::vector<nlohmann::json> const& records);
     void take_ask(nlohmann::json const& record);
-    void take_note(nlohmann::json const& record);
+    void take_note(nlohmann::json record);
     void accept(Job const& job);
     void accept(Outcome const& outcome);
 
@@ -100,9 +114,10 @@ class Study {
     std::unique_ptr<Strategy> strategy_;
     std::unique_ptr<Journal> journal_;
     std::vector<Trial> trials_;
-    std::deque<Job> waiting_;          ///< asked for before, and to be handed out again
-    std::map<std::int64_t, Job> open_; ///< by trial: without a result
-    std::vector<std::int64_t> asked_;  ///< trials of all jobs, in their order
+    std::deque<Job> waiting_;             ///< asked for before, and to be handed out again
+    std::map<std::int64_t, Job> open_;    ///< by trial: without a result
+    std::map<std::int64_t, Begun> begun_; ///< by trial: open ones
+    std::vector<std::int64_t> asked_;     ///< trials of all jobs, in their order
     std::vector<nlohmann::json> notes_;
 };
 

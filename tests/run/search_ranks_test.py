@@ -17,6 +17,7 @@ from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, run, same_
 SPACE = """[search]
 strategy = {strategy}
 seed = 3
+retries = 10
 goals = accuracy max
 {more}
 [space]

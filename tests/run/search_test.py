@@ -111,6 +111,31 @@ def check_lethal(scratch):
     check([r["trial"] for r in results if r["code"] != 0] == [0] and len(results) > 1, f"all but one trained: {results}")
 
 
+def check_deaths(scratch):
+    """A trial of which the job dies at each start is recorded as failed: its checkpoints at the first start make that
+    one not count, then it dies twice. Trials beside it are not blamed."""
+    space = write(scratch / "deaths.ini", "[search]\nstrategy = grid\nretries = 1\ngoals = parameters min\n"
+                  "[space]\ntrain.steps = list(9, 1, 2, 3, 4)\n")
+    begun = words(space, scratch / "deaths", "--checkpoint.asynchronous", "false")
+    at = begun.index("--train.steps")
+    del begun[at:at + 2]
+    deaths = 0
+    while (last := run(begun, 2, env={"LOCKSTEP_INJECT": "kill:rank=all:step=6"})).code != 0:
+        deaths += 1
+        check(deaths < 6, f"it dies at every start: {last.text}")
+    last.expect(0, "failed (76): the job died 2 times in a row", "best: trial")
+    check(deaths == 3, f"{deaths} deaths")
+    codes = {line["trial"]: line["code"] for line in lines(scratch / "deaths", "result")}
+    check(codes == {0: 76, 1: 0, 2: 0, 3: 0, 4: 0}, f"codes of the trials: {codes}")
+    starts = []
+    for line in map(json.loads, (scratch / "deaths/search.jsonl").read_text().splitlines()):
+        if line["event"] == "start":
+            starts.append({"begin": set(), "result": set()})
+        elif line["event"] in ("begin", "result"):
+            starts[-1][line["event"]].add(line["trial"])
+    check(starts[2]["begin"] - starts[2]["result"] == {0}, f"the last time it ran alone: {starts}")
+
+
 def check_report(done):
     report = run(["search", "report", done]).expect(0, "## Best trial", "Importance", "optimizer.momentum").text
     check((done / "search.md").read_text() in report, "search.md is what was printed")
@@ -158,6 +183,7 @@ with Scratch() as scratch:
     check(all(len(checkpoints(trial)) > 0 for trial in (on_1 / "trials").iterdir()), "checkpoints of trials")
     check_refused(scratch)
     check_lethal(scratch)
+    check_deaths(scratch)
     check_journal(scratch, on_1)
     check_failures(scratch)
     check_full_disk(scratch)

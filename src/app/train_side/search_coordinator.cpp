@@ -16,6 +16,7 @@ namespace lockstep::app {
 namespace {
 
 constexpr int io_code = static_cast<int>(ExitCode::io);
+constexpr int lost_code = static_cast<int>(ExitCode::rank_lost);
 
 bool is_retried(int code) {
     return code == static_cast<int>(ExitCode::memory) || code == io_code;
@@ -86,9 +87,11 @@ void SearchCoordinator::take_end(TrialEnd const& end) {
     running_.erase(found);
     busy_s_ += outcome.seconds * outcome.ranks;
     if (end.fatal) {
+        note_left(outcome.trial);
         throw Error(*end.fatal);
     }
     if (!end.interrupted.empty()) {
+        note_left(outcome.trial);
         return; // its job is open, and is done at the next start
     }
     if (end.kept) {
@@ -97,12 +100,22 @@ void SearchCoordinator::take_end(TrialEnd const& end) {
     if (retry(outcome)) {
         queue_.push_back(ended.job);
     } else if (outcome.code == io_code) { // a disk that is full is so for all trials
+        note_left(outcome.trial);
         throw Error(ExitCode::io,
                     {concat("the search ends because trial ", outcome.trial + 1, " failed"),
                      outcome.message,
                      "Correct this, then start the same command again: the search continues"});
     } else {
         take_outcome(outcome);
+    }
+}
+
+/// Writes down that a trial was left in order, and no process died. The search ends: what it ends
+/// with is not a journal that cannot be written.
+void SearchCoordinator::note_left(std::int64_t trial) noexcept {
+    try {
+        parts_.study.note({{"event", "left"}, {"trial", trial}});
+    } catch (...) { // it counts as a death, of which it takes several
     }
 }
 
@@ -121,6 +134,7 @@ bool SearchCoordinator::retry(search::Outcome const& outcome) {
 
 void SearchCoordinator::take_outcome(search::Outcome const& outcome) {
     require_goals(outcome);
+    alone_.erase(outcome.trial);
     if (outcome.code == 0) {
         auto const& before = parts_.study.trials()[static_cast<std::size_t>(outcome.trial)];
         auto const from = before.newest() != nullptr ? before.newest()->share : before.parent_share;
@@ -179,9 +193,45 @@ void SearchCoordinator::fill() {
         if (!job) {
             return;
         }
-        put_by_parent(*job);
-        queue_.push_back(std::move(*job));
+        put_in_queue(std::move(*job));
     }
+}
+
+/// Step of a trial's newest checkpoint, -1: none.
+std::int64_t SearchCoordinator::saved_step(std::int64_t trial) const {
+    auto const directory = parts_.directory / search::trial_directory(trial) / "checkpoints";
+    auto const list = checkpoint::Store(directory, 1).list();
+    return list.empty() ? -1 : list.front().step;
+}
+
+/// A trial that may be what the job died of several times, for it came to no checkpoint, gets a
+/// last chance alone: if the job dies once more, no other trial was the cause, and it has failed.
+void SearchCoordinator::put_in_queue(search::Job job) {
+    auto const deaths = parts_.study.deaths(job.trial, saved_step(job.trial));
+    auto const most = std::max<std::int64_t>(parts_.study.settings().retries, 1);
+    if (deaths > most) {
+        take_outcome({.trial = job.trial,
+                      .share = job.share,
+                      .code = lost_code,
+                      .message = concat("the job died ", deaths,
+                                        " times in a row while this trial ran and wrote no "
+                                        "checkpoint, the last time while no other trial ran"),
+                      .step = std::max<std::int64_t>(saved_step(job.trial), 0)});
+        return;
+    }
+    put_by_parent(job);
+    if (deaths == most) {
+        alone_.insert(job.trial);
+        queue_.push_front(std::move(job));
+    } else {
+        queue_.push_back(std::move(job));
+    }
+}
+
+/// Whether one of this job and those that run is to run alone.
+bool SearchCoordinator::must_wait(search::Job const& job) const {
+    return !running_.empty() &&
+           (alone_.contains(job.trial) || alone_.contains(running_.begin()->first));
 }
 
 void SearchCoordinator::schedule() {
@@ -190,6 +240,9 @@ void SearchCoordinator::schedule() {
     }
     fill();
     while (!queue_.empty()) {
+        if (must_wait(queue_.front())) {
+            return;
+        }
         auto const ranks = ranks_for_next(static_cast<int>(idle_.size()));
         if (ranks == 0) {
             return;
@@ -280,6 +333,7 @@ std::vector<int> SearchCoordinator::take_idle(int ranks) {
 
 void SearchCoordinator::give(search::Job const& job, int ranks) {
     auto const& values = parts_.study.trials()[static_cast<std::size_t>(job.trial)].values;
+    parts_.study.note({{"event", "begin"}, {"trial", job.trial}, {"step", saved_step(job.trial)}});
     Running running{.job = job, .ranks = take_idle(ranks), .parent = parent_in_memory(job)};
     running.expected_s = effort_expected(job) * search::effort_of(ranks) / ranks;
     TrialJob trial{.job = job, .values = values};

@@ -64,7 +64,11 @@ class SearchCoordinator {
     void take(int rank, RankReport const& report);
     void take_end(TrialEnd const& end);
     void take_outcome(search::Outcome const& outcome);
+    void note_left(std::int64_t trial) noexcept;
     void leave();
+    std::int64_t saved_step(std::int64_t trial) const;
+    void put_in_queue(search::Job job);
+    bool must_wait(search::Job const& job) const;
     void fill();
     void schedule();
     int ranks_for_next(int free) const;
@@ -85,6 +89,7 @@ class SearchCoordinator {
     std::map<std::int64_t, Running> running_;
     std::map<std::int64_t, std::int64_t> retries_;
     std::map<std::int64_t, Held> held_;
+    std::set<std::int64_t> alone_;     ///< trials that run while no other trial does
     std::set<int> idle_;               ///< ranks that have asked and have nothing to do
     std::map<int, RankOrder> ordered_; ///< by rank: its next order
     int orders_ = 0;

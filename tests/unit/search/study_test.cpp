@@ -209,6 +209,8 @@ TEST_CASE("a journal of whole lines that say nothing of a search is refused") {
                {"seconds", 1},
                {"ranks", 1}}},
              {first, {{"event", "retry"}}},
+             {first, {{"event", "left"}}},
+             {first, {{"event", "begin"}, {"trial", 0}}},
              {first, {{"event", "usage"}, {"rank_seconds", "many"}}}}) {
         test::ScratchDir const scratch;
         std::filesystem::create_directories(scratch.path());
@@ -223,6 +225,54 @@ TEST_CASE("a journal of whole lines that say nothing of a search is refused") {
         CHECK(test::error_of([&] { search::Study::look_at(scratch.path()); }).code() ==
               ExitCode::data);
     }
+}
+
+TEST_CASE("a death counts for a trial that ran, until it comes to a newer checkpoint") {
+    test::ScratchDir const scratch;
+    std::filesystem::create_directories(scratch.path());
+    auto study = study_in(scratch.path(), "random");
+    auto const job = study->next().value();
+    auto const note = [&](std::string const& event, std::int64_t step) {
+        study->note({{"event", event}, {"trial", job.trial}, {"step", step}});
+    };
+    auto const deaths = [&](std::int64_t step) { return study->deaths(job.trial, step); };
+    auto const start = [&] { // the same after a kill, and after another one before it began again
+        for (int n = 0; n < 2; ++n) {
+            study = nullptr;
+            study = study_in(scratch.path(), "random");
+            study->note({{"event", "start"}, {"ranks", 1}});
+        }
+    };
+    start();
+    CHECK(deaths(-1) == 0);
+    note("begin", -1);
+    CHECK(deaths(-1) == 0); // it runs
+    start();
+    CHECK(deaths(-1) == 1);
+    CHECK(deaths(2) == 0); // a checkpoint came meanwhile
+    note("begin", -1);
+    start();
+    CHECK(deaths(-1) == 2); // in a row
+    note("begin", 4);
+    start();
+    CHECK(deaths(4) == 1); // from the newer checkpoint on
+    for (auto const* const end : {"left", "retry"}) {
+        note("begin", 4);
+        note(end, 4);
+        start();
+        CHECK(deaths(4) == 1); // nobody died, and nothing was gained
+    }
+    note("begin", 6);
+    note("left", 6);
+    start();
+    CHECK(deaths(6) == 0);
+    note("begin", 6);
+    start();
+    CHECK(deaths(6) == 1);
+    study->tell(outcome_of(*study, job));
+    CHECK(deaths(6) == 0);
+    start();
+    CHECK(deaths(6) == 0);
 }
 
 TEST_CASE("open jobs are given out again in the order in which they were asked for") {
