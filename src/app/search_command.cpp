@@ -86,6 +86,7 @@ nlohmann::json json_of(std::optional<search::Job> const& job, search::Study cons
     nlohmann::json json{{"trial", job->trial + 1}, {"share", job->share}, {"values", trial.values}};
     if (job->parent >= 0) {
         json["parent"] = job->parent + 1;
+        json["parent_share"] = job->parent_share;
     }
     return json;
 }
