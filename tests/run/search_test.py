@@ -173,6 +173,15 @@ def check_suggest(scratch):
     check(suggest() == {"trial": None, "finished": True}, "the end")
     run(["search", "report", by_hand]).expect(0, "trial 3: loss 0.25")
     run(["search", "report", scratch / "none"]).expect(66, "no search in")
+    heirs = write(scratch / "heirs.ini", "[search]\nstrategy = pbt\npopulation = 4\nintervals = 2\ngoals = loss min\n"
+                  "[space]\nmy.x = uniform(0, 1)\n")
+    command = ["search", "suggest", heirs, "--directory", scratch / "heirs"]
+    for trial in (1, 2, 3, 4):
+        run(command).expect(0, f'"trial":{trial}')
+    for trial in (1, 2, 3, 4):
+        run(["search", "tell", scratch / "heirs", trial, trial / 10]).expect(0)
+    heir = json.loads(run(command).expect(0).text)
+    check((heir["trial"], heir["parent"], heir["parent_share"]) == (5, 1, 0.5), f"it begins with its parent: {heir}")
 
 
 with Scratch() as scratch:
