@@ -95,6 +95,11 @@ File File::open_write(std::filesystem::path const& path) {
 File File::create(std::filesystem::path const& path) {
     return {path, O_RDWR | O_CREAT | O_TRUNC};
 }
+File File::create_new(std::filesystem::path const& path) {
+    std::error_code ignored; // what cannot be removed cannot be created either
+    std::filesystem::remove(path, ignored);
+    return {path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW};
+}
 File File::append(std::filesystem::path const& path) {
     return {path, O_WRONLY | O_CREAT | O_APPEND};
 }

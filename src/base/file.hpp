@@ -17,7 +17,9 @@ class File {
     static File open_read(std::filesystem::path const& path);
     static File open_write(std::filesystem::path const& path); ///< an existing file, read and write
     static File create(std::filesystem::path const& path);     ///< new or emptied
-    static File append(std::filesystem::path const& path);     ///< made where it is missing
+    /// New: whatever has the name, such as a link that others have put there, is removed first.
+    static File create_new(std::filesystem::path const& path);
+    static File append(std::filesystem::path const& path); ///< made where it is missing
 
     File(File&& other) noexcept;
     File& operator=(File&& other) noexcept;

@@ -26,7 +26,9 @@ void write_secret_text(std::filesystem::path const& file, std::string const& tex
     }
     PartialFile partial(concat(file.string(), ".partial-", ::getpid()));
     auto const name = partial.path().string();
-    Descriptor const made(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    ::unlink(name.c_str()); // a leftover, or a link that others have put there
+    Descriptor const made(
+        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made.is_open()) {
         throw creation_error(concat("cannot make ", name), directory, errno);
     }

@@ -7,7 +7,7 @@
 namespace lockstep::checkpoint {
 
 void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
-    auto const file = File::create(path);
+    auto const file = File::create_new(path);
     // Asked first, so as not to fill the disk for others in order to learn that it is too small.
     if (auto const free = free_space(path.parent_path()); free < bytes) {
         throw Error(ExitCode::io, {concat("no room for ", path.string()),

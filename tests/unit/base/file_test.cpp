@@ -24,6 +24,17 @@ TEST_CASE("what is written at a position is read from it") {
     CHECK_THROWS_AS(file.read_at(6, back), Error);
 }
 
+TEST_CASE("a new file takes the place of a link, and not that of the file it leads to") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "of another", "text");
+    std::filesystem::create_symlink(scratch / "of another", scratch / "partial");
+    File::create_new(scratch / "partial").append_text("new");
+    CHECK_FALSE(std::filesystem::is_symlink(scratch / "partial"));
+    CHECK(read_text(scratch / "partial") == "new");
+    CHECK(read_text(scratch / "of another") == "text");
+    CHECK(File::create_new(scratch / "partial").size() == 0);
+}
+
 TEST_CASE("a durable text replaces the old one and leaves nothing else") {
     test::ScratchDir const scratch;
     write_text_durably(scratch / "t", "one");
