@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <string_view>
 
 namespace lockstep::federate {
 
@@ -21,6 +22,7 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     visit("id", charter.id);
     visit("deck", charter.deck);
     visit("model", charter.model);
+    visit("files", charter.files);
     visit("strategy", charter.strategy);
     visit("server_rate", charter.server_rate);
     visit("server_epsilon", charter.server_epsilon);
@@ -87,8 +89,11 @@ Charter Charter::of_text(std::string const& text) {
                          "Use the version of this program that created the federation"});
         }
         Charter charter;
-        for_each_field(charter,
-                       [&](char const* name, auto& value) { json.at(name).get_to(value); });
+        for_each_field(charter, [&](char const* name, auto& value) {
+            if (json.contains(name) || name != std::string_view("files")) { // earlier: without them
+                json.at(name).get_to(value);
+            }
+        });
         return charter;
     } catch (Json::exception const& failure) {
         throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),

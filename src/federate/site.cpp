@@ -277,6 +277,13 @@ std::vector<float> Site::control_before(std::int64_t round) const {
     return std::vector<float>(federation_.first_model(round).values.size(), 0);
 }
 
+std::filesystem::path Site::write_first(std::int64_t round) const {
+    auto const file = run_directory(round) / "first.h5";
+    make_directories(run_directory(round));
+    federation_.first_model(round).write(file, round - 1);
+    return file;
+}
+
 std::filesystem::path Site::write_correction(std::int64_t round) const {
     auto const model = federation_.first_model(round);
     auto const file = run_directory(round) / "correction.h5";

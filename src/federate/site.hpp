@@ -46,6 +46,12 @@ class Site {
     /// The run directory of the round's training.
     std::filesystem::path run_directory(std::int64_t round) const;
 
+    /// Writes the model that the round begins with, which was verified, to a file in the round's
+    /// directory: training reads that one, which others cannot change.
+    ///
+    /// Throws  Error 65 or 66 as Federation::first_model
+    std::filesystem::path write_first(std::int64_t round) const;
+
     /// With control variates: writes what the round's training adds to its gradients, as a model
     /// file in the round's directory.
     ///

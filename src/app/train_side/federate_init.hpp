@@ -23,7 +23,8 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
 
 /// The charter, with the deck and the model added.
 ///
-/// Throws  Error 64 for a deck that the strategy cannot do with
+/// Throws  Error 64 for a deck that the strategy cannot do with; 66 for a missing file that it
+/// names
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first);
 

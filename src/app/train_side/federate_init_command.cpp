@@ -13,6 +13,7 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "federate/deck_files.hpp"
 #include "federate/federation.hpp"
 #include "federate_init.hpp"
 
@@ -62,6 +63,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
+    charter.files = federate::files_of(deck);
     return charter;
 }
 

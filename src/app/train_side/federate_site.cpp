@@ -28,7 +28,7 @@ namespace {
 /// What a site's training in one round differs in from the federation's deck.
 struct LocalRun {
     std::string directory;
-    std::string weights; ///< the global model
+    std::string weights; ///< a copy of the global model
     std::int64_t seed = 0;
     std::string correction; ///< what is added to gradients; empty: nothing
 
@@ -44,11 +44,10 @@ struct LocalRun {
 
 LocalRun local_run(federate::Federation const& federation, federate::Site const& site,
                    config::Deck const& deck, std::int64_t round) {
-    static_cast<void>(federation.first_model(round)); // it is the one that the round begins with
     auto const key = random_key(static_cast<std::uint64_t>(deck.run.seed), Stream::order,
                                 {static_cast<std::uint64_t>(round), hash64(site.name())});
     return {site.run_directory(round).string(),
-            std::filesystem::absolute(federation.global_file(round - 1)).string(),
+            std::filesystem::absolute(site.write_first(round)).string(),
             static_cast<std::int64_t>(key >> 2),
             federation.charter().has_controls() ? site.write_correction(round).string() : ""};
 }

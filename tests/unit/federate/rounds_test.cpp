@@ -12,6 +12,7 @@
 #include "error_of.hpp"
 #include "federate/change.hpp"
 #include "federate/coordinator.hpp"
+#include "federate/deck_files.hpp"
 #include "federate/noise.hpp"
 #include "federate/site.hpp"
 #include "federate/spent.hpp"
@@ -394,6 +395,56 @@ TEST_CASE("a site takes part in the federation that it has joined, and in no oth
         world.advance();
     }
     CHECK(world.federation->current_round() == 2);
+}
+
+TEST_CASE("a site trains from a copy of the model that it has verified") {
+    World const world(charter_of(0), 2);
+    world.advance();
+    world.answer();
+    world.advance();
+    auto const own = world.key_of("site0");
+    Site const site(*world.federation, own, world.scratch / "local/site0");
+    auto const shared = world.federation->global_file(0);
+    auto const digest = ModelVector::read(shared).digest();
+    auto const copy = site.write_first(1);
+    auto other = ModelVector::read(shared);
+    other.values[0] += 1;
+    other.write(shared, 0);
+    CHECK(ModelVector::read(copy).digest() == digest);
+    CHECK(test::code_of([&] { site.write_first(1); }) == ExitCode::data);
+}
+
+TEST_CASE("a site with another model file or another teacher than the coordinator's is refused") {
+    test::ScratchDir const scratch;
+    config::Deck deck;
+    deck.model.own["file"] = (scratch / "model.pt2").string();
+    deck.distill.teacher = (scratch / "teacher.h5").string();
+    write_text_durably(scratch / "model.pt2", "model");
+    write_text_durably(scratch / "teacher.h5", "teacher");
+    Charter charter;
+    charter.files = files_of(deck);
+    charter = Charter::of_text(charter.text());
+    require_same_files(charter, deck);
+    for (auto const* const name : {"model.pt2", "teacher.h5"}) {
+        auto const good = read_text(scratch / name);
+        write_text_durably(scratch / name, "other");
+        auto const error = test::error_of([&] { require_same_files(charter, deck); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(test::says(error, name));
+        std::filesystem::remove(scratch / name);
+        CHECK(test::code_of([&] { require_same_files(charter, deck); }) == ExitCode::no_input);
+        write_text_durably(scratch / name, good);
+    }
+    // A charter of an earlier version names none, and each site compiles for its own processor.
+    auto text = charter.text();
+    auto const at = text.find("\"files\"");
+    text.erase(at, text.find('\n', at) - at);
+    charter = Charter::of_text(text);
+    CHECK(charter.files.empty());
+    write_text_durably(scratch / "teacher.h5", "other");
+    require_same_files(charter, deck);
+    deck.model.own["compiled"] = "require";
+    CHECK(files_of(deck).find("model.file") == std::string::npos);
 }
 
 TEST_CASE("a model that is not the last round's result begins no round") {
