@@ -42,6 +42,7 @@ ExitCode join_command(Invocation const& invocation) {
 }
 
 ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& directory) {
+    told.fetch.run(told.copy_limit_s);
     federate::Federation const federation(directory);
     auto const key = federate::PrivateKey::open(told.key, federate::coordinator_name);
     federate::Coordinator const coordinator(federation, key);
@@ -50,7 +51,8 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
         std::cout << line << "\n";
     }
     if (told.abandon) {
-        std::cout << coordinator.abandon() << "\n";
+        std::cout << coordinator.abandon() << std::endl;
+        told.push.run(told.copy_limit_s);
         return ExitCode::ok;
     }
     using Waiting = federate::Coordinator::Waiting;
@@ -64,6 +66,8 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
         std::cout << "round " << federation.current_round() << " waits for "
                   << joined(progress.waiting, ", ") << "\n";
     }
+    std::cout.flush();
+    told.push.run(told.copy_limit_s);
     return ExitCode::ok;
 }
 

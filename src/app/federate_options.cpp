@@ -1,5 +1,6 @@
 #include "federate_options.hpp"
 
+#include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
@@ -91,34 +92,61 @@ Options federate_join_options(FederateJoinTold& told) {
                               told.coordinator)}};
 }
 
+namespace {
+
+/// The words of a command that is run without a shell.
+Option command_row(std::string const& words, std::string meaning, federate::CopyCommand& into) {
+    return option::own(words, std::move(meaning), [&into](std::string const& text) {
+        into.words = split(text, ' ');
+        std::erase(into.words, "");
+        if (into.words.empty()) {
+            throw RefusedValue{"expected a program and its arguments"};
+        }
+    });
+}
+
+} // namespace
+
 Options federate_round_options(FederateRoundTold& told) {
-    return {.command = "lockstep federate round",
-            .positions = {"DIRECTORY", 1, 1},
-            .about =
-                "For a site: does the next tasks of the site in the current round (announce the "
-                "site, share keys, train, send the update, unmask), and exits; --section.key VALUE "
-                "can name the site's own data. For the coordinator: processes the files that the "
-                "sites have sent, and starts the next phase or writes the new global model. The "
-                "command can be killed and repeated at any time.",
-            .rows = {option::text("--site NAME", "name of the site", told.site),
-                     option::flag("--coordinator", "act as coordinator", told.coordinator),
-                     option::required(option::path(
-                         "--key FILE",
-                         "file with the private key of the site or of the coordinator", told.key)),
-                     option::real("--wait SECONDS",
-                                  "site: how long to wait for the next phase before exiting",
-                                  told.wait_s, {.most = 1e7}),
-                     option::texts("--accept FINGERPRINT,...",
-                                   "coordinator: accept the sites with these fingerprints; all: "
-                                   "accept every site that has joined",
-                                   told.accept),
-                     option::flag("--close",
-                                  "coordinator: continue without sites that have not answered",
-                                  told.close),
-                     option::flag("--abandon", "coordinator: end the round without a result",
-                                  told.abandon)},
-            .exclusive = {"--close", "--abandon"},
-            .nearest_key = config::nearest_key};
+    return {
+        .command = "lockstep federate round",
+        .positions = {"DIRECTORY", 1, 1},
+        .about =
+            "For a site: does the next tasks of the site in the current round (announce the "
+            "site, share keys, train, send the update, unmask), and exits; --section.key VALUE "
+            "can name the site's own data. For the coordinator: processes the files that the "
+            "sites have sent, and starts the next phase or writes the new global model. The "
+            "command can be killed and repeated at any time.",
+        .rows = {option::text("--site NAME", "name of the site", told.site),
+                 option::flag("--coordinator", "act as coordinator", told.coordinator),
+                 option::required(option::path(
+                     "--key FILE", "file with the private key of the site or of the coordinator",
+                     told.key)),
+                 option::real("--wait SECONDS",
+                              "site: how long to wait for the next phase before exiting",
+                              told.wait_s, {.most = 1e7}),
+                 command_row("--fetch COMMAND",
+                             "command that copies files into DIRECTORY from where the others "
+                             "put them; run before DIRECTORY is read",
+                             told.fetch),
+                 command_row("--push COMMAND",
+                             "command that copies files from DIRECTORY to where the others "
+                             "read them; run after files have been written",
+                             told.push),
+                 option::real("--copy-limit SECONDS",
+                              "longest time that --fetch or --push may take before it is killed",
+                              told.copy_limit_s, {.least = 1, .most = 1e6}),
+                 option::texts("--accept FINGERPRINT,...",
+                               "coordinator: accept the sites with these fingerprints; all: "
+                               "accept every site that has joined",
+                               told.accept),
+                 option::flag("--close",
+                              "coordinator: continue without sites that have not answered",
+                              told.close),
+                 option::flag("--abandon", "coordinator: end the round without a result",
+                              told.abandon)},
+        .exclusive = {"--close", "--abandon"},
+        .nearest_key = config::nearest_key};
 }
 
 Options federate_info_options(FederateInfoTold& told) {

@@ -9,6 +9,7 @@
 
 #include "commands.hpp"
 #include "federate/charter.hpp"
+#include "federate/copy_command.hpp"
 
 // The options of `lockstep federate …`. Compiled into the program and into the training library, as
 // train_side_options.hpp.
@@ -35,6 +36,9 @@ struct FederateRoundTold {
     std::vector<std::string> accept;
     bool close = false;
     bool abandon = false;
+    federate::CopyCommand fetch{.option = "--fetch"};
+    federate::CopyCommand push{.option = "--push"};
+    double copy_limit_s = 600;
 };
 
 struct FederateInfoTold {

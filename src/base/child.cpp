@@ -64,9 +64,15 @@ std::optional<int> status_of(pid_t child, double limit_s) {
     }
 }
 
+/// Descriptors of ours that a child writes to.
+struct Outputs {
+    int output = -1;
+    int errors = -1; ///< -1: discarded
+};
+
 /// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
 /// is killed cannot end it.
-void become(std::vector<char*> const& words, int output, pid_t parent) {
+void become(std::vector<char*> const& words, Outputs outputs, pid_t parent) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) { // it died before that could be noticed
@@ -74,8 +80,8 @@ void become(std::vector<char*> const& words, int output, pid_t parent) {
     }
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(nothing, STDIN_FILENO);
-    ::dup2(output, STDOUT_FILENO);
-    ::dup2(nothing, STDERR_FILENO);
+    ::dup2(outputs.output, STDOUT_FILENO);
+    ::dup2(outputs.errors < 0 ? nothing : outputs.errors, STDERR_FILENO);
     for (int number = 1; number < NSIG; ++number) {
         if (number != SIGHUP) { // which may be ignored for both
             static_cast<void>(std::signal(number, SIG_DFL));
@@ -87,18 +93,29 @@ void become(std::vector<char*> const& words, int output, pid_t parent) {
     ::execvp(words[0], words.data());
 }
 
-/// Starts a program in a process group of its own, with its standard output in `output`; it leaves
-/// with 127 when there is no such program; -1 when there is no process to be had.
-pid_t start(std::vector<std::string> const& words, int output) {
+/// Starts a program in a process group of its own; it leaves with 127 when there is no such
+/// program; -1 when there is no process to be had.
+pid_t start(std::vector<std::string> const& words, Outputs outputs) {
     auto const arguments = word_pointers(words);
     auto const parent = ::getpid();
     SignalsBlocked const blocked;  // the child runs no handler of ours
     pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
-        become(arguments, output, parent);
+        become(arguments, outputs, parent);
         ::_exit(not_found);
     }
     return child;
+}
+
+/// As shells say it.
+int exit_code_of(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// Ends a child, and those that it started.
+void end_group(pid_t child) {
+    ::kill(-child, SIGKILL);
+    status_of(child, last_wait_s);
 }
 
 } // namespace
@@ -137,7 +154,7 @@ int wait_for_child(pid_t child) {
     if (ended != child) {
         return -1;
     }
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return exit_code_of(status);
 }
 
 std::filesystem::path own_program() {
@@ -175,12 +192,25 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
     return wait_for_child(child);
 }
 
+std::optional<int> run_within(std::vector<std::string> const& words, double limit_s) {
+    pid_t const child = start(words, {.output = STDERR_FILENO, .errors = STDERR_FILENO});
+    if (child <= 0) {
+        return not_found;
+    }
+    auto const status = status_of(child, limit_s);
+    if (!status) {
+        end_group(child);
+        return std::nullopt;
+    }
+    return exit_code_of(*status);
+}
+
 std::optional<std::string> output_of(std::vector<std::string> const& words, double limit_s) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
         return std::nullopt;
     }
-    pid_t const child = start(words, ends[1]);
+    pid_t const child = start(words, {.output = ends[1]});
     ::close(ends[1]);
     Stopwatch const watch;
     std::string text;
@@ -192,8 +222,7 @@ std::optional<std::string> output_of(std::vector<std::string> const& words, doub
     // Having nothing more to say is not yet the end.
     auto const status = told ? status_of(child, limit_s - watch.seconds()) : std::nullopt;
     if (!status) {
-        ::kill(-child, SIGKILL); // with those that it started
-        status_of(child, last_wait_s);
+        end_group(child);
     }
     bool const well = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
     return well ? std::optional(text) : std::nullopt;

@@ -43,6 +43,13 @@ std::filesystem::path own_program();
 int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
               std::filesystem::path const& output);
 
+/// Runs a program to its end, with its output on our standard error; a program that is not done in
+/// time is killed, with those that it started.
+///
+/// Returns  its exit code as `run_child`, 127 when there is no such program; nothing when it was
+///          not done in time
+[[nodiscard]] std::optional<int> run_within(std::vector<std::string> const& words, double limit_s);
+
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
 /// be started, exits with a code other than 0, or is not done in time, in which case it is killed.
 /// Its standard error is discarded.

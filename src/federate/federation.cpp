@@ -159,6 +159,7 @@ void Federation::write(Message const& message, PrivateKey const& key) const {
     make_directories(path.parent_path());
     inject_fault_in(0, concat("federate ", bound.phase), bound.round, Names::whole);
     message.write(path, signing);
+    ++written_;
     inject_fault_in(0, concat("federate ", bound.phase, " written"), bound.round, Names::whole);
 }
 

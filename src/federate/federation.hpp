@@ -43,7 +43,8 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
 void require_site_name(std::string const& name);
 
 /// The directory of a federation, which all see, or to which files are copied. Everything in it is
-/// a signed message or a model; files are never changed, except for the list of accepted sites.
+/// a signed message or a model. Files are never changed, except for the list of accepted sites, and
+/// a site's shares for unmasking, to which those that have arrived late are added.
 class Federation {
   public:
     /// Writes the charter and the first global model.
@@ -72,6 +73,8 @@ class Federation {
                          std::string const& site) const;
     /// Writes a message, unless one with the same contents exists already.
     void write(Message const& message, PrivateKey const& key) const;
+    /// How many messages have been written through this object.
+    std::int64_t written() const noexcept { return written_; }
 
     /// The accepted sites and their keys; none before the coordinator has accepted any.
     std::map<std::string, PublicKey> accepted() const;
@@ -95,6 +98,7 @@ class Federation {
     PublicKey coordinator_{};
     Digest charter_digest_{};
     std::string first_digest_; ///< of the model that round 1 begins with
+    mutable std::int64_t written_ = 0;
 };
 
 } // namespace lockstep::federate

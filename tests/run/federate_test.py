@@ -136,6 +136,48 @@ def control_variates(scratch):
     simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 with")
 
 
+COPY = '''import os, pathlib, shutil, sys
+own, mine, others = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+for file in mine.rglob("*.h5"):
+    if own in ("all", file.stem) and ".partial" not in file.name:
+        to = others / file.relative_to(mine)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        part = to.with_name(f"{to.name}.partial-copy-{os.getpid()}")
+        shutil.copyfile(file, part)
+        part.rename(to)
+'''
+
+
+def without_shared_directory(scratch, data, expected):
+    """Each site has a directory of its own, and copies files from and to the coordinator's."""
+    copy = scratch / "copy.py"
+    copy.write_text(COPY)
+    fed = Federation(scratch / "apart", data, "--secure")
+    own = {site: scratch / "apart" / f"of-{site}" for site in SITES}
+
+    def take_part(site, *options, ranks=0):
+        words = fed.words(site, "--fetch", f"python3 {copy} all {fed.directory} {own[site]}", "--push",
+                          f"python3  {copy} {site} {own[site]} {fed.directory}", *options)
+        words[2] = own[site]
+        return run(words, ranks)
+
+    take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "repeat this command")
+    take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "there is no program no-such-program")
+    take_part(SITES[0], "--fetch", "sleep 900", "--copy-limit", 1, ranks=2).expect(74, "did not end within 1 s")
+    # What was written but not pushed is pushed by the next command.
+    take_part(SITES[0], "--push", "false").expect(74, "--push false failed: it ended with exit code 1")
+    for number in range(4 * SETTINGS[1]):
+        for site in SITES:
+            take_part(site, ranks=number % 2).expect(0)
+        fed.coordinate("--push", f"python3 {copy} result {fed.directory} {scratch / 'archive'}").expect(0)
+    check(same(expected, model(fed.directory)), "without a shared directory, the same bits")
+    check((scratch / "archive/rounds/0001/result.h5").exists(), "the coordinator has pushed")
+    fed.coordinate("--fetch", "false").expect(74, "--fetch false failed")
+    (own[SITES[0]] / "global" / LAST).unlink()
+    take_part(SITES[0], "--wait", 1).expect(0, "has finished")
+    check((own[SITES[0]] / "global" / LAST).exists(), "fetched again")
+
+
 def mean_gradient(weights, inputs, labels):
     """Of softmax regression with a hidden layer, over all samples at once, in float64."""
     w1, b1, w2, b2 = (weights[name] for name in PERCEPTRON)
@@ -242,6 +284,8 @@ with Scratch() as scratch:
         0, "over, with the updates of site-00001, site-00002, site-00003", "site-00001 has sent announce", "shares", "unmask")
     rounds = [json.loads(line) for line in run(["federate", "info", real.directory, "--json"]).text.splitlines()]
     check([round["counted"] for round in rounds] == SETTINGS[1] * [SITES], "who counts")
+
+    without_shared_directory(scratch, scratch / "n1/data", expected)
 
     # What a hand, a forger or a mistake may do.
     simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01)

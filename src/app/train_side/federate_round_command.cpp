@@ -14,11 +14,14 @@
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
 #include "commands.hpp"
+#include "federate/deck_files.hpp"
 #include "federate_site.hpp"
 
 namespace lockstep::app {
 
 namespace {
+
+constexpr double fetch_every_s = 5;
 
 /// What rank 0 alone has of a federation: no other rank reads a key.
 struct OwnPart {
@@ -66,7 +69,26 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
 
 /// Not collective: rank 0 waits, the others wait for it.
 void wait_for_news(double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, 1.0)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+/// Lets rank 0 run a command of the user's, for which the others wait with more patience than
+/// `patience_s`.
+///
+/// Collective  over the world
+/// Throws      AgreedError as CopyCommand::run
+void copy_files(monitor::CommandContext& context, federate::CopyCommand const& command,
+                double limit_s, double patience_s) {
+    if (command.words.empty()) {
+        return;
+    }
+    context.watchdog.set_patience(patience_s + limit_s);
+    comm::agree(context.world, "copying files", [&] {
+        if (context.world.is_root()) {
+            command.run(limit_s);
+        }
+    });
+    context.watchdog.set_patience(patience_s);
 }
 
 } // namespace
@@ -79,9 +101,12 @@ ExitCode federate_round_command(Invocation const& invocation) {
             FederateRoundTold told;
             auto const words =
                 agreed_words(world, federate_round_options(told), invocation.arguments);
+            comm::agree(world, "reading the command line",
+                        [&] { federate::require_site_name(told.site); });
+            copy_files(context, told.fetch, told.copy_limit_s,
+                       monitor::Watchdog::default_patience_s);
             std::string printed;
             comm::agree(world, "opening the federation", [&] {
-                federate::require_site_name(told.site);
                 if (world.is_root()) {
                     printed = federate::Federation(words.positions[0]).charter().deck;
                 }
@@ -93,14 +118,18 @@ ExitCode federate_round_command(Invocation const& invocation) {
                 deck = site_deck(printed, words, told.site);
                 if (world.is_root()) {
                     own = std::make_unique<OwnPart>(words.positions[0], told, deck.run.directory);
+                    federate::require_same_files(own->federation.charter(), deck);
                 }
             });
-            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+            auto const patience_s = static_cast<double>(deck.communication.timeout_seconds);
+            context.watchdog.set_patience(patience_s);
             context.session.bind_device(train::device_of_rank(world, deck.run));
             auto const* const federation = own ? &own->federation : nullptr;
             auto const* const site = own ? &own->site : nullptr;
             std::string said;
-            for (auto left_s = told.wait_s;; left_s -= 1) {
+            std::int64_t pushed = -1; // what an earlier command has not pushed goes first
+            auto const pause_s = told.fetch.words.empty() ? 1.0 : fetch_every_s;
+            for (auto left_s = told.wait_s;; left_s -= pause_s) {
                 auto const standing = take_part(context, federation, site, deck, signals);
                 if (!standing) {
                     return ExitCode::interrupted;
@@ -109,11 +138,19 @@ ExitCode federate_round_command(Invocation const& invocation) {
                     said = standing->words;
                     std::cout << said << std::endl;
                 }
+                auto const written =
+                    comm::all_reduce(world, federation == nullptr ? 0 : federation->written(),
+                                     comm::Reduce::maximum);
+                if (written != pushed) {
+                    copy_files(context, told.push, told.copy_limit_s, patience_s);
+                    pushed = written;
+                }
                 bool const over = left_s <= 0 || signals.pending() != 0;
                 if (comm::all_reduce(world, over ? 1 : 0, comm::Reduce::maximum) != 0) {
                     return ExitCode::ok;
                 }
-                wait_for_news(left_s);
+                wait_for_news(std::min(left_s, pause_s));
+                copy_files(context, told.fetch, told.copy_limit_s, patience_s);
             }
         });
 }

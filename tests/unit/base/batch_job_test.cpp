@@ -193,6 +193,16 @@ TEST_CASE("a child ends with the process that waits for it, however that ends") 
     ::kill(child, SIGKILL);
 }
 
+TEST_CASE("a child has as long as it is given, and its exit code says how it ended") {
+    CHECK(run_within({"true"}, 5) == 0);
+    CHECK(run_within({"sh", "-c", "exit 3"}, 5) == 3);
+    CHECK(run_within({"sh", "-c", "kill -9 $$"}, 5) == 137);
+    CHECK(run_within({"no-such-program"}, 5) == 127);
+    Stopwatch const watch;
+    CHECK_FALSE(run_within({"sleep", "1000"}, 0.1));
+    CHECK(watch.seconds() < 500);
+}
+
 TEST_CASE("what a child writes, and none of a child that fails") {
     CHECK(output_of({"echo", "two", "words"}, 5) == "two words\n");
     CHECK_FALSE(output_of({"false"}, 5));
