@@ -50,6 +50,9 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
     for (auto const& line : coordinator.accept(told.accept)) {
         std::cout << line << "\n";
     }
+    for (auto const& line : coordinator.remove(told.remove)) {
+        std::cout << line << "\n";
+    }
     if (told.abandon) {
         std::cout << coordinator.abandon() << std::endl;
         told.push.run(told.copy_limit_s);
@@ -81,10 +84,12 @@ ExitCode round_command(Invocation const& invocation) {
                                       : "neither --site nor --coordinator was given",
                      "Give either --site NAME or --coordinator"});
     }
-    bool const of_coordinator = !told.accept.empty() || told.close || told.abandon;
+    bool const of_coordinator =
+        !told.accept.empty() || !told.remove.empty() || told.close || told.abandon;
     if (!told.coordinator && of_coordinator) {
-        throw Error(ExitCode::usage, {"--accept, --close and --abandon are for the coordinator",
-                                      "a site cannot use them", "Leave them out"});
+        throw Error(ExitCode::usage,
+                    {"--accept, --remove, --close and --abandon are for the coordinator",
+                     "a site cannot use them", "Leave them out"});
     }
     if (told.coordinator) {
         return coordinate(told, words.positions[0]);

@@ -140,6 +140,10 @@ Options federate_round_options(FederateRoundTold& told) {
                                "coordinator: accept the sites with these fingerprints; all: "
                                "accept every site that has joined",
                                told.accept),
+                 option::texts("--remove NAME,...",
+                               "coordinator: leave these sites out of all further rounds, "
+                               "until they are accepted again by their fingerprints",
+                               told.remove),
                  option::flag("--close",
                               "coordinator: continue without sites that have not answered",
                               told.close),

@@ -34,6 +34,7 @@ struct FederateRoundTold {
     double wait_s = 0;
     bool coordinator = false;
     std::vector<std::string> accept;
+    std::vector<std::string> remove;
     bool close = false;
     bool abandon = false;
     federate::CopyCommand fetch{.option = "--fetch"};

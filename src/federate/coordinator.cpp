@@ -74,6 +74,7 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
         return {};
     }
     auto known = federation_.accepted();
+    auto removed = federation_.removed();
     auto const cards = federation_.cards();
     std::vector<std::string> lines;
     for (auto const& fingerprint : fingerprints) {
@@ -92,7 +93,8 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
                      "Ask the site whether it made a new key: if so, let it join under another "
                      "name"});
             }
-            if (is_new) {
+            bool const again = fingerprint != "all" && std::erase(removed, name) > 0;
+            if (is_new || again) {
                 lines.push_back(concat("accepted ", name, ", ", hex_text(key)));
             }
         }
@@ -108,14 +110,54 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
                      : "Compare the fingerprint with the one that lockstep federate join printed"});
         }
     }
+    say_accepted(known, removed);
+    return lines;
+}
+
+void Coordinator::say_accepted(std::map<std::string, PublicKey> const& known,
+                               std::vector<std::string> const& removed) const {
     std::vector<std::string> sites;
     for (auto const& [name, key] : known) {
         sites.push_back(concat(name, " ", hex_text(key)));
     }
     auto list = message(0, phase::accepted);
     list.add_text("sites", lines_of(sites));
+    if (!removed.empty()) {
+        list.add_text("removed", lines_of(removed));
+    }
     say(list);
+}
+
+/// Its key stays known: what it has sent in the round that is under way still counts.
+std::vector<std::string> Coordinator::remove(std::vector<std::string> const& names) const {
+    auto const known = federation_.accepted();
+    auto removed = federation_.removed();
+    std::vector<std::string> lines;
+    for (auto const& name : names) {
+        if (!known.contains(name)) {
+            throw Error(ExitCode::no_input,
+                        {concat("--remove ", name), "no accepted site has this name",
+                         "Use a name that lockstep federate info lists"});
+        }
+        if (!contains(removed, name)) {
+            removed.push_back(name);
+            lines.push_back(concat("removed ", name));
+        }
+    }
+    if (!lines.empty()) {
+        std::ranges::sort(removed);
+        say_accepted(known, removed);
+    }
     return lines;
+}
+
+/// The accepted sites without those that were removed.
+std::map<std::string, PublicKey> Coordinator::remaining() const {
+    auto sites = federation_.accepted();
+    for (auto const& name : federation_.removed()) {
+        sites.erase(name);
+    }
+    return sites;
 }
 
 /// Each site is drawn by itself, by a secret key and the round: what the accountant assumes. Where
@@ -123,7 +165,8 @@ std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fin
 void Coordinator::plan(std::int64_t round) const {
     auto const& charter = federation_.charter();
     std::vector<std::pair<double, std::string>> drawn;
-    for (auto const& [name, key] : federation_.accepted()) {
+    auto const accepted = remaining();
+    for (auto const& [name, key] : accepted) {
         auto const use = concat("draw\n", charter.id, " ", round, " ", name);
         drawn.emplace_back(uniform_of(key_.secret().derived(use)), name);
     }
@@ -138,7 +181,7 @@ void Coordinator::plan(std::int64_t round) const {
     std::ranges::sort(sites);
     auto plan = message(round, phase::plan);
     plan.add_text("sites", lines_of(sites));
-    plan.add_text("accepted", std::to_string(federation_.accepted().size()));
+    plan.add_text("accepted", std::to_string(accepted.size()));
     auto const path = federation_.global_file(round - 1);
     auto const model = ModelVector::read(path).digest();
     if (model != federation_.expected_model(round)) {
@@ -223,8 +266,11 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
             return fault_of(round, answered, site, message);
         });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
-    if (!collected.missing.empty() && waiting == Waiting::for_all) {
-        progress.waiting = collected.missing;
+    auto awaited = collected.missing;
+    auto const removed = federation_.removed();
+    std::erase_if(awaited, [&](std::string const& site) { return contains(removed, site); });
+    if (!awaited.empty() && waiting == Waiting::for_all) {
+        progress.waiting = awaited;
         return false;
     }
     auto const least =
@@ -279,7 +325,7 @@ Progress Coordinator::advance(Waiting waiting) const {
                 return progress;
             }
             auto const needed = std::max(charter.min_sites, std::int64_t{1});
-            if (std::cmp_less(federation_.accepted().size(), needed)) {
+            if (std::cmp_less(remaining().size(), needed)) {
                 progress.lines.push_back(
                     concat("round ", round, " begins when ", needed,
                            needed == 1 ? " site is accepted" : " sites are accepted"));

@@ -31,6 +31,12 @@ class Coordinator {
     ///         than the one that was accepted
     std::vector<std::string> accept(std::vector<std::string> const& fingerprints) const;
 
+    /// Leaves accepted sites out from now on: no further round draws them, and the round that is
+    /// under way does not wait for them. Accepting one by its fingerprint undoes this.
+    ///
+    /// Throws  Error 66 for a name that no accepted site has
+    std::vector<std::string> remove(std::vector<std::string> const& names) const;
+
     /// Continues until sites have to answer. `close`: does not wait for those that are missing.
     enum class Waiting { for_all, for_nobody };
     /// Throws  Error 66 where a phase is closed with too few sites: the round is refused
@@ -51,6 +57,9 @@ class Coordinator {
     bool said(std::int64_t round, std::string const& phase) const;
     Message message(std::int64_t round, std::string const& phase) const;
     void say(Message const& message) const;
+    void say_accepted(std::map<std::string, PublicKey> const& known,
+                      std::vector<std::string> const& removed) const;
+    std::map<std::string, PublicKey> remaining() const;
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
     Roster roster(std::int64_t round) const;
     void plan(std::int64_t round) const;

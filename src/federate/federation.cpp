@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdio>
 
+#include "federate/roster.hpp"
+
 namespace lockstep::federate {
 
 namespace {
@@ -167,6 +169,15 @@ std::map<std::string, PublicKey> Federation::accepted() const {
     return has(binding(0, phase::accepted, coordinator_name))
                ? keys_in(read_of_coordinator(0, phase::accepted).text("sites"))
                : std::map<std::string, PublicKey>{};
+}
+
+std::vector<std::string> Federation::removed() const {
+    if (!has(binding(0, phase::accepted, coordinator_name))) {
+        return {};
+    }
+    constexpr char const* part = "removed"; // missing in files of an earlier version
+    auto const list = read_of_coordinator(0, phase::accepted);
+    return contains(list.names(), part) ? lines_in(list.text(part)) : std::vector<std::string>{};
 }
 
 std::map<std::string, PublicKey> Federation::cards() const {

@@ -78,6 +78,8 @@ class Federation {
 
     /// The accepted sites and their keys; none before the coordinator has accepted any.
     std::map<std::string, PublicKey> accepted() const;
+    /// Those of them that are drawn for no further round, in order: removed by the coordinator.
+    std::vector<std::string> removed() const;
     /// All cards that have arrived, by name: the keys of sites that want to take part. Unreadable
     /// cards are left out.
     std::map<std::string, PublicKey> cards() const;

@@ -79,11 +79,13 @@ std::string settings_text(Federation const& federation) {
 std::string report(Federation const& federation) {
     auto text = settings_text(federation);
     auto const accepted = federation.accepted();
+    auto const removed = federation.removed();
     for (auto const& [name, key] : federation.cards()) {
         auto const known = accepted.find(name);
         bool const same = known != accepted.end() && known->second == key;
         text += concat("site ", name, " ", hex_text(key),
-                       same                      ? ""
+                       contains(removed, name)   ? " (removed)"
+                       : same                    ? ""
                        : known == accepted.end() ? " (not accepted)"
                                                  : " (not the accepted key)",
                        "\n");

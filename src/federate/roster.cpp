@@ -5,6 +5,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace lockstep::federate {
 
@@ -24,6 +25,10 @@ std::string lines_of(std::vector<std::string> const& names) {
 
 std::vector<std::string> lines_in(std::string const& text) {
     return split(text, '\n');
+}
+
+bool contains(std::vector<std::string> const& names, std::string const& name) {
+    return std::ranges::find(names, name) != names.end();
 }
 
 std::string Roster::text() const {

@@ -45,4 +45,6 @@ struct Roster {
 std::string lines_of(std::vector<std::string> const& names);
 std::vector<std::string> lines_in(std::string const& text);
 
+bool contains(std::vector<std::string> const& names, std::string const& name);
+
 } // namespace lockstep::federate

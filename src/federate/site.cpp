@@ -13,10 +13,6 @@ namespace lockstep::federate {
 
 namespace {
 
-bool contains(std::vector<std::string> const& names, std::string const& name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
 Error broken_share(std::string const& from, std::string const& why) {
     return {ExitCode::data,
             {concat("the share from ", from, " was refused"), why,
@@ -148,7 +144,9 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return standing("the coordinator has not begun the round");
     }
     if (!contains(listed(round, phase::plan), key_.name())) {
-        return standing("this site was not drawn, so there is nothing to do");
+        return standing(contains(federation_.removed(), key_.name())
+                            ? "the coordinator has removed this site, so there is nothing to do"
+                            : "this site was not drawn, so there is nothing to do");
     }
     if (!said(phase::roster)) {
         if (has_sent(round, phase::announce)) {

@@ -397,6 +397,44 @@ TEST_CASE("a site takes part in the federation that it has joined, and in no oth
     CHECK(world.federation->current_round() == 2);
 }
 
+TEST_CASE("a removed site is not waited for, and is drawn again only if it is accepted again") {
+    auto charter = charter_of(2);
+    charter.rounds = 4;
+    World const world(charter, 4);
+    auto const drawn = [&](std::int64_t round) {
+        return lines_in(world.federation->read_of_coordinator(round, phase::plan).text("sites"));
+    };
+    auto const finish_round = [&](Names const& away) {
+        for (int phase = 0; phase < 4; ++phase) {
+            world.answer(away);
+            world.advance();
+        }
+    };
+    world.advance();
+    world.answer();
+    world.advance(); // site3 is in the roster, and is lost then
+    world.answer({"site3"});
+    CHECK(world.advance().waiting == std::vector<std::string>{"site3"});
+    CHECK(test::code_of([&] { world.coordinator().remove({"stranger"}); }) == ExitCode::no_input);
+    CHECK(world.coordinator().remove({"site3"}) == std::vector<std::string>{"removed site3"});
+    CHECK(world.coordinator().remove({"site3"}).empty());
+    CHECK(world.advance().waiting == std::vector<std::string>{"site0", "site1", "site2"});
+    finish_round({"site3"});
+    REQUIRE(world.federation->current_round() == 2);
+    CHECK(drawn(2) == std::vector<std::string>{"site0", "site1", "site2"});
+    CHECK(world.federation->read_of_coordinator(2, phase::plan).text("accepted") == "3");
+    auto const own = world.key_of("site3");
+    Site const site(*world.federation, own, world.scratch / "local/site3");
+    CHECK(site.proceed(1).words.find("has removed this site") != std::string::npos);
+    world.coordinator().accept({"all"});
+    finish_round({});
+    CHECK(drawn(3).size() == 3);
+    world.coordinator().accept({hex_text(own.signing_key().public_key())});
+    finish_round({});
+    REQUIRE(world.federation->current_round() == 4);
+    CHECK(drawn(4).size() == 4);
+}
+
 TEST_CASE("a site trains from a copy of the model that it has verified") {
     World const world(charter_of(0), 2);
     world.advance();
