@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <system_error>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ using WritableBytes = std::span<std::byte>;
 
 constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t max_header = 100'000'000; // the format's own limit
+constexpr std::string_view index_ending = ".safetensors.index.json";
 
 template <class From, class To>
 void convert(Bytes from, WritableBytes into) {
@@ -164,6 +166,70 @@ class SafetensorsFile : public Weights {
     std::vector<Place> places_;
 };
 
+bool is_index(std::filesystem::path const& path) {
+    return path.string().ends_with(index_ending);
+}
+
+/// The tensors of several files, as an index (weight_map) says which file holds which.
+class JoinedSafetensors : public Weights {
+  public:
+    explicit JoinedSafetensors(std::filesystem::path const& path) : Weights(path) {
+        for (auto const& [name, file] : files_by_tensor()) {
+            auto& shard = shards_[file];
+            if (shard == nullptr) {
+                shard = std::make_unique<SafetensorsFile>(path.parent_path() / file);
+            }
+            auto const* const entry = shard->find(name);
+            if (entry == nullptr) {
+                throw not_safetensors(shard->path(),
+                                      concat("it has no tensor ", name, ", although ",
+                                             path.string(), " places it there"));
+            }
+            entries_.push_back(*entry);
+            places_.push_back({shard.get(), entry});
+        }
+    }
+
+  private:
+    struct Place {
+        Weights const* shard;
+        Entry const* entry;
+    };
+
+    std::map<std::string, std::string> files_by_tensor() const {
+        auto const broken = [&](std::string const& why) {
+            return Error(ExitCode::data, {concat(path_.string(), " is not an index of safetensors"),
+                                          why, "Copy the index and its files again"});
+        };
+        if (File::open_read(path_).size() > max_header) {
+            throw broken("it is too long");
+        }
+        auto const parsed = OrderedJson::parse(read_text(path_), nullptr,
+                                               /*allow_exceptions=*/false);
+        auto const map = parsed.is_object() ? parsed.find("weight_map") : parsed.end();
+        if (map == parsed.end() || !map->is_object()) {
+            throw broken("it is not JSON with a weight_map");
+        }
+        std::map<std::string, std::string> files;
+        for (auto const& [name, value] : map->items()) {
+            auto const file = value.is_string() ? value.get<std::string>() : std::string();
+            if (file.find('/') != std::string::npos || !file.ends_with(".safetensors")) {
+                throw broken(concat("the file of tensor ", name,
+                                    " is not the name of a safetensors file beside the index"));
+            }
+            files[name] = file;
+        }
+        return files;
+    }
+
+    void read_entry(std::size_t index, std::span<std::byte> into) const override {
+        places_[index].shard->read(*places_[index].entry, into);
+    }
+
+    std::map<std::string, std::unique_ptr<SafetensorsFile>> shards_; ///< by their file's name
+    std::vector<Place> places_;                                      ///< of each entry
+};
+
 std::string header_of(Weights const& weights) {
     OrderedJson header;
     header["__metadata__"] = {{"format", "pt"}};
@@ -184,6 +250,9 @@ std::string header_of(Weights const& weights) {
 
 bool is_safetensors(std::filesystem::path const& path) {
     auto const file = File::open_read(path);
+    if (is_index(path)) {
+        return true;
+    }
     auto const size = file.size();
     if (size < length_bytes + 2) {
         return false;
@@ -194,7 +263,25 @@ bool is_safetensors(std::filesystem::path const& path) {
     return first == '{' && length >= 2 && length <= max_header;
 }
 
+std::filesystem::path safetensors_of(std::filesystem::path const& path) {
+    if (!std::filesystem::is_directory(path)) {
+        return path;
+    }
+    for (auto const* const name : {"model.safetensors.index.json", "model.safetensors"}) {
+        if (std::filesystem::exists(path / name)) {
+            return path / name;
+        }
+    }
+    throw Error(ExitCode::no_input,
+                {concat(path.string(), " is a directory"),
+                 "it has neither model.safetensors nor model.safetensors.index.json",
+                 "Name the file of weights, or another directory"});
+}
+
 std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {
+    if (is_index(path)) {
+        return std::make_unique<JoinedSafetensors>(path);
+    }
     return std::make_unique<SafetensorsFile>(path);
 }
 

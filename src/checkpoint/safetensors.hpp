@@ -4,17 +4,25 @@
 
 namespace lockstep::checkpoint {
 
-/// Whether the file begins like a safetensors file (the length of a JSON text, and that text): its
-/// documentation is at huggingface.co/docs/safetensors.
+/// Whether the file begins like a safetensors file (the length of a JSON text, and that text), or
+/// is an index of several (….safetensors.index.json): their documentation is at
+/// huggingface.co/docs/safetensors.
 ///
 /// Throws  Error 66 when there is no such file
 bool is_safetensors(std::filesystem::path const& path);
 
-/// A safetensors file's tensors: F16, BF16 and F64 are read as float32, whole numbers as int64.
-/// Nothing in the file is trusted: its header is checked against its length first.
+/// The safetensors file of a directory, or the index where its tensors are in several files;
+/// another path is returned as it is.
 ///
-/// Throws  Error 66 when there is no such file, 65 when it is damaged or has numbers of another
-///         type
+/// Throws  Error 66 for a directory without such a file
+std::filesystem::path safetensors_of(std::filesystem::path const& path);
+
+/// The tensors of a safetensors file, or of all files that an index names: F16, BF16 and F64 are
+/// read as float32, whole numbers as int64. Nothing in a file is trusted: its header is checked
+/// against its length first, and an index may only name files beside it.
+///
+/// Throws  Error 66 when there is no such file, or one of those in an index is missing; 65 when one
+///         is damaged, has numbers of another type, or lacks a tensor that the index places there
 std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path);
 
 /// Writes the weights as a safetensors file, one tensor after the other in memory: a temporary

@@ -93,7 +93,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     visit("model.name", deck.model.name, any(fixed), "name of the model (see lockstep models)");
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
-          "initial weights: a safetensors file, a best.h5 or a checkpoint");
+          "initial weights: a safetensors file, an index of such files or their directory, a "
+          "best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed), "name of the task (see lockstep tasks)");

@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
@@ -26,7 +27,9 @@ std::uint64_t hash_of_tensors(nn::Model const& model) {
 }
 
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               std::filesystem::path const& path) {
+                               std::filesystem::path const& given) {
+    std::filesystem::path path;
+    comm::agree(world, "finding model.weights", [&] { path = checkpoint::safetensors_of(given); });
     auto const file = checkpoint::verify_together(world, path);
     std::vector<std::string> without_place;
     std::uint64_t own = 0;

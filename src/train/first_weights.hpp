@@ -9,14 +9,15 @@
 
 namespace lockstep::train {
 
-/// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors.
+/// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors,
+/// also in several files with an index; or those of the safetensors files in a directory.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
-///             it is damaged or holds another model
+///             it is damaged or holds another model; 64 as `load_weights`
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               std::filesystem::path const& path);
+                               std::filesystem::path const& given);
 
 /// XXH3 of a model's parameters and buffers, which are on the CPU.
 std::uint64_t hash_of_tensors(nn::Model const& model);

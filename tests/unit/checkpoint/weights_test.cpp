@@ -111,6 +111,52 @@ TEST_CASE("a damaged safetensors file is refused by name") {
     CHECK(test::error_of([&] { checkpoint::open_safetensors(path); }).code() == ExitCode::data);
 }
 
+TEST_CASE("an index joins the tensors of several files, and a directory stands for it") {
+    test::ScratchDir const scratch;
+    auto const index = scratch / "model.safetensors.index.json";
+    auto const shard = [&](std::string const& file, std::string const& tensor, float value) {
+        auto const data = std::as_bytes(std::span(&value, 1));
+        write_file(scratch / file,
+                   R"({")" + tensor + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                   {data.begin(), data.end()});
+    };
+    auto const refused = [&](std::string const& text) {
+        std::ofstream(index) << text;
+        return test::error_of([&] { open_weights(index); });
+    };
+    CHECK(test::error_of([&] { checkpoint::safetensors_of(scratch / ""); }).code() ==
+          ExitCode::no_input);
+    shard("model.safetensors", "a", 1);
+    CHECK(checkpoint::safetensors_of(scratch / "") == scratch / "model.safetensors");
+    shard("1.safetensors", "a", 2);
+    shard("2.safetensors", "b", 3);
+    std::ofstream(index) << R"({"metadata":{},"weight_map":)"
+                         << R"({"b":"2.safetensors","a":"1.safetensors"}})";
+    CHECK(checkpoint::safetensors_of(scratch / "") == index);
+    CHECK(checkpoint::safetensors_of(index) == index);
+    CHECK(checkpoint::is_safetensors(index));
+    auto const read = open_weights(index);
+    REQUIRE(read->entries().size() == 2);
+    CHECK(values<float>(*read, "a") == std::vector<float>{2});
+    CHECK(values<float>(*read, "b") == std::vector<float>{3});
+
+    auto const missing = refused(R"({"weight_map":{"a":"3.safetensors"}})");
+    CHECK(missing.code() == ExitCode::no_input);
+    CHECK(test::says(missing, "3.safetensors"));
+    auto const elsewhere = refused(R"({"weight_map":{"b":"1.safetensors"}})");
+    CHECK(elsewhere.code() == ExitCode::data);
+    CHECK(test::says(elsewhere, "no tensor b"));
+    for (auto const* const text :
+         {"", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{"a":1}})",
+          R"({"weight_map":{"a":"../1.safetensors"}})", R"({"weight_map":{"a":".."}})",
+          R"({"weight_map":{"a":"/1.safetensors"}})"}) {
+        CAPTURE(text);
+        auto const error = refused(text);
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, index.string()));
+    }
+}
+
 TEST_CASE("weights of a damaged file are never read, whichever byte it is") {
     test::ScratchDir const scratch;
     auto const path = scratch / "best.h5";
