@@ -7,6 +7,7 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
+#include "config_elsewhere.hpp"
 #include "models.hpp"
 #include "names_elsewhere.hpp"
 #include "transformer_block.hpp"
@@ -82,6 +83,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     auto const length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
     if (positions == "rotary") {
         plan.form.rotary_base = values.number("rotary-base", 1, 1e12);
+        plan.form.rotary_scaling = RotaryScaling::of(values.text("rotary-scaling"));
         if (plan.form.head() % 2 != 0) {
             refuse("model.positions = rotary",
                    concat("model.width / model.heads must be even, but is ", plan.form.head()),
@@ -159,6 +161,11 @@ class Transformer : public Model, public Decoder {
 
     std::vector<WeightSource> other_names(std::string const& parameter) const override {
         return names_elsewhere(parameter);
+    }
+    std::vector<Contradiction> contradictions(std::filesystem::path const& config) const override {
+        TextForm const text{plan_.vocabulary, plan_.outputs, plan_.positions, plan_.per_sample,
+                            plan_.tied};
+        return contradictions_with(config, plan_.form, plan_.tokens ? &text : nullptr);
     }
 
     std::unique_ptr<DecoderState> begin() const override {
@@ -276,6 +283,9 @@ ModelKind transformer_kind() {
                   "attends to all positions; auto: full if a sample has one label, else causal"},
                  {"positions", "rotary", "position encoding: rotary, learnt or none"},
                  {"rotary-base", "10000", "base of the rotary angles"},
+                 {"rotary-scaling", "none",
+                  "scaling of the rotary angles for long texts: none, linear FACTOR, or llama3 "
+                  "FACTOR LOW HIGH CONTEXT"},
                  {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
                  {"vocabulary", "0", "number of tokens; 0: the number that the files state"},
                  {"tied", "true", "use the weights of the embedding in the output layer, too"},

@@ -40,12 +40,14 @@ torch::nn::Linear linear(std::int64_t from, std::int64_t to, bool bias, double d
 }
 
 /// Rotates pairs (i, i + half) of each position's values by its angles.
-torch::Tensor rotated(torch::Tensor const& values, double base, std::int64_t first) {
+torch::Tensor rotated(torch::Tensor const& values, TransformerForm const& form,
+                      std::int64_t first) {
     auto const half = values.size(3) / 2;
     auto const real = torch::TensorOptions(torch::kFloat32).device(values.device());
     auto const pairs = torch::arange(half, real) / static_cast<double>(half);
     auto const places = torch::arange(first, first + values.size(2), real);
-    auto const angles = places.unsqueeze(1) * torch::pow(base, -pairs).unsqueeze(0);
+    auto const frequencies = form.rotary_scaling.scaled(torch::pow(form.rotary_base, -pairs));
+    auto const angles = places.unsqueeze(1) * frequencies.unsqueeze(0);
     auto const cosine = angles.cos().to(values.scalar_type());
     auto const sine = angles.sin().to(values.scalar_type());
     auto const left = values.slice(3, 0, half);
@@ -75,7 +77,8 @@ std::vector<config::OwnKey> TransformerForm::keys(std::string const& norm,
         {"norm-epsilon", "1e-5", "term added to the variance in norms"},
         {"activation", activation,
          "activation function of the feed-forward layer: swiglu, gelu or gelu-tanh"},
-        {"bias", bias, "add a bias to linear layers"},
+        {"bias", bias,
+         "add a bias to linear layers: true, false, or qkv (only for queries, keys and values)"},
         {"dropout", "0",
          "dropout probability for the embeddings, and for the outputs of attention and "
          "feed-forward in each block"}};
@@ -91,7 +94,8 @@ TransformerForm TransformerForm::of(config::OwnValues const& values) {
     form.norm = choice(values, "norm", {"rms", "layer"});
     form.epsilon = values.number("norm-epsilon", 0, 1);
     form.activation = choice(values, "activation", {"swiglu", "gelu", "gelu-tanh"});
-    form.bias = values.boolean("bias");
+    form.qkv_bias = values.text("bias") == "qkv" || values.boolean("bias");
+    form.bias = form.qkv_bias && values.text("bias") != "qkv";
     form.dropout = values.number("dropout", 0, 0.999);
     if (form.key_value_heads == 0) {
         form.key_value_heads = form.heads;
@@ -116,7 +120,7 @@ double TransformerForm::parameters() const {
     auto const between = static_cast<double>(feed_forward);
     double const norms = norm == "layer" ? 2 * w : w;
     double const ups = activation == "swiglu" ? 2 : 1;
-    double const biases = bias ? w + 2 * shared + w + ups * between + w : 0;
+    double const biases = (qkv_bias ? w + 2 * shared : 0) + (bias ? w + ups * between + w : 0);
     double const block = 2 * w * w + 2 * w * shared + (ups + 1) * w * between + biases + 2 * norms;
     return static_cast<double>(layers) * block + norms;
 }
@@ -141,9 +145,9 @@ TransformerBlockImpl::TransformerBlockImpl(TransformerForm const& form, std::int
     auto const deviation = 0.02 / std::sqrt(2.0 * static_cast<double>(form.layers));
     auto const shared = form.key_value_heads * form.head();
     attention_norm_ = register_module("attention_norm", Norm(form));
-    query_ = register_module("query", linear(form.width, form.width, form.bias));
-    key_ = register_module("key", linear(form.width, shared, form.bias));
-    value_ = register_module("value", linear(form.width, shared, form.bias));
+    query_ = register_module("query", linear(form.width, form.width, form.qkv_bias));
+    key_ = register_module("key", linear(form.width, shared, form.qkv_bias));
+    value_ = register_module("value", linear(form.width, shared, form.qkv_bias));
     output_ = register_module("output", linear(form.width, form.width, form.bias, deviation));
     feed_forward_norm_ = register_module("feed_forward_norm", Norm(form));
     if (form.activation == "swiglu") {
@@ -167,8 +171,8 @@ torch::Tensor TransformerBlockImpl::attention(torch::Tensor const& values, Visib
     auto value = heads_of(value_(values), form_.key_value_heads);
     auto const seen = cache != nullptr && cache->keys.defined() ? cache->keys.size(2) : 0;
     if (form_.rotary_base > 0) {
-        query = rotated(query, form_.rotary_base, seen);
-        key = rotated(key, form_.rotary_base, seen);
+        query = rotated(query, form_, seen);
+        key = rotated(key, form_, seen);
     }
     if (cache != nullptr) {
         key = seen > 0 ? torch::cat({cache->keys, key}, 2) : key;

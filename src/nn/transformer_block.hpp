@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "rotary_scaling.hpp"
+
 namespace lockstep::nn {
 
 /// The hyper-parameters of a transformer's blocks.
@@ -24,9 +26,11 @@ struct TransformerForm {
     std::string norm = "rms";          ///< rms, layer
     double epsilon = 1e-5;             ///< of the norms
     std::string activation = "swiglu"; ///< swiglu, gelu, gelu-tanh
-    bool bias = false;
+    bool bias = false;                 ///< of all products
+    bool qkv_bias = false;             ///< of those that make queries, keys and values
     double dropout = 0;
     double rotary_base = 0; ///< 0: no rotary positions
+    RotaryScaling rotary_scaling;
 
     /// The keys of a model, which `of` reads; defaults of those that differ between models.
     static std::vector<config::OwnKey> keys(std::string const& norm, std::string const& activation,

@@ -5,6 +5,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
+#include "config_elsewhere.hpp"
 #include "models.hpp"
 #include "names_elsewhere.hpp"
 #include "sample_layout.hpp"
@@ -40,8 +41,9 @@ struct Patches {
 /// learnt token, whose values at the end are classified.
 class Vit : public Model {
   public:
-    Vit(config::OwnValues const& values, Interface const& interface) : patches_(values, interface) {
-        auto const form = TransformerForm::of(values);
+    Vit(config::OwnValues const& values, Interface const& interface)
+        : patches_(values, interface), form_(TransformerForm::of(values)) {
+        auto const& form = form_;
         cut_ = register_module(
             "patches", torch::nn::Conv2d(torch::nn::Conv2dOptions(patches_.layout.channels(),
                                                                   form.width, patches_.side)
@@ -69,9 +71,13 @@ class Vit : public Model {
     std::vector<WeightSource> other_names(std::string const& parameter) const override {
         return names_elsewhere(parameter);
     }
+    std::vector<Contradiction> contradictions(std::filesystem::path const& config) const override {
+        return contradictions_with(config, form_, nullptr);
+    }
 
   private:
     Patches patches_;
+    TransformerForm form_;
     torch::nn::Conv2d cut_{nullptr};
     torch::Tensor class_;
     torch::Tensor positions_;

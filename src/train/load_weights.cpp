@@ -6,6 +6,8 @@
 #include "nn/shapes.hpp"
 #include "train/layout.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "narrow_as_noted.hpp"
@@ -78,6 +80,68 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
     return name;
 }
 
+/// The differences that config.json beside the file tells of; without that file: nothing.
+void require_no_contradictions(nn::Model const& model, checkpoint::Weights const& weights) {
+    auto const config = weights.path().parent_path() / "config.json";
+    if (!std::filesystem::exists(config)) {
+        return;
+    }
+    std::vector<std::string> says;
+    std::vector<std::string> set;
+    std::vector<std::string> without_key;
+    for (auto const& found : model.contradictions(config)) {
+        says.push_back(found.says);
+        (found.set.empty() ? without_key : set)
+            .push_back(found.set.empty() ? found.says : found.set);
+    }
+    if (!says.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat(weights.path().string(), " is of another model than the deck's"),
+                     concat("config.json says ", joined(says, ", ")),
+                     without_key.empty()
+                         ? concat("Set ", joined(set, ", "))
+                         : concat("Choose other weights: no key of the deck gives the model ",
+                                  joined(without_key, ", "))});
+    }
+}
+
+/// Biases are left out by a model without them, and all else would still fit.
+void require_no_other_biases(nn::Model const& model, checkpoint::Weights const& weights) {
+    constexpr std::string_view weight = ".weight";
+    auto const parameters = model.named_parameters();
+    for (auto const& item : parameters) {
+        auto const& name = item.key();
+        if (!name.ends_with(weight)) {
+            continue;
+        }
+        auto const bias = concat(name.substr(0, name.size() - weight.size()), ".bias");
+        if (parameters.contains(bias)) {
+            continue;
+        }
+        for (auto const& source : model.other_names(bias)) {
+            if (weights.find(source.name) != nullptr) {
+                throw Error(
+                    ExitCode::usage,
+                    {concat(weights.path().string(), " is of another model than the deck's"),
+                     concat("it has ", source.name, ", but the model has no model/", path_of(bias)),
+                     "Set model.bias = qkv if only queries, keys and values have a bias, "
+                     "else model.bias = true; and model.norm = layer if norms have one"});
+            }
+        }
+    }
+}
+
+/// Whether another program gave a file's tensors their names.
+bool has_other_names(nn::Model const& model, checkpoint::Weights const& weights) {
+    auto const parameters = model.named_parameters();
+    return std::ranges::any_of(parameters, [&](auto const& item) {
+        return weights.find(item.key()) == nullptr &&
+               std::ranges::any_of(model.other_names(item.key()), [&](auto const& source) {
+                   return weights.find(source.name) != nullptr;
+               });
+    });
+}
+
 } // namespace
 
 void narrow_as_noted(nn::Model& model, checkpoint::Record const& record) {
@@ -97,6 +161,10 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
                      "Name the file that it was made from"});
     }
     narrow_as_noted(model, weights->record());
+    if (has_other_names(model, *weights)) {
+        require_no_contradictions(model, *weights);
+        require_no_other_biases(model, *weights);
+    }
     std::set<std::string> known;
     for (auto const& item : model.named_parameters()) {
         known.insert(fill(item.value().detach(), item.key(), model, *weights));

@@ -1,6 +1,7 @@
 """Texts become tokens and are learnt: the same files on any ranks, every token as its document has it, the same
 bits on any ranks and through a restart, losses as plain PyTorch computes them, weights under other programs'
 names; and what does not fit is told before the first step."""
+import importlib.util
 import json
 import math
 import random
@@ -41,7 +42,9 @@ plots = false
 [train]
 steps = 12
 """
-LLAMA = f"key-value-heads = {SHARED}\ntied = false"
+SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+           "original_max_position_embeddings": 128}  # of 4 frequencies, one is kept, one between, two are divided
+LLAMA = f"key-value-heads = {SHARED}\ntied = false\nrotary-scaling = llama3 8 1 4 128"
 GPT2 = "norm = layer\nactivation = gelu-tanh\nbias = true\npositions = learnt\ndropout = 0.1"
 
 
@@ -120,7 +123,14 @@ def windows(path):
 
 def rotated(values):
     half = values.shape[-1] // 2
-    angles = torch.arange(values.shape[2])[:, None] * 10000.0 ** (-torch.arange(half) / half)
+    frequencies = 10000.0 ** (-torch.arange(half) / half)
+    for i, wave in enumerate(2 * math.pi / frequencies):
+        part = (128 / wave - 1) / (4 - 1)
+        if wave > 128 / 1:
+            frequencies[i] /= 8
+        elif wave >= 128 / 4:
+            frequencies[i] *= (1 - part) / 8 + part
+    angles = torch.arange(values.shape[2])[:, None] * frequencies
     left, right = values[..., :half], values[..., half:]
     return torch.cat([left * angles.cos() - right * angles.sin(), right * angles.cos() + left * angles.sin()], -1)
 
@@ -230,7 +240,66 @@ def test_training(scratch, name, model, renamed):
     save_file(renamed(load_file(exported)), others)
     again = run(["evaluate", path, others]).expect(0).text
     check(told in again, f"{name}: the same weights by other names: {told} {again}")
-    return path, first, exported
+    return path, first, exported, told
+
+
+CONFIG = {"model_type": "llama", "hidden_size": WIDTH, "num_attention_heads": HEADS, "num_key_value_heads": SHARED,
+          "num_hidden_layers": LAYERS, "intermediate_size": 96, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
+          "rope_scaling": SCALING, "tie_word_embeddings": False, "hidden_act": "silu", "vocab_size": 400}
+
+
+def test_elsewhere(scratch, path, exported, told):
+    """Llama's weights in several files, with the config.json beside them that says what they are of."""
+    folder = scratch / "elsewhere"
+    folder.mkdir()
+    weights = as_llama(load_file(exported))
+    index = folder / "model.safetensors.index.json"
+    config = folder / "config.json"
+
+    def save(weights):
+        files = {name: f"model-{1 + number % 2}-of-2.safetensors" for number, name in enumerate(sorted(weights))}
+        for file in set(files.values()):
+            save_file({name: weights[name] for name in files if files[name] == file}, folder / file)
+        index.write_text(json.dumps({"metadata": {}, "weight_map": files}))
+
+    def evaluated(code, *phrases, keys=(), **changes):
+        config.write_text(json.dumps(CONFIG | changes))
+        run(["evaluate", path, index, *keys]).expect(code, *phrases)
+
+    save(weights)
+    evaluated(0, told.strip())
+    run(["train", path, "--run.directory", scratch / "tuned", "--model.weights", folder, "--train.steps", 1], 2).expect(
+        0, f"the initial weights come from {index}")
+    evaluated(64, "rope_theta = 500000", "model.rotary-base = 500000", "model.rotary-scaling = linear 2",
+              "model.norm-epsilon = 1e-06", rope_theta=500000.0, rope_scaling={"type": "linear", "factor": 2.0},
+              rms_norm_eps=1e-06)
+    evaluated(64, "head_dim = 16", "no key of the deck", head_dim=16)
+    config.write_text("{")
+    run(["train", path, "--run.directory", scratch / "damaged", "--model.weights", folder], 2).expect(
+        65, "config.json cannot be understood")
+    for name in [name for name in weights if name.split(".")[-2] in ("q_proj", "k_proj", "v_proj")]:
+        weights[name.replace(".weight", ".bias")] = torch.zeros(len(weights[name]))
+    save(weights)
+    evaluated(64, "k_proj.bias", "model.bias = qkv")
+    evaluated(0, told.strip(), keys=["--model.bias", "qkv"])
+
+
+def test_transformers(scratch, path):
+    """A model of the transformers package has the loss here that it has there."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    torch.manual_seed(SEED)
+    own = {name: value for name, value in CONFIG.items() if name != "model_type"}
+    theirs = LlamaForCausalLM(LlamaConfig(**own, initializer_range=0.5)).eval()
+    folder = scratch / "transformers"
+    theirs.save_pretrained(folder)
+    tokens, following, _ = windows(scratch / "few.h5")
+    with torch.no_grad():
+        given = theirs(input_ids=tokens).logits
+        wanted = float(F.cross_entropy(given.transpose(1, 2).double(), following))
+    text = run(["evaluate", path, folder / "model.safetensors", "--model.documents", "joined", "--task.documents",
+                "joined"]).expect(0).text
+    found = float(text.split("loss ")[1].split(",")[0])
+    check(abs(found - wanted) < 1e-5 * wanted, f"loss {found}, {wanted} by transformers")
 
 
 def test_generate(scratch, path, directory, exported, tokenizer):
@@ -361,7 +430,10 @@ def test_refusals(scratch, path):
 def main():
     with Scratch() as scratch:
         tokenizer = test_import(scratch)
-        path, directory, exported = test_training(scratch, "llama", LLAMA, as_llama)
+        path, directory, exported, told = test_training(scratch, "llama", LLAMA, as_llama)
+        test_elsewhere(scratch, path, exported, told)
+        if LONG and importlib.util.find_spec("transformers"):
+            test_transformers(scratch, path)
         test_generate(scratch, path, directory, exported, tokenizer)
         test_training(scratch, "gpt2", GPT2, as_gpt2)
         test_mask(scratch)

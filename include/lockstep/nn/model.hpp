@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,12 @@ struct WeightSource {
     int parts = 1;
 };
 
+/// What the description of another program's model says that ours is not.
+struct Contradiction {
+    std::string says; ///< "rope_theta = 500000"
+    std::string set;  ///< "model.rotary-base = 500000"; empty: no key makes them the same
+};
+
 /// A neural network that Lockstep trains.
 class Model : public torch::nn::Module {
   public:
@@ -79,6 +86,16 @@ class Model : public torch::nn::Module {
     /// Names under which a file of another program may hold a parameter's values; the first that
     /// the file has with a matching shape is used.
     virtual std::vector<WeightSource> other_names(std::string const& /*parameter*/) const {
+        return {};
+    }
+
+    /// In what the model differs from the one that such a program describes in `config`, which lies
+    /// beside the file of weights (config.json). A model that does not know this format: in
+    /// nothing.
+    ///
+    /// Throws  Error 65 when the file is damaged; 66 or 74 when it cannot be read
+    virtual std::vector<Contradiction>
+    contradictions(std::filesystem::path const& /*config*/) const {
         return {};
     }
 
