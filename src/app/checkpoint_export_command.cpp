@@ -2,6 +2,7 @@
 #include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "comm/rounding.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck_source.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 
 struct ExportTold {
     std::string format;
+    std::string type = "f32";
     std::int64_t rows = 0;
     bool overwrite = false;
 };
@@ -35,6 +37,10 @@ Options export_options(ExportTold& told) {
             .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
                                     "format of OUT; default: according to the extension of OUT",
                                     told.format),
+                     option::one_of("--type", {"f32", "f16", "bf16"},
+                                    "for safetensors: type of the weights; f16 and bf16 round them "
+                                    "to 16 bits",
+                                    told.type),
                      option::whole("--rows N",
                                    "for onnx and c, if samples have different numbers of rows: "
                                    "rows of a sample in the exported model",
@@ -59,6 +65,14 @@ std::string format_of(std::filesystem::path const& out) {
     return found->second;
 }
 
+/// How the weights are rounded.
+comm::Rounding rounding_of(std::string const& type) {
+    if (type == "f32") {
+        return comm::Rounding::none;
+    }
+    return type == "f16" ? comm::Rounding::fp16 : comm::Rounding::bf16;
+}
+
 /// A C file has a header and a Fortran module beside it.
 void require_c_names(std::filesystem::path const& out, bool overwrite) {
     if (out.extension() != ".c") {
@@ -79,6 +93,11 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     auto const file = files_of(words.positions[0], false).front();
     std::filesystem::path const out = words.positions[1];
     auto const format = told.format.empty() ? format_of(out) : told.format;
+    if (format != "safetensors" && told.type != "f32") {
+        throw Error(ExitCode::usage, {concat("--type ", told.type, " with --format ", format),
+                                      "only safetensors files are written with weights of 16 bits",
+                                      "Leave --type out, or use --format safetensors"});
+    }
     require_free(out, told.overwrite);
     if (format == "c") {
         require_c_names(out, told.overwrite);
@@ -110,7 +129,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
              "Use --format onnx or c, or export the model from which this file was quantised"});
     }
     if (format == "safetensors") {
-        checkpoint::write_safetensors(out, *weights);
+        checkpoint::write_safetensors(out, *weights, rounding_of(told.type));
     } else {
         checkpoint::write_model(out, *weights);
     }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -230,20 +231,77 @@ class JoinedSafetensors : public Weights {
     std::vector<Place> places_;                                      ///< of each entry
 };
 
-std::string header_of(Weights const& weights) {
+/// The type's name in the format.
+char const* name_of(h5::Type type, comm::Rounding rounding) {
+    if (type != h5::Type::f32) {
+        return "I64";
+    }
+    switch (rounding) {
+    case comm::Rounding::fp16:
+        return "F16";
+    case comm::Rounding::bf16:
+        return "BF16";
+    case comm::Rounding::none:
+        break;
+    }
+    return "F32";
+}
+
+/// A tensor to write.
+struct Stored {
+    Weights::Entry const* entry;
+    char const* type;
+    std::uint64_t size; ///< of an element
+
+    std::uint64_t bytes() const { return h5::elements(entry->shape) * size; }
+};
+
+/// Elements of eight bytes come first and those of two last, so that each is aligned.
+std::vector<Stored> in_file_order(Weights const& weights, comm::Rounding rounding) {
+    std::vector<Stored> all;
+    for (auto const& entry : weights.entries()) {
+        bool const narrows = entry.type == h5::Type::f32 && rounding != comm::Rounding::none;
+        all.push_back({&entry, name_of(entry.type, rounding),
+                       narrows ? sizeof(std::uint16_t) : h5::size_of(entry.type)});
+    }
+    std::ranges::stable_sort(all, std::ranges::greater(), &Stored::size);
+    return all;
+}
+
+std::string header_of(std::vector<Stored> const& tensors) {
     OrderedJson header;
     header["__metadata__"] = {{"format", "pt"}};
     std::uint64_t at = 0;
-    for (auto const& entry : weights.entries()) {
-        header[entry.name] = {{"dtype", entry.type == h5::Type::f32 ? "F32" : "I64"},
-                              {"shape", entry.shape},
-                              {"data_offsets", {at, at + entry.bytes()}}};
-        at += entry.bytes();
+    for (auto const& tensor : tensors) {
+        header[tensor.entry->name] = {{"dtype", tensor.type},
+                                      {"shape", tensor.entry->shape},
+                                      {"data_offsets", {at, at + tensor.bytes()}}};
+        at += tensor.bytes();
     }
     auto text = header.dump();
     text.resize((text.size() + length_bytes - 1) / length_bytes * length_bytes,
                 ' '); // aligned data
     return text;
+}
+
+/// The values of a tensor, rounded to 16 bits in place.
+void narrow(std::vector<std::byte>& values, std::string const& name, comm::Rounding rounding) {
+    auto const count = values.size() / sizeof(float);
+    for (std::size_t at = 0; at < count; ++at) {
+        float value = 0;
+        std::memcpy(&value, values.data() + at * sizeof(value), sizeof(value));
+        auto const bits = comm::packed(value, rounding);
+        if (std::isfinite(value) && !std::isfinite(comm::unpacked(bits, rounding))) {
+            bool const half = rounding == comm::Rounding::fp16;
+            throw Error(
+                ExitCode::usage,
+                {concat("tensor ", name, " cannot be stored as ", half ? "f16" : "bf16"),
+                 concat("its value ", value, " would become infinite"),
+                 half ? "Use --type bf16, which has the range of float32" : "Use --type f32"});
+        }
+        std::memcpy(values.data() + at * sizeof(bits), &bits, sizeof(bits));
+    }
+    values.resize(count * sizeof(std::uint16_t));
 }
 
 } // namespace
@@ -285,13 +343,15 @@ std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {
     return std::make_unique<SafetensorsFile>(path);
 }
 
-void write_safetensors(std::filesystem::path const& path, Weights const& weights) {
-    auto const header = header_of(weights);
+void write_safetensors(std::filesystem::path const& path, Weights const& weights,
+                       comm::Rounding rounding) {
+    auto const tensors = in_file_order(weights, rounding);
+    auto const header = header_of(tensors);
     std::uint64_t const length = header.size();
     std::uint64_t at = length_bytes + length;
     auto bytes = at;
-    for (auto const& entry : weights.entries()) {
-        bytes += entry.bytes();
+    for (auto const& tensor : tensors) {
+        bytes += tensor.bytes();
     }
     PartialFile partial(partial_path(path, std::to_string(::getpid())));
     try_space(partial.path(), bytes);
@@ -299,9 +359,12 @@ void write_safetensors(std::filesystem::path const& path, Weights const& weights
     file.write_at(0, std::as_bytes(std::span(&length, 1)));
     file.write_at(length_bytes, std::as_bytes(std::span(header)));
     std::vector<std::byte> values;
-    for (auto const& entry : weights.entries()) {
-        values.resize(entry.bytes());
-        weights.read(entry, values);
+    for (auto const& tensor : tensors) {
+        values.resize(tensor.entry->bytes());
+        weights.read(*tensor.entry, values);
+        if (tensor.bytes() < values.size()) {
+            narrow(values, tensor.entry->name, rounding);
+        }
         file.write_at(at, values);
         at += values.size();
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "checkpoint/weights.hpp"
+#include "comm/rounding.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -26,9 +27,12 @@ std::filesystem::path safetensors_of(std::filesystem::path const& path);
 std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path);
 
 /// Writes the weights as a safetensors file, one tensor after the other in memory: a temporary
-/// name, fsync, rename.
+/// name, fsync, rename. Real values are stored as F32, F16 or BF16 according to `rounding`, whole
+/// numbers as I64.
 ///
-/// Throws  Error 73 when the file cannot be created, 74 for a full disk
-void write_safetensors(std::filesystem::path const& path, Weights const& weights);
+/// Throws  Error 64 when rounding makes a value infinite, 73 when the file cannot be created, 74
+///         for a full disk
+void write_safetensors(std::filesystem::path const& path, Weights const& weights,
+                       comm::Rounding rounding = comm::Rounding::none);
 
 } // namespace lockstep::checkpoint

@@ -8,8 +8,44 @@ from harness import DATA, DECK, Scratch, check, checkpoints, run, train
 
 try:
     import torch
+    from safetensors.torch import load_file as load_torch
 except ImportError: # another Python than the one that LibTorch came with
     torch = None
+
+
+def sixteen_bits(scratch, newest, tensors):
+    """Weights that are rounded to nearest even, as torch rounds them, and evaluated from the file."""
+    def loss(file):
+        text = run(["evaluate", DECK, file, "--data.validation", DATA / "test.h5"]).expect(0).text
+        return float(text.split("loss ")[1].split(",")[0])
+
+    exact = loss(newest)
+    for type_ in ("f16", "bf16"):
+        out = scratch / f"{type_}.safetensors"
+        run(["checkpoint", "export", newest, out, "--type", type_]).expect(0, "the model of")
+        check(abs(loss(out) - exact) < 0.02, f"{type_}: a loss of {loss(out)} instead of {exact}")
+        if type_ == "f16":
+            for name, value in load_file(out).items():
+                want = tensors[name].astype(np.float16) if tensors[name].dtype == np.float32 else tensors[name]
+                check(value.dtype == want.dtype and np.array_equal(value, want), f"f16: {name}")
+        if torch:
+            type_there = {"f16": torch.float16, "bf16": torch.bfloat16}[type_]
+            found = load_torch(out)
+            check(set(found) == set(tensors), f"{type_}: all names")
+            for name, value in tensors.items():
+                want = torch.from_numpy(value)
+                want = want.to(type_there) if want.is_floating_point() else want
+                check(found[name].dtype == want.dtype and torch.equal(found[name], want), f"{type_}: {name}")
+    large = {**tensors, "classifier.output.bias": np.full(10, 65520, np.float32)} # the first that becomes infinite
+    save_file(large, scratch / "large.safetensors")
+    run(["checkpoint", "export", scratch / "large.safetensors", scratch / "no.safetensors", "--type", "f16"]).expect(
+        64, "classifier.output.bias", "--type bf16")
+    check(not list(scratch.glob("no.safetensors*")), "nothing is left of a refused file")
+    run(["checkpoint", "export", scratch / "large.safetensors", scratch / "large16.safetensors", "--type",
+         "bf16"]).expect(0)
+    for extension in ("h5", "pt", "onnx", "c"):
+        run(["checkpoint", "export", newest, scratch / f"no.{extension}", "--type", "bf16"]).expect(
+            64, "only safetensors files")
 
 with Scratch() as scratch:
     train(scratch / "run").expect(0)
@@ -28,6 +64,8 @@ with Scratch() as scratch:
     with h5py.File(scratch / "plain.h5") as plain:
         check(not plain["model/features/conv1/weight"].is_virtual, "plain datasets")
     figures = run(["evaluate", DECK, newest, "--data.validation", DATA / "test.h5"], 2).expect(0).text
+
+    sixteen_bits(scratch, newest, tensors)
 
     script = scratch / "model.pt"
     run(["checkpoint", "export", newest, script, "--data.train", DATA / "train.h5"]).expect(0)
