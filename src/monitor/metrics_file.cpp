@@ -163,8 +163,10 @@ struct ToJson {
         }
         auto memory = Json::array();
         for (auto const& each : e.memory) {
-            memory.push_back(
-                {{"part", each.part}, {"max_bytes", each.most}, {"at_peak_bytes", each.at_peak}});
+            memory.push_back({{"part", each.part},
+                              {"device", each.on_device},
+                              {"max_bytes", each.most},
+                              {"at_peak_bytes", each.at_peak}});
         }
         return {{"event", "profile"},
                 {"step", e.last},

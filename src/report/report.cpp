@@ -168,7 +168,8 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
         return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";
     };
     for (auto const& each : profile.memory) {
-        text += row({cell(each.part), size(each.most), size(each.at_peak)});
+        text += row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.most),
+                     size(each.at_peak)});
     }
     return text;
 }

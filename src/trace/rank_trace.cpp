@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 namespace lockstep::trace {
@@ -162,38 +162,56 @@ class MemoryKinds {
 
 using MemoryBytes = std::array<std::int64_t, MemoryKinds::names.size()>;
 
-/// Tells `each` what is allocated after a change, and when.
+/// Tells `each` what is allocated in the memory of a change after it.
 void follow_memory(RankActivity const& activity,
-                   std::function<void(std::int64_t time_ns, MemoryBytes const&)> const& each) {
+                   std::function<void(MemoryChange const&, MemoryBytes const&)> const& each) {
     struct Block {
         std::size_t kind = 0;
         std::int64_t bytes = 0;
     };
     MemoryKinds const kinds(activity);
-    MemoryBytes bytes{};
-    std::unordered_map<std::uint64_t, Block> blocks;
+    std::array<MemoryBytes, 2> of_memory{};                 // the host's and the device's
+    std::map<std::pair<bool, std::uint64_t>, Block> blocks; // either may have the same address
     for (auto const& change : activity.memory) {
+        auto& bytes = of_memory[change.on_device ? 1 : 0];
+        auto const key = std::pair(change.on_device, change.address);
         if (change.bytes > 0) {
             auto const kind = kinds.of(change.time_ns);
-            blocks[change.address] = {kind, change.bytes};
+            blocks[key] = {kind, change.bytes};
             bytes[kind] += change.bytes;
-        } else if (auto const block = blocks.find(change.address); block != blocks.end()) {
+        } else if (auto const block = blocks.find(key); block != blocks.end()) {
             bytes[block->second.kind] -= block->second.bytes;
             blocks.erase(block);
         } else {
             continue; // of before
         }
-        each(change.time_ns, bytes);
+        each(change, bytes);
     }
 }
 
-void add_memory(TraceText& text, RankActivity const& activity) {
-    follow_memory(activity, [&text](std::int64_t time_ns, MemoryBytes const& bytes) {
+/// A graph of each memory: what is held all the time, and on it what the steps allocate.
+void add_memory(TraceText& text, RankActivity const& activity,
+                std::vector<StepTimes> const& steps) {
+    auto const add = [&](bool on_device, std::int64_t time_ns, MemoryBytes const& bytes) {
         std::vector<std::pair<std::string, double>> values;
-        for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
-            values.emplace_back(MemoryKinds::names[kind], static_cast<double>(bytes[kind]));
+        auto const value = [&values](char const* name, std::int64_t count) {
+            values.emplace_back(name, static_cast<double>(count));
+        };
+        if (auto const& held = activity.held; held.on_device == on_device) {
+            value("parameters", held.parameters);
+            value("gradients", held.gradients);
+            value("optimizer state", held.optimizer);
         }
-        text.add_counter("allocated since the first step", time_ns, values);
+        for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+            value(MemoryKinds::names[kind], bytes[kind]);
+        }
+        text.add_counter(on_device ? "device memory" : "host memory", time_ns, values);
+    };
+    if (!activity.memory.empty() && !steps.empty()) {
+        add(activity.held.on_device, steps.front().begin, {});
+    }
+    follow_memory(activity, [&add](MemoryChange const& change, MemoryBytes const& bytes) {
+        add(change.on_device, change.time_ns, bytes);
     });
 }
 
@@ -260,26 +278,31 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
     add_operators(text, activity.operators, max_operators);
     add_bucket_arrows(text, activity, of.rank, steps);
     add_late_arrows(text, of.rank, steps, last);
-    add_memory(text, activity);
+    add_memory(text, activity, steps);
     return text;
 }
 
 std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
-    std::array<PartMemory, MemoryKinds::names.size()> parts{};
-    std::int64_t max_total = 0;
-    follow_memory(activity, [&](std::int64_t /*time_ns*/, MemoryBytes const& bytes) {
+    struct Memory {
+        std::array<PartMemory, MemoryKinds::names.size()> parts{};
+        std::int64_t max_total = 0;
+    };
+    std::array<Memory, 2> memories{}; // the host's and the device's
+    follow_memory(activity, [&memories](MemoryChange const& change, MemoryBytes const& bytes) {
+        auto& [parts, max_total] = memories[change.on_device ? 1 : 0];
         auto const all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
         for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
+            parts[kind].part = MemoryKinds::names[kind];
+            parts[kind].on_device = change.on_device;
             parts[kind].most = std::max(parts[kind].most, bytes[kind]);
             parts[kind].at_peak = all > max_total ? bytes[kind] : parts[kind].at_peak;
         }
         max_total = std::max(max_total, all);
     });
     std::vector<PartMemory> told;
-    for (std::size_t kind = 0; kind < parts.size(); ++kind) {
-        if (parts[kind].most > 0) {
-            told.push_back({MemoryKinds::names[kind], parts[kind].most, parts[kind].at_peak});
-        }
+    for (auto const& memory : memories) {
+        std::ranges::copy_if(memory.parts, std::back_inserter(told),
+                             [](PartMemory const& part) { return part.most > 0; });
     }
     return told;
 }

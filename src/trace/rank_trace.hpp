@@ -35,6 +35,15 @@ struct MemoryChange {
     bool on_device = false;
 };
 
+/// Bytes that a rank holds during the whole run: its shares of the flat arrays, and the state of
+/// the optimizer for what it updates.
+struct HeldMemory {
+    std::int64_t parameters = 0;
+    std::int64_t gradients = 0;
+    std::int64_t optimizer = 0;
+    bool on_device = false;
+};
+
 /// Gives what a device did while the same stream still did something else a row of its own: kernels
 /// of a stream may overlap (programmatic dependent launch), and a row can show only what follows
 /// each other or lies within each other.
@@ -45,6 +54,7 @@ struct RankActivity {
     std::vector<RecordedThread> threads;
     std::vector<Operator> operators;
     std::vector<MemoryChange> memory;
+    HeldMemory held{};
 };
 
 /// Converts all times to the clock that `clock` corrects to.
@@ -57,22 +67,23 @@ struct LastToArrive {
 };
 
 /// The timeline of a rank: its scopes, with the rank that it waited for, LibTorch's operators, at
-/// most `max_operators` (the longest), memory by the part of the step that allocated it, and
-/// arrows: from each bucket to its exchange, and from the rank that arrived last to where this one
-/// continues.
+/// most `max_operators` (the longest), the host's and the device's memory by the part of the step
+/// that allocated it, beside what the run holds all the time, and arrows: from each bucket to its
+/// exchange, and from the rank that arrived last to where this one continues.
 ///
 /// `last`: by step, like `steps`.
 TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
                      std::vector<LastToArrive> const& last, std::size_t max_operators);
 
-/// Bytes that a part of the step had allocated since the first step.
+/// Bytes of the host or of the device that a part of the step had allocated since the first step.
 struct PartMemory {
     char const* part = "";
+    bool on_device = false;
     std::int64_t most = 0;    ///< at its highest
-    std::int64_t at_peak = 0; ///< when all parts together had the most
+    std::int64_t at_peak = 0; ///< when all parts together had the most of this memory
 };
 
-/// The memory of each part, without parts that allocated nothing.
+/// The memory of each part, the host's first, without parts that allocated nothing.
 std::vector<PartMemory> memory_by_part(RankActivity const& activity);
 
 /// Operators by name.

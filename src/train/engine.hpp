@@ -22,6 +22,7 @@
 #include "local_step.hpp"
 #include "pruning.hpp"
 #include "replica_state.hpp"
+#include "trace/rank_trace.hpp"
 
 namespace lockstep::train {
 
@@ -134,6 +135,11 @@ class Engine {
     ///
     /// Not collective
     std::string memory_text() const;
+
+    /// This rank's flat arrays and its state of the optimizer.
+    ///
+    /// Not collective
+    trace::HeldMemory held_memory() const;
 
     /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
     /// the same for all of them: it is detected only on other hosts.

@@ -146,6 +146,19 @@ std::string Engine::memory_text() const {
                   place("gradients", local_.gradients().const_data_ptr()));
 }
 
+trace::HeldMemory Engine::held_memory() const {
+    trace::HeldMemory held{
+        .parameters = static_cast<std::int64_t>(arena_.parameters().nbytes()),
+        .gradients = static_cast<std::int64_t>(local_.gradients().nbytes()),
+        .optimizer = 0,
+        .on_device = !arena_.parameters().is_cpu(),
+    };
+    for (std::size_t at = 0; at < optimizer_.state_names().size(); ++at) {
+        held.optimizer += static_cast<std::int64_t>(optimizer_.state(at).nbytes());
+    }
+    return held;
+}
+
 void Engine::check_replicas(std::int64_t step) const {
     auto const hashes = hashes_of_ranks();
     std::map<std::uint64_t, int> replicas_with;

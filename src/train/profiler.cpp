@@ -222,6 +222,7 @@ void Profiler::write(Window& window) {
     Stopwatch const watch;
     auto const& world = parts_.run.world;
     trace::correct(window.activity, {window.first_offset, window.last_offset});
+    window.activity.held = parts_.run.engine->held_memory();
     auto const main =
         std::ranges::find(window.activity.threads, std::size_t{0}, &RecordedThread::index);
     if (main != window.activity.threads.end()) {
@@ -304,7 +305,7 @@ Profiled Profiler::told_of(Window const& window) const {
                                       seconds_of(each.self_ns), each.on_device});
     }
     for (auto const& each : trace::memory_by_part(window.activity)) {
-        profiled.memory.push_back({each.part, each.most, each.at_peak});
+        profiled.memory.push_back({each.part, each.on_device, each.most, each.at_peak});
     }
     return profiled;
 }

@@ -95,11 +95,12 @@ struct ProfileRecord {
         double update_ms = unknown;
         std::int64_t waited_for = -1; ///< the rank that it waited for most; -1: none
     };
-    /// Bytes of a part of rank 0's steps.
+    /// Bytes of the host's or the device's memory that a part of rank 0's steps allocated.
     struct Memory {
         std::string part;
+        bool on_device = false;
         double most = unknown;
-        double at_peak = unknown; ///< when all parts together had the most
+        double at_peak = unknown; ///< when all parts together had the most of this memory
     };
 
     std::int64_t step = 0; ///< the last

@@ -218,11 +218,13 @@ struct Profiled {
         double update_s = 0;
     };
 
-    /// Bytes that a part of rank 0's steps had allocated since the first of them.
+    /// Bytes of the host's or the device's memory that a part of rank 0's steps had allocated since
+    /// the first of them.
     struct Memory {
         std::string part; ///< "activations (forward)", ...
+        bool on_device = false;
         std::int64_t most = 0;
-        std::int64_t at_peak = 0; ///< when all parts together had the most
+        std::int64_t at_peak = 0; ///< when all parts together had the most of this memory
     };
 
     std::int64_t first = 0;

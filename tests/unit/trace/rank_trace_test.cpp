@@ -252,17 +252,49 @@ TEST_CASE("memory is told by the part of the step that allocated it") {
                    {.time_ns = 250 * us, .bytes = 50, .address = 2},
                    {.time_ns = 260 * us, .bytes = -1000, .address = 1},
                    {.time_ns = 270 * us, .bytes = -7, .address = 99}}}; // of before
-    auto const counters =
-        named(events_of(trace::rank_trace({}, activity, {}, 10)), "allocated since the first step");
+    auto const counters = named(events_of(trace::rank_trace({}, activity, {}, 10)), "host memory");
     auto const parts = trace::memory_by_part(activity);
     REQUIRE(parts.size() == 2);
     CHECK(std::string(parts[0].part) == "activations (forward)");
     CHECK(parts[0].most == 1000);
     CHECK(parts[1].at_peak == 50);
-    REQUIRE(counters.size() == 3);
-    CHECK(counters[1].at("args").at("activations (forward)") == 1000);
-    CHECK(counters[1].at("args").at("gradients (backward)") == 50);
-    CHECK(counters[2].at("args").at("activations (forward)") == 0);
+    REQUIRE(counters.size() == 4); // the first: where the steps begin
+    CHECK(counters[2].at("args").at("activations (forward)") == 1000);
+    CHECK(counters[2].at("args").at("gradients (backward)") == 50);
+    CHECK(counters[3].at("args").at("activations (forward)") == 0);
+}
+
+TEST_CASE("memory of the host and of the device are told apart, beside what the run holds") {
+    trace::RankActivity const activity{
+        .threads = {step(1, 0)},
+        .operators = {},
+        .memory = {{.time_ns = 100 * us, .bytes = 1000, .address = 1, .on_device = true},
+                   {.time_ns = 110 * us, .bytes = 30, .address = 1},
+                   {.time_ns = 260 * us, .bytes = -1000, .address = 1, .on_device = true},
+                   {.time_ns = 270 * us, .bytes = 40, .address = 2}},
+        .held = {.parameters = 400, .gradients = 500, .optimizer = 800, .on_device = true}};
+    auto const events = events_of(trace::rank_trace({}, activity, {}, 10));
+    auto const device = named(events, "device memory");
+    REQUIRE(device.size() == 3);
+    CHECK(device[0].at("ts") == 0.0);
+    for (auto const& each : device) {
+        CHECK(each.at("args").at("parameters") == 400);
+        CHECK(each.at("args").at("gradients") == 500);
+        CHECK(each.at("args").at("optimizer state") == 800);
+    }
+    CHECK(device[1].at("args").at("activations (forward)") == 1000);
+    CHECK(device[2].at("args").at("activations (forward)") == 0);
+    auto const host = named(events, "host memory");
+    REQUIRE(host.size() == 2);
+    CHECK_FALSE(host[0].at("args").contains("parameters"));
+    CHECK(host[1].at("args").at("activations (forward)") == 30); // not freed by the device's
+    auto const parts = trace::memory_by_part(activity);
+    REQUIRE(parts.size() == 3);
+    CHECK_FALSE(parts[0].on_device);
+    CHECK(parts[0].at_peak == 30);
+    CHECK(parts[1].at_peak == 40);
+    CHECK(parts[2].on_device);
+    CHECK(parts[2].at_peak == 1000);
 }
 
 TEST_CASE("an open scope, a name that is no UTF-8 and a travelling bucket make valid JSON") {
