@@ -27,7 +27,11 @@ Options serve_options(serve::ServeOptions& options) {
                           {.least = 0, .most = 65535}),
             option::path("--socket FILE",
                          "serve on this Unix socket, which only you can open, instead of a port",
-                         options.socket)}};
+                         options.socket),
+            option::real(
+                "--carbon-intensity G_PER_KWH",
+                "grams of CO2 per kWh of your site's electricity, to show the CO2 of the runs",
+                options.carbon)}};
 }
 
 } // namespace

@@ -36,7 +36,7 @@ Number number_or(std::string const& text, Number otherwise) {
 std::string all_overviews(RunList const& runs) {
     std::string text = "[";
     for (std::size_t i = 0; i < runs.size(); ++i) {
-        text += concat(i == 0 ? "" : ",", overview_json(runs[i], i));
+        text += concat(i == 0 ? "" : ",", overview_json(runs, i));
     }
     return text + "]";
 }
@@ -51,13 +51,14 @@ std::string all_searches(RunList const& runs) {
     return one_line(list);
 }
 
-std::string details(Run const& run, std::size_t place) {
+std::string details(RunList const& runs, std::size_t place) {
+    auto const& run = runs[place];
     Json columns = Json::array();
     for (auto const& column : run.series().columns()) {
         columns.push_back(column.name);
     }
     auto text =
-        concat("{\"overview\":", overview_json(run, place), ",\"columns\":", one_line(columns),
+        concat("{\"overview\":", overview_json(runs, place), ",\"columns\":", one_line(columns),
                ",\"newest_step\":", run.newest_step().empty() ? "null" : run.newest_step(),
                ",\"events\":[");
     for (auto const& event : run.events()) {
@@ -90,9 +91,10 @@ Response series_response(Request const& request, Run const& run) {
     return json_response(json_text(thinned(series, extract)));
 }
 
-Response run_response(Request const& request, Run const& run, std::size_t place) {
+Response run_response(Request const& request, RunList const& runs, std::size_t place) {
+    auto const& run = runs[place];
     if (request.path == "/api/run") {
-        return json_response(details(run, place));
+        return json_response(details(runs, place));
     }
     if (request.path == "/api/series") {
         return series_response(request, run);
@@ -115,7 +117,8 @@ Response run_response(Request const& request, Run const& run, std::size_t place)
 
 } // namespace
 
-std::string overview_json(Run const& run, std::size_t place) {
+std::string overview_json(RunList const& runs, std::size_t place) {
+    auto const& run = runs[place];
     auto const overview = run.overview();
     Json json{{"run", place},
               {"name", run.name()},
@@ -130,6 +133,9 @@ std::string overview_json(Run const& run, std::size_t place) {
               {"rows", run.series().rows()},
               {"bad_lines", run.bad_lines()},
               {"read", std::floor(run.read_share() * 100) / 100}};
+    if (runs.carbon_intensity()) {
+        json["carbon_intensity"] = *runs.carbon_intensity();
+    }
     for (char const* name : {"loss", "samples_per_s"}) {
         auto const* const column = run.series().column(name);
         if (column != nullptr && !column->values.empty() && std::isfinite(column->values.back())) {
@@ -194,7 +200,7 @@ Response answer(Request const& request, RunList const& runs) {
     if (place >= runs.size()) {
         return refusal(404, "There is no such run.");
     }
-    return run_response(request, runs[place], place);
+    return run_response(request, runs, place);
 }
 
 } // namespace lockstep::serve

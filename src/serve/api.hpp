@@ -9,7 +9,7 @@
 namespace lockstep::serve {
 
 /// One run's entry in the list of runs, as a JSON object.
-std::string overview_json(Run const& run, std::size_t place);
+std::string overview_json(RunList const& runs, std::size_t place);
 
 /// The rows from `first` on, with all their columns, as a JSON object.
 std::string rows_json(Run const& run, std::size_t place, std::size_t first);

@@ -127,7 +127,7 @@ void Connection::tell_news(RunList const& runs) {
     bool const all = overviews_.empty() || list_.seconds() > overview_s;
     for (std::size_t place = 0; all && place < runs.size(); ++place) {
         list_.restart();
-        auto text = overview_json(runs[place], place);
+        auto text = overview_json(runs, place);
         auto& told = overviews_[place];
         if (told != text) {
             output_ += event_text("overview", text);

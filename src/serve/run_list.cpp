@@ -35,7 +35,8 @@ std::vector<std::filesystem::path> directories_in(std::filesystem::path const& d
 
 } // namespace
 
-RunList::RunList(std::vector<std::filesystem::path> roots) : roots_(std::move(roots)) {
+RunList::RunList(std::vector<std::filesystem::path> roots, std::optional<double> carbon_intensity)
+    : roots_(std::move(roots)), carbon_intensity_(carbon_intensity) {
     for (auto& root : roots_) {
         std::error_code failure;
         if (!std::filesystem::is_directory(root, failure)) {

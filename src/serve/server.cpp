@@ -169,7 +169,7 @@ class Server {
 } // namespace
 
 void serve(ServeOptions const& options, std::function<void(std::string const&)> const& announce) {
-    RunList runs(options.paths);
+    RunList runs(options.paths, options.carbon);
     bool const by_socket = !options.socket.empty();
     auto listener =
         by_socket ? Listener::on_socket(options.socket) : Listener::on_port(options.port);

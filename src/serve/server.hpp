@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ struct ServeOptions {
     std::vector<std::filesystem::path> paths; ///< of runs, or of directories with runs
     int port = 0;                             ///< of 127.0.0.1; 0: a free one
     std::filesystem::path socket;             ///< instead of a port; empty: none
+    std::optional<double> carbon{};           ///< grams of CO2 per kWh
 };
 
 /// Shows runs to this user's browser until SIGTERM, SIGINT or SIGHUP. One thread does everything:

@@ -44,7 +44,7 @@ def main():
             serve_test.make_run(runs / "second", steps=3000)
             serve_test.make_search(runs / "search")
             serve_test.make_run(runs / "search/trials/0005")
-        with serve_test.Server(runs) as server, browsers.Browser() as page:
+        with serve_test.Server(runs, "--carbon-intensity", 350) as server, browsers.Browser() as page:
             page.look(browsers.LARGE)
             page.open(server.address.split(": ", 1)[1])
             page.until("document.querySelector('#view canvas') && document.getElementById('link').textContent === 'live'")
@@ -57,6 +57,7 @@ def main():
             page.until("document.getElementById('keys').open")
             if not given:
                 sees_a_new_record(page, runs / "first")
+                shows_what_was_used(page, runs / "first")
                 shows_a_search(page, runs / "search")
             harness.check(not page.problems, "the console complains:\n" + "\n".join(page.problems))
 
@@ -65,6 +66,18 @@ def sees_a_new_record(page, run):
     with open(run / "metrics.jsonl", "a") as file:
         file.write(serve_test.step_record(51, 0.0625))
     page.until("document.getElementById('runs').textContent.includes('0.0625')")
+
+
+def shows_what_was_used(page, run):
+    """Core-hours, energy, and its CO2 as `lockstep report` computes it."""
+    used = {"user_s": 3600.0, "system_s": 1800.0, "processor_joules": 1.8e6, "device_joules": 5.4e6}
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write(json.dumps({"event": "end", "time": "2026-01-01T01:00:00.000Z", "elapsed_s": 3600, "step": 51,
+                               "reason": "finished", "resources": used}) + "\n")
+    page.evaluate("document.querySelector('[data-view=history]').click()")
+    page.until("document.querySelector('#view').innerText.includes('CO2 at 350 g/kWh')")
+    text = page.evaluate("document.querySelector('#view').innerText")
+    harness.check(all(words in text for words in ("1.500", "2.0000 kWh", "700.00 g")), f"what was used:\n{text}")
 
 
 def shows_a_search(page, search):

@@ -115,6 +115,8 @@ def no_path_leads_out(server):
 
 def what_is_told(server, run):
     details = json.loads(server.get("/api/run?run=0")[1])
+    told = json.loads(server.get("/api/runs")[1])[0]
+    harness.check(told["carbon_intensity"] == details["overview"]["carbon_intensity"] == 350.5, "the carbon intensity")
     harness.check("loss" in details["columns"] and details["events"][0]["event"] == "start", "the run's records")
     series = json.loads(server.get("/api/series?run=0&columns=loss,none&from=10&to=20")[1])
     harness.check(series["x"] == list(range(9, 22)) and series["curves"]["loss"]["mean"] == [1] * 13, "a range of steps")
@@ -197,6 +199,7 @@ def by_socket(scratch, run):
 def mistakes(scratch, run):
     harness.run(["serve", scratch / "none"]).expect(66, "cannot be shown")
     harness.run(["serve", run, "--port", "70000"]).expect(64)
+    harness.run(["serve", run, "--carbon-intensity", "much"]).expect(64, "carbon-intensity")
     harness.run(["serve", run, "--port", "1234", "--socket", "x"]).expect(64, "both given")
     harness.run(["serve", run, "--socket", "/tmp/" + "x" * 200]).expect(64, "longer than")
     harness.run(["serve", run, "--socket", run / "deck.ini"]).expect(73, "a file of that name")
@@ -210,6 +213,7 @@ def first_answer(scratch):
         make_run(scratch / "many" / f"run{number:02}")
     with Server(scratch / "many") as server:
         told = json.loads(server.get("/api/runs")[1])
+        harness.check(not any("carbon_intensity" in run for run in told), "a carbon intensity that nobody gave")
         harness.check(all(run["rows"] > 0 for run in told), f"every run has rows: {[run['rows'] for run in told]}")
         large = [run for run in told if run["name"] in ("large", "run15b")]
         harness.check(all(run["rows"] < 280_000 and run["read"] < 1 and run["step"] == 280_000 for run in large),
@@ -225,7 +229,7 @@ def main():
     with harness.Scratch() as scratch:
         run = scratch / "runs" / "first"
         make_run(run)
-        with Server(scratch / "runs") as server:
+        with Server(scratch / "runs", "--carbon-intensity", 350.5) as server:
             let_in_and_refused(server)
             no_path_leads_out(server)
             what_is_told(server, run)

@@ -185,7 +185,7 @@ function rankTile(rank, start, step) {
 export function history(state, element) {
   const update = () => {
     element.replaceChildren();
-    for (const { name, details } of state.chosen()) {
+    for (const { name, details, carbon_intensity: carbon } of state.chosen()) {
       const starts = details.events.filter((each) => each.event === "start");
       const saved = details.events.filter((each) => each.event === "checkpoint");
       const ends = details.events.filter((each) => each.event === "end" || each.event === "failure");
@@ -206,7 +206,7 @@ export function history(state, element) {
         details.history.map((each) => [String(each.attempt ?? ""), each.start ? clock(Date.parse(each.start) / 1000) : "–",
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
           duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "running"])));
-      const used = resources(details.events);
+      const used = resources(details.events, carbon);
       if (used) box.append(make("h2", "Used by all attempts"), table(used.map(([head]) => head), [used.map(([, words]) => words)]));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],
         saved.slice(-20).reverse().map((each) => [String(each.step), (each.file ?? "").split("/").at(-1), bytes(each.bytes), duration(each.seconds),
@@ -218,7 +218,8 @@ export function history(state, element) {
 }
 
 /// What the attempts used together, with the words for each: an attempt's end tells it all, its epochs what was used by then.
-function resources(events) {
+/// `carbon`: grams of CO2 per kWh, where `serve` was told.
+function resources(events, carbon) {
   const attempts = [];
   for (const { event, resources: used } of events) {
     if (event === "start") attempts.push({});
@@ -231,11 +232,14 @@ function resources(events) {
   const sum = (name) => attempts.some((each) => name in each) ? attempts.reduce((all, each) => all + (each[name] ?? 0), 0) : NaN;
   if (!attempts.some((each) => "user_s" in each)) return null;
   const joules = [sum("processor_joules"), sum("device_joules")].filter(Number.isFinite);
+  const kwh = joules.length ? joules.reduce((a, b) => a + b) / 3.6e6 : NaN;
+  const energy = (value, digits, unit) => Number.isFinite(value) ? `${value.toFixed(digits)} ${unit}` : "not measured";
   return [["processor time", duration(sum("user_s") + sum("system_s"))],
     ["core-hours", ((sum("user_s") + sum("system_s")) / 3600).toFixed(3)],
     ["read from disk", bytes(sum("disk_read_bytes"))], ["written to disk", bytes(sum("disk_written_bytes"))],
     ["exchanged by ranks", bytes(sum("exchanged_bytes"))], ["network of hosts", bytes(sum("network_bytes"))],
-    ["energy", joules.length ? `${(joules.reduce((a, b) => a + b) / 3.6e6).toFixed(4)} kWh` : "not measured"]];
+    ["energy", energy(kwh, 4, "kWh")],
+    ...(carbon === undefined ? [] : [[`CO2 at ${carbon.toFixed(0)} g/kWh`, energy(kwh * carbon, 2, "g")]])];
 }
 
 export function log(state, element) {
