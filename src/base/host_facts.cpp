@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <sched.h>
@@ -56,6 +57,11 @@ double granted_cores() {
         }
     }
     return granted;
+}
+
+int usable_cores() {
+    return std::min(static_cast<int>(allowed_cores().size()),
+                    static_cast<int>(std::ceil(granted_cores())));
 }
 
 int numa_nodes(std::filesystem::path const& listed) {

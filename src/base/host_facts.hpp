@@ -16,6 +16,10 @@ int host_cores();
 /// or a scheduler limits it.
 double granted_cores();
 
+/// Cores that this process alone can fill: those that it may run on, up to those that it is
+/// granted.
+int usable_cores();
+
 /// This host's name, available before MPI has started.
 std::string own_host();
 

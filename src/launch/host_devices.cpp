@@ -6,7 +6,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lockstep::launch {
 
@@ -23,8 +22,7 @@ std::string HostDevices::text() const {
 HostDevices devices_here(config::Run const& run) {
     HostDevices devices;
     devices.threads = static_cast<int>(std::max<std::int64_t>(run.threads, 1));
-    devices.cores = std::min(static_cast<int>(allowed_cores().size()),
-                             static_cast<int>(std::ceil(granted_cores())));
+    devices.cores = usable_cores();
     if (run.device == "cpu") {
         return devices;
     }

@@ -1,5 +1,6 @@
 #include "decide.hpp"
 
+#include "base/host_facts.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/replica_tree.hpp"
@@ -12,7 +13,6 @@
 #include "train/precision.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "stored_deck.hpp"
 
@@ -21,15 +21,13 @@ namespace lockstep::train {
 namespace {
 
 /// The replicas of a new run: one on each rank, or each GPU of a process that is alone, or as many
-/// on threads as the machine has cores for.
+/// on threads as this process has cores for.
 std::int64_t replicas_of_new(config::Run const& run, int ranks) {
     auto const gpus = concurrent_devices(run, ranks).size();
     if (gpus > 0) {
         return static_cast<std::int64_t>(gpus);
     }
-    return run.mode == "dp"
-               ? std::max<std::int64_t>(std::thread::hardware_concurrency() / run.threads, 1)
-               : ranks;
+    return run.mode == "dp" ? std::max<std::int64_t>(usable_cores() / run.threads, 1) : ranks;
 }
 
 /// What does not depend on a checkpoint: the batch of a replica.

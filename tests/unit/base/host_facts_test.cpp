@@ -19,6 +19,7 @@ TEST_CASE("the cores that a process is bound to are told") {
     CPU_SET(before.back(), &one);
     REQUIRE(::sched_setaffinity(0, sizeof(one), &one) == 0);
     CHECK(allowed_cores() == std::vector{before.back()});
+    CHECK(usable_cores() == 1);
     cpu_set_t all;
     CPU_ZERO(&all);
     for (int const core : before) {
