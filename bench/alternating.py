@@ -68,7 +68,7 @@ def compare(steps, window, is_on):
     cost = [100 * (mean[n] / statistics.mean([mean[n - 1], mean[n + 1]]) - 1)
             for n in mean if is_on(n) and n - 1 in mean and n + 1 in mean]
     noise = [100 * (statistics.mean(windows[n][1]) / statistics.mean(windows[n][0]) - 1) for n in mean if not is_on(n)]
-    print(f"{statistics.mean(mean.values()):.3f} ms a step; on: {interval(cost)}; nothing changed: {interval(noise)}")
+    print(f"{statistics.mean(mean.values()):.3f} ms per step; on: {interval(cost)}; nothing changed: {interval(noise)}")
 
 
 def recorder(scratch, seconds):

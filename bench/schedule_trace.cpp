@@ -233,15 +233,15 @@ int main(int count, char** words) {
     auto const blocks = (job.elements + reduction_block - 1) / reduction_block;
     Partition const partition(blocks * reduction_block, ranks, (1 << 20) / 4, job.bucket);
     std::ofstream index(directory / "index");
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int host = 0; host < job.hosts; ++host) {
         auto const file = directory / concat("host", host, ".ti");
         index << file.string() << '\n';
         Trace trace(job, partition, nodes, partials, hosts, host, file);
         trace.write();
-        most = std::max(most, trace.messages());
+        max = std::max(max, trace.messages());
     }
     std::printf("%d buckets, %d rounds, at most %lld messages per rank\n", partition.buckets(),
-                rounds_of(root_of(nodes), partials, job.route), static_cast<long long>(most));
+                rounds_of(root_of(nodes), partials, job.route), static_cast<long long>(max));
     return 0;
 }

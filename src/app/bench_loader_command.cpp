@@ -45,7 +45,7 @@ Options bench_loader_options(BenchLoaderTold& told) {
             option::flag("--sample-per-file", "read each file of FILES as one sample",
                          trial.files.sample_per_file),
             option::whole("--sequence N", "tokens per sample, as in data.sequence",
-                          trial.files.sequence, {.least = 0}),
+                          trial.files.sequence, {.min = 0}),
             option::text("--variant loader|memory|baseline|start",
                          "loader: as in training; memory: with data.cache = memory; start: the "
                          "time from opening the files to the first batch on every rank; baseline: "

@@ -23,7 +23,7 @@ Options inspect_options(data::DatasetOptions& named, std::string action, std::st
                      option::flag("--sample-per-file", "read each file as one sample",
                                   named.sample_per_file),
                      option::whole("--sequence N", "tokens per sample, as in data.sequence",
-                                   named.sequence, {.least = 0})}};
+                                   named.sequence, {.min = 0})}};
 }
 
 Options data_info_options(data::DatasetOptions& named) {

@@ -19,21 +19,21 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
         option::whole("--rounds N", "number of rounds", charter.rounds),
         option::whole("--min-sites N", "minimum number of sites in a round", charter.min_sites),
         option::real("--participation P", "probability that a site is drawn for a round",
-                     charter.participation, {.least = 1e-6, .most = 1}),
+                     charter.participation, {.min = 1e-6, .max = 1}),
         option::real("--server-rate R", "learning rate of the global model", charter.server_rate),
         option::real("--server-epsilon E", "fedadam: term added to the denominator",
-                     charter.server_epsilon, {.least = 1e-12}),
+                     charter.server_epsilon, {.min = 1e-12}),
         option::real("--proximal MU", "fedprox: strength of the pull towards the global model",
                      charter.proximal),
         option::real("--range R",
                      "largest change of a weight in a round; larger changes are clipped",
-                     charter.range, {.least = 1e-9, .most = 1e9}),
+                     charter.range, {.min = 1e-9, .max = 1e9}),
         option::flag("--secure", "secure aggregation: the coordinator sees only the sum of changes",
                      secure),
         option::whole("--threshold T",
                       "with --secure: number of sites that together can unmask the sum; default: "
                       "two thirds of --min-sites, but at least 2",
-                      charter.threshold, {.least = 2, .most = 255}),
+                      charter.threshold, {.min = 2, .max = 255}),
         option::real("--clip C", "L2 norm to which a site's change is clipped; 0: no clipping",
                      charter.clip),
         option::real("--noise Z",
@@ -43,7 +43,7 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
                       "with --noise: expected number of sites, used to compute the mean",
                       charter.expected_sites),
         option::real("--delta D", "delta at which epsilon is reported", charter.delta,
-                     {.least = 1e-30, .most = 0.5}),
+                     {.min = 1e-30, .max = 0.5}),
         option::real("--epsilon E", "stop before epsilon exceeds this value; 0: no limit",
                      charter.budget)};
 }
@@ -124,7 +124,7 @@ Options federate_round_options(FederateRoundTold& told) {
                      told.key)),
                  option::real("--wait SECONDS",
                               "site: how long to wait for the next phase before exiting",
-                              told.wait_s, {.most = 1e7}),
+                              told.wait_s, {.max = 1e7}),
                  command_row("--fetch COMMAND",
                              "command that copies files into DIRECTORY from where the others "
                              "put them; run before DIRECTORY is read",
@@ -135,7 +135,7 @@ Options federate_round_options(FederateRoundTold& told) {
                              told.push),
                  option::real("--copy-limit SECONDS",
                               "longest time that --fetch or --push may take before it is killed",
-                              told.copy_limit_s, {.least = 1, .most = 1e6}),
+                              told.copy_limit_s, {.min = 1, .max = 1e6}),
                  option::texts("--accept FINGERPRINT,...",
                                "coordinator: accept the sites with these fingerprints; all: "
                                "accept every site that has joined",
@@ -171,12 +171,12 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                  "any number of ranks. All files are in run.directory. If the job is interrupted, "
                  "the same command continues the simulation.",
         .rows = {option::required(option::whole("--sites N", "number of sites", told.sites,
-                                                {.least = 1, .most = 100000})),
+                                                {.min = 1, .max = 100000})),
                  option::real(
                      "--dirichlet A",
                      "draw the sites' shares of each class from a Dirichlet distribution; the "
                      "smaller A is, the more the sites' data differ; default: equal shares",
-                     told.dirichlet, {.least = 0, .most = 1e6})},
+                     told.dirichlet, {.min = 0, .max = 1e6})},
         .nearest_key = config::nearest_key};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;

@@ -82,7 +82,7 @@ ImportKind video_kind(ImportTold& told) {
                      option::whole("--stride N",
                                    "frames from the start of one clip to the start of the next; 0: "
                                    "the length of a clip",
-                                   video.stride, {.least = 0}),
+                                   video.stride, {.min = 0}),
                      size_option(video.width, video.height,
                                  concat("scale all frames to this size (", video.width, "x",
                                         video.height, ")")),
@@ -117,7 +117,7 @@ ImportKind speech_kind(ImportTold& told) {
                           "all symbols; default: the symbols that occur in the texts",
                           speech.symbols),
              option::whole("--mels N", "number of bands of the log-mel features", speech.bands,
-                           {.most = 1024}),
+                           {.max = 1024}),
              option::flag("--raw", "store the recordings themselves instead of features",
                           speech.raw),
              labels_option(speech.labels)},
@@ -142,7 +142,7 @@ ImportKind text_kind(ImportTold& told) {
                  "tokenizer to use, in the format tokenizer.json; default: train a new tokenizer",
                  text.tokenizer),
              option::whole("--vocabulary N", "number of tokens of a new tokenizer", text.vocabulary,
-                           {.least = 257}),
+                           {.min = 257}),
              option::texts("--endings .A,.B", "read only files whose names have these endings",
                            text.endings),
              option::text("--text KEY", "key of the text in each line of a .jsonl file", text.text),
@@ -250,13 +250,13 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
                         "in one set, such as all samples of a speaker; for hdf5, name a dataset "
                         "with one whole number per sample",
                         split_by),
-            option::whole("--seed N", "random seed of the split", common.split.seed, {.least = 0}),
+            option::whole("--seed N", "random seed of the split", common.split.seed, {.min = 0}),
             option::whole("--shard-samples N", "write files of at most N samples each; 0: no limit",
-                          common.shard_samples, {.least = 0}),
+                          common.shard_samples, {.min = 0}),
             option::whole("--deflate LEVEL",
                           "compression level from 1 to 9; compressed files are smaller, but take "
                           "longer to read; 0: no compression",
-                          common.deflate, {.least = 0, .most = 9}),
+                          common.deflate, {.min = 0, .max = 9}),
             option::flag("--skip-bad", "skip files that cannot be read, and list them",
                          common.skip_bad),
             option::flag("--overwrite", "replace existing data sets", common.overwrite)}};

@@ -65,7 +65,7 @@ Options launch_options(LaunchTold& told) {
                  "--restarts N",
                  "give up after N consecutive restarts without a newer checkpoint; default: the "
                  "key fault-tolerance.restarts; for a submitted job: 2 on several nodes, else 0",
-                 choice.restarts, {.least = 0}),
+                 choice.restarts, {.min = 0}),
              option::one_of("--launcher", {"mpirun", "srun"},
                             "program that starts the ranks (mpirun); srun works only inside a "
                             "Slurm job or with --submit slurm",
@@ -80,7 +80,7 @@ Options launch_options(LaunchTold& told) {
              option::whole(
                  "--gpus-per-node N",
                  "GPUs per node of the submitted job; default: all GPUs of a node in the partition",
-                 choice.gpus, {.least = 0}),
+                 choice.gpus, {.min = 0}),
              option::text("--partition NAME",
                           "Slurm partition or PBS queue; default: the default of the scheduler",
                           choice.partition),

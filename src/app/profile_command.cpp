@@ -28,9 +28,9 @@ Options profile_options(ProfileTold& told) {
                  "the timeline. RUN is the run's directory, on this host or on a shared file "
                  "system. The timeline can be opened in ui.perfetto.dev or chrome://tracing.",
         .rows = {option::whole("--steps N", "number of steps, at most 1000", told.steps,
-                               {.least = 1, .most = 1000}),
+                               {.min = 1, .max = 1000}),
                  option::real("--wait SECONDS", "how long to wait for the timeline; 0: do not wait",
-                              told.wait_s, {.least = 0, .most = 1e6})}};
+                              told.wait_s, {.min = 0, .max = 1e6})}};
 }
 
 /// Throws  Error 66 for a run that does not run

@@ -24,7 +24,7 @@ Options serve_options(serve::ServeOptions& options) {
             "from another machine: ssh -L 8800:127.0.0.1:8800 HOST lockstep serve --port 8800 runs",
         .rows = {
             option::whole("--port N", "port of 127.0.0.1; 0: any free port", options.port,
-                          {.least = 0, .most = 65535}),
+                          {.min = 0, .max = 65535}),
             option::path("--socket FILE",
                          "serve on this Unix socket, which only you can open, instead of a port",
                          options.socket),

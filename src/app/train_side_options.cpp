@@ -116,11 +116,11 @@ Options generate_options(train::GenerateOptions& told) {
                  option::real("--temperature T",
                               "temperature of the draws; below 1: probable tokens are drawn more "
                               "often; 0: the most probable token is always chosen",
-                              told.temperature, {.least = 0}),
+                              told.temperature, {.min = 0}),
                  option::whole("--top-k N",
                                "draw only from the N most probable tokens; 0: draw from all tokens",
-                               told.top_k, {.least = 0}),
-                 option::whole("--seed N", "random seed", told.seed, {.least = 0})},
+                               told.top_k, {.min = 0}),
+                 option::whole("--seed N", "random seed", told.seed, {.min = 0})},
         .nearest_key = config::nearest_key};
 }
 

@@ -19,7 +19,7 @@ Options watch_options(report::WatchOptions& options) {
                  "pressed. Otherwise it prints the state once.",
         .rows = {option::flag("--once", "print the state once, even on a terminal", options.once),
                  option::real("--interval SECONDS", "seconds between updates, 0.1 to 3600",
-                              options.interval_s, {.least = 0.1, .most = 3600})}};
+                              options.interval_s, {.min = 0.1, .max = 3600})}};
 }
 
 } // namespace

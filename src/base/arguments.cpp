@@ -116,9 +116,9 @@ class Parser {
         }
         auto const count = found_.positions.size();
         auto const& allowed = options_.positions;
-        if (count < allowed.least || count > allowed.most) {
+        if (count < allowed.min || count > allowed.max) {
             refuse(amount_of(count, "argument"),
-                   count < allowed.least ? "an argument is missing" : "there are too many");
+                   count < allowed.min ? "an argument is missing" : "there are too many");
         }
     }
 

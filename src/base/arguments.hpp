@@ -43,8 +43,8 @@ struct Words {
 /// The words without option that a command takes.
 struct Positions {
     std::string names{}; ///< "FILE|RUN OUT"
-    std::size_t least = 0;
-    std::size_t most = 0;
+    std::size_t min = 0;
+    std::size_t max = 0;
 };
 
 /// The options of a command: its words are parsed by this table, and its help is made from it.
@@ -81,12 +81,12 @@ std::string option_lines(std::vector<Option> const& rows, std::size_t indent);
 namespace option {
 
 struct WholeLimits {
-    std::int64_t least = 1;
-    std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    std::int64_t min = 1;
+    std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 struct RealLimits {
-    double least = 0;
-    double most = std::numeric_limits<double>::infinity();
+    double min = 0;
+    double max = std::numeric_limits<double>::infinity();
 };
 
 /// The number in `text`; a suffix K or M stands for 2^10 or 2^20.
@@ -116,13 +116,13 @@ Option wholes(std::string const& words, std::string meaning, std::vector<std::in
 
 template <std::integral Number>
 Option whole(std::string const& words, std::string meaning, Number& into, WholeLimits limits = {}) {
-    if (std::cmp_less(std::numeric_limits<Number>::max(), limits.most)) {
-        limits.most = static_cast<std::int64_t>(std::numeric_limits<Number>::max());
+    if (std::cmp_less(std::numeric_limits<Number>::max(), limits.max)) {
+        limits.max = static_cast<std::int64_t>(std::numeric_limits<Number>::max());
     }
     auto row = own(words, std::move(meaning), [&into, limits](std::string const& text) {
         into = static_cast<Number>(whole_number(text, limits));
     });
-    if (!std::cmp_less(into, limits.least)) { // else that means: not said
+    if (!std::cmp_less(into, limits.min)) { // else that means: not said
         row.otherwise = std::to_string(into);
     }
     return row;

@@ -39,10 +39,10 @@ std::uint64_t program_hash(std::string const& word) {
 }
 
 std::uint64_t rough_hash(std::filesystem::path const& path) {
-    constexpr std::uint64_t most = 1 << 16;
+    constexpr std::uint64_t max = 1 << 16;
     auto const file = File::open_read(path);
     std::uint64_t const size = file.size();
-    std::vector<std::byte> bytes(std::min(size, most));
+    std::vector<std::byte> bytes(std::min(size, max));
     Hasher hasher;
     hasher.add(std::as_bytes(std::span(&size, 1)));
     for (auto const offset : {std::uint64_t{0}, size - bytes.size()}) {

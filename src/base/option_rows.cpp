@@ -12,11 +12,10 @@ namespace {
 
 double real_number(std::string const& text, RealLimits limits) {
     auto const value = number_of<double>(text);
-    if (!value || !(*value >= limits.least && *value <= limits.most) || std::isinf(*value)) {
-        throw RefusedValue{
-            std::isinf(limits.most)
-                ? concat("expected a number of at least ", limits.least)
-                : concat("expected a number from ", limits.least, " to ", limits.most)};
+    if (!value || !(*value >= limits.min && *value <= limits.max) || std::isinf(*value)) {
+        throw RefusedValue{std::isinf(limits.max)
+                               ? concat("expected a number of at least ", limits.min)
+                               : concat("expected a number from ", limits.min, " to ", limits.max)};
     }
     return *value;
 }
@@ -47,14 +46,14 @@ std::int64_t whole_number(std::string const& text, WholeLimits limits) {
     bool const kilo = text.ends_with('K');
     std::int64_t const factor = kilo ? 1 << 10 : text.ends_with('M') ? 1 << 20 : 1;
     auto const value = number_of<std::int64_t>(text.substr(0, text.size() - (factor > 1 ? 1 : 0)));
-    bool const fits = value && *value <= limits.most / factor && *value >= limits.least / factor &&
-                      *value * factor >= limits.least;
+    bool const fits = value && *value <= limits.max / factor && *value >= limits.min / factor &&
+                      *value * factor >= limits.min;
     if (!fits) {
-        auto const most = std::numeric_limits<int>::max(); // as good as none
+        auto const max = std::numeric_limits<int>::max(); // as good as none
         throw RefusedValue{
-            limits.most < most
-                ? concat("expected a whole number from ", limits.least, " to ", limits.most)
-                : concat("expected a whole number of at least ", limits.least)};
+            limits.max < max
+                ? concat("expected a whole number from ", limits.min, " to ", limits.max)
+                : concat("expected a whole number of at least ", limits.min)};
     }
     return *value * factor;
 }
@@ -112,7 +111,7 @@ Option some_of(std::string name, std::vector<std::string> values, std::string me
 Option real(std::string const& words, std::string meaning, double& into, RealLimits limits) {
     auto row = own(words, std::move(meaning),
                    [&into, limits](auto const& text) { into = real_number(text, limits); });
-    return with_default(std::move(row), into > limits.least ? concat(into) : "");
+    return with_default(std::move(row), into > limits.min ? concat(into) : "");
 }
 
 Option real(std::string const& words, std::string meaning, std::optional<double>& into,

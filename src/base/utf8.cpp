@@ -39,8 +39,8 @@ std::u32string decoded(std::string_view text, std::string const& from) {
         }
         // A character has one form: the shortest, and none of those that pairs of UTF-16 are made
         // of.
-        constexpr std::array<char32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
-        valid = valid && point >= least[length] && point <= 0x10ffff &&
+        constexpr std::array<char32_t, 5> min{0, 0, 0x80, 0x800, 0x10000};
+        valid = valid && point >= min[length] && point <= 0x10ffff &&
                 (point < 0xd800 || point > 0xdfff);
         if (!valid) {
             throw Error(ExitCode::data, {from, concat("its text is not UTF-8 at byte ", at),

@@ -87,11 +87,11 @@ std::uint64_t header_length(File const& file) {
     return length;
 }
 
-/// The product of a shape, or nothing when it is more than `most`.
-std::optional<std::uint64_t> elements_up_to(h5::Shape const& shape, std::uint64_t most) {
+/// The product of a shape, or nothing when it is more than `max`.
+std::optional<std::uint64_t> elements_up_to(h5::Shape const& shape, std::uint64_t max) {
     std::uint64_t product = 1;
     for (auto const extent : shape) {
-        if (extent != 0 && product > most / extent) {
+        if (extent != 0 && product > max / extent) {
             return std::nullopt;
         }
         product *= extent;

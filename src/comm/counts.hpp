@@ -27,11 +27,11 @@ template <std::integral T>
     return static_cast<int>(count);
 }
 
-/// Calls call(first, length) for the parts of a long array, in order, each of at most `most`.
+/// Calls call(first, length) for the parts of a long array, in order, each of at most `max`.
 template <std::integral T, class Call>
-void in_parts(T elements, T most, Call const& call) {
-    for (T first = 0; first < elements; first += most) {
-        call(first, mpi_count(std::min<T>(most, elements - first)));
+void in_parts(T elements, T max, Call const& call) {
+    for (T first = 0; first < elements; first += max) {
+        call(first, mpi_count(std::min<T>(max, elements - first)));
     }
 }
 

@@ -110,14 +110,14 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     auto const load = load_on(inputs, ranks);
     row.replicas = load.replicas;
     auto const nodes = subtrees_of_ranks(static_cast<int>(row.replicas), ranks);
-    int most = 1;
+    int max = 1;
     for (auto const& node : nodes) {
-        most = std::max(most, node.count);
+        max = std::max(max, node.count);
     }
     int const here = std::min(ranks, inputs.ranks_per_host);
     row.hosts = (ranks + inputs.ranks_per_host - 1) / inputs.ranks_per_host;
     auto& parts = row.parts;
-    parts.compute = most * load.compute *
+    parts.compute = max * load.compute *
                     on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
     parts.backward = inputs.alone.backward;
     parts.sum = sum_within_host(inputs, here);

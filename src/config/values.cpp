@@ -48,11 +48,11 @@ void check_path(std::filesystem::path const& path, std::size_t longest) {
 } // namespace
 
 std::string shown(std::string const& value) {
-    constexpr std::size_t most = 200;
-    if (value.size() <= most) {
+    constexpr std::size_t max = 200;
+    if (value.size() <= max) {
         return value;
     }
-    auto end = most;
+    auto end = max;
     while ((static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) {
         --end; // not within a character
     }

@@ -89,11 +89,11 @@ void Audit::learn(std::span<std::uint64_t const> known) {
 
 /// Names, shapes, attributes and the checksums themselves are under one more checksum.
 void Audit::add_rests(Dataset const& set) {
-    constexpr std::size_t most = 512; // to open very many takes longer than a start may
+    constexpr std::size_t max = 512; // to open very many takes longer than a start may
     auto const& source = set.parts_->source;
     auto const files = source.named.size();
     bool const ours = viewers_.host == 0;
-    for (std::size_t file = 0; file < files && files <= most && ours; ++file) {
+    for (std::size_t file = 0; file < files && files <= max && ours; ++file) {
         auto const h5 = h5::File::open(source.path_of(file));
         if (auto const added = added_datasets(h5); !added.empty()) {
             remarks_.push_back(concat(

@@ -95,10 +95,10 @@ struct Augmentation::Sample {
         }
     }
 
-    /// Zeros in a run of up to `most` along `axis` of [rows, columns].
-    void mask(std::size_t axis, std::int64_t most, SampleDraws& draws) {
+    /// Zeros in a run of up to `max` along `axis` of [rows, columns].
+    void mask(std::size_t axis, std::int64_t max, SampleDraws& draws) {
         auto const extent = extents[axis];
-        auto const length = std::min(draws.below(most + 1), extent);
+        auto const length = std::min(draws.below(max + 1), extent);
         auto const first = draws.below(extent - length + 1);
         auto const columns = extents[1];
         for (std::int64_t row = 0; row < extents[0]; ++row) {

@@ -26,8 +26,8 @@ void swap_bytes(std::span<std::byte> elements, std::size_t width) {
 
 /// The product of two numbers, or more than any file has.
 std::uint64_t bounded_product(std::uint64_t a, std::uint64_t b) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 62;
-    return b != 0 && a > most / b ? most : a * b;
+    constexpr std::uint64_t max = std::uint64_t{1} << 62;
+    return b != 0 && a > max / b ? max : a * b;
 }
 
 std::uint64_t bounded_elements(std::span<std::uint64_t const> extents) {

@@ -290,7 +290,7 @@ std::vector<std::uint64_t> Dataset::weight_hashes(std::size_t groups) const {
 }
 
 std::vector<std::string> Dataset::remarks() const {
-    constexpr std::size_t most = 8; // of files; of more nobody reads
+    constexpr std::size_t max = 8; // of files; of more nobody reads
     std::vector<std::string> remarks;
     std::vector<std::string> attributes;
     auto const& source = parts_->source;
@@ -298,7 +298,7 @@ std::vector<std::string> Dataset::remarks() const {
         for (auto const& field : *fields) {
             for (std::size_t file = 0; file < source.named.size(); ++file) {
                 for (auto const* const column : field.columns_of(file)) {
-                    if (column->is_unwritten() && remarks.size() < most) {
+                    if (column->is_unwritten() && remarks.size() < max) {
                         remarks.push_back(
                             concat("warning: values of dataset ", column->name(), " of ",
                                    source.path_of(file).string(),

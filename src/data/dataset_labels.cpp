@@ -57,16 +57,16 @@ void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
     bool const declared = !parts_->declared_names->empty();
     auto const take = [&](std::int64_t first, std::span<std::int64_t const> labels) {
         hasher.add(std::as_bytes(labels));
-        std::int64_t least = 0;
-        std::int64_t largest = -1;
+        std::int64_t min = 0;
+        std::int64_t max = -1;
         for (auto const label : labels) {
-            least = std::min(least, label);
-            largest = std::max(largest, label);
+            min = std::min(min, label);
+            max = std::max(max, label);
         }
         auto const needed =
-            static_cast<std::size_t>(std::clamp<std::int64_t>(largest, -1, max_classes - 1) + 1);
+            static_cast<std::size_t>(std::clamp<std::int64_t>(max, -1, max_classes - 1) + 1);
         counts_.resize(std::max(counts_.size(), declared ? names_.size() : needed), 0);
-        if (least < 0 || largest >= static_cast<std::int64_t>(counts_.size())) {
+        if (min < 0 || max >= static_cast<std::int64_t>(counts_.size())) {
             std::vector<std::int64_t> samples(labels.size());
             std::iota(samples.begin(), samples.end(), first);
             require_labels(samples, labels);

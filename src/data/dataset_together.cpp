@@ -43,9 +43,9 @@ std::vector<std::filesystem::path> files_of_root(DatasetOptions const& options,
 
 /// Of some files, as this host sees them: on a file system that hosts share, equal on all.
 std::uint64_t view_of(std::vector<std::filesystem::path> const& paths) {
-    constexpr std::size_t most = 16;
+    constexpr std::size_t max = 16;
     Hasher hasher;
-    auto const looks = std::min(most, paths.size());
+    auto const looks = std::min(max, paths.size());
     for (std::size_t i = 0; i < looks; ++i) {
         struct stat status {};
         std::array<std::int64_t, 4> seen{};

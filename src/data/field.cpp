@@ -270,12 +270,12 @@ void Field::for_runs(Source const& source, std::span<std::int64_t const> indices
                     order.end());
     }
     auto const row_bytes = std::max<std::size_t>(sample_bytes(), 1);
-    auto const most =
+    auto const max =
         static_cast<std::int64_t>(std::max<std::size_t>(max_bytes_at_once / row_bytes, 1));
     for (std::size_t i = 0; i < order.size();) {
         auto const first = indices[order[i]];
         auto const file = source.file_of(first);
-        auto const end = std::min(source.end_of_file(file), first + most);
+        auto const end = std::min(source.end_of_file(file), first + max);
         auto next = i + 1;
         while (next < order.size() && indices[order[next]] < end &&
                indices[order[next]] >= indices[order[next - 1]] &&

@@ -135,10 +135,10 @@ ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
     };
     require(info.type && info.offset && *info.offset <= file_bytes);
     // Extent by extent, since a damaged shape can be of any size.
-    auto const most = file_bytes - *info.offset;
+    auto const max = file_bytes - *info.offset;
     std::uint64_t bytes = h5::size_of(*info.type);
     for (auto const extent : info.shape) {
-        require(extent == 0 || bytes <= most / extent);
+        require(extent == 0 || bytes <= max / extent);
         bytes *= extent;
     }
     return {*info.offset, bytes};

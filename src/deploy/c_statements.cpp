@@ -14,7 +14,7 @@ namespace lockstep::deploy {
 
 namespace {
 
-constexpr auto most = std::numeric_limits<float>::max();
+constexpr auto max_float = std::numeric_limits<float>::max();
 
 /// Operators that work element by element: of their operands {1}, {2}, {3}.
 std::map<std::string, std::string> const& expressions() {
@@ -181,10 +181,10 @@ std::string CStatements::expression_of(Node const& node) const {
     }
     if (node.kind == "Clip") {
         std::string text = "{1}";
-        if (node.real("max") < most) {
+        if (node.real("max") < max_float) {
             text = concat("{1} > ", real("max"), " ? ", real("max"), " : ", text);
         }
-        return node.real("min") > -most
+        return node.real("min") > -max_float
                    ? concat("{1} < ", real("min"), " ? ", real("min"), " : ", text)
                    : text;
     }

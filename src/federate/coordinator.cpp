@@ -32,8 +32,8 @@ std::optional<PublicKey> key_in(Message const& message, char const* name) {
 
 std::optional<std::int64_t> samples_of(Message const& message) {
     auto const samples = number_of<std::int64_t>(message.text("samples"));
-    constexpr std::int64_t most = 1000000000000;
-    return samples && *samples >= 1 && *samples <= most ? samples : std::nullopt;
+    constexpr std::int64_t max = 1000000000000;
+    return samples && *samples >= 1 && *samples <= max ? samples : std::nullopt;
 }
 
 } // namespace
@@ -273,13 +273,13 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         progress.waiting = awaited;
         return false;
     }
-    auto const least =
+    auto const min =
         std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
-    if (std::cmp_less(collected.messages.size(), least)) {
+    if (std::cmp_less(collected.messages.size(), min)) {
         throw Error(ExitCode::no_input,
                     {concat("round ", round, " cannot continue"),
                      concat("it needs ", answered, " messages from at least ",
-                            amount_of(least, "site"), ", but has ", collected.messages.size()),
+                            amount_of(min, "site"), ", but has ", collected.messages.size()),
                      "Wait for more sites, or abandon the round (--abandon)"});
     }
     auto list = message(round, phase);

@@ -122,9 +122,9 @@ Message Message::read_verified(std::filesystem::path const& path, Binding bindin
     message.path_ = path;
     message.signer_ = block.key;
     auto const file = h5::File::open(path);
-    auto const most = std::filesystem::file_size(path); // of a dataset that lies in it
+    auto const max = std::filesystem::file_size(path); // of a dataset that lies in it
     for (auto const& info : file.datasets()) {
-        if (info.type && info.shape.size() == 1 && info.shape[0] <= most &&
+        if (info.type && info.shape.size() == 1 && info.shape[0] <= max &&
             (info.contiguous || info.shape[0] == 0)) {
             message.parts_[info.path] = {*info.type, bytes_of(file, info)};
         }

@@ -78,7 +78,7 @@ class TreeWalk {
         bool frames = false;
         for (auto const& path : entries_of(folder)) {
             if (is_hidden(path)) {
-                pass_over(hidden, path);
+                count_skipped(hidden, path);
             } else if (is_folder(path)) {
                 enter_below(path);
             } else if (has_ending(path, frame_endings_)) {
@@ -87,7 +87,7 @@ class TreeWalk {
                 tree_.files.push_back({path, names_});
             } else {
                 auto const ending = path.extension().string();
-                pass_over(ending.empty() ? no_extension : ending, path);
+                count_skipped(ending.empty() ? no_extension : ending, path);
             }
         }
         if (frames) {
@@ -132,7 +132,7 @@ class TreeWalk {
     }
     void enter_below(fs::path const& path) {
         if (std::find(above_.begin(), above_.end(), place_of(path)) != above_.end()) {
-            pass_over(links_above, path);
+            count_skipped(links_above, path);
             return;
         }
         names_.push_back(path.filename().string());
@@ -140,7 +140,7 @@ class TreeWalk {
         enter(path);
         names_.pop_back();
     }
-    void pass_over(std::string const& kind, fs::path const& path) {
+    void count_skipped(std::string const& kind, fs::path const& path) {
         auto& found = skipped_[kind];
         if (found.count++ == 0) {
             found.first = path.string();

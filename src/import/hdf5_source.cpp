@@ -80,11 +80,11 @@ class Hdf5Source : public ImportSource {
                                : std::to_string(groups_[static_cast<std::size_t>(item)]);
     }
     std::int64_t items_at_once() const override {
-        auto least = fields_.front().samples();
+        auto min = fields_.front().samples();
         for (auto const& field : fields_) {
-            least = std::min(least, field.samples_at_once());
+            min = std::min(min, field.samples_at_once());
         }
-        return static_cast<std::int64_t>(least);
+        return static_cast<std::int64_t>(min);
     }
 
     void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {

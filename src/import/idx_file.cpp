@@ -35,13 +35,13 @@ IdxFile::IdxFile(std::filesystem::path path)
         refuse(concat("its header states ", dimensions, " dimensions, not 1 to ", max_dimensions));
     }
     std::uint64_t values = 1;
-    auto const most = max_expansion * std::filesystem::file_size(path_);
+    auto const max = max_expansion * std::filesystem::file_size(path_);
     for (std::uint32_t i = 0; i < dimensions; ++i) {
         auto const extent = shape_.emplace_back(number());
         if (extent == 0) {
             refuse("its header says that it holds nothing");
         }
-        if (values > most / extent) {
+        if (values > max / extent) {
             refuse("its header states more data than a file of its size can hold");
         }
         values *= extent;
@@ -50,8 +50,8 @@ IdxFile::IdxFile(std::filesystem::path path)
 
 void IdxFile::read(std::span<std::byte> into) {
     while (!into.empty()) {
-        auto const most = static_cast<unsigned>(std::min<std::size_t>(into.size(), 1U << 30));
-        int const got = gzread(file_.get(), into.data(), most);
+        auto const max = static_cast<unsigned>(std::min<std::size_t>(into.size(), 1U << 30));
+        int const got = gzread(file_.get(), into.data(), max);
         if (got < 0) {
             refuse("its compressed data is damaged or cut short");
         }

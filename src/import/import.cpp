@@ -111,12 +111,12 @@ void Import::plan() {
     auto identity = source_.identity();
     source_identity_ = hash64(identity);
     identity = concat(part_version, " ", identity, options_.skip_bad ? " skip-bad" : "");
-    auto const most = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
+    auto const max = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
     for (std::size_t s = 0; s < sets_.size(); ++s) {
         auto const& items = sets_[s].items;
-        for (std::size_t first = 0; first < items.size(); first += most) {
+        for (std::size_t first = 0; first < items.size(); first += max) {
             auto const at = items.begin() + static_cast<std::ptrdiff_t>(first);
-            auto const count = std::min(most, items.size() - first);
+            auto const count = std::min(max, items.size() - first);
             items_.push_back({at, at + static_cast<std::ptrdiff_t>(count)});
             plan_.parts.push_back({s, 0, spool_ / part_name(items_.size() - 1)});
         }

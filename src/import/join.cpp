@@ -100,14 +100,14 @@ std::vector<ShardPlan> plan_shards(std::filesystem::path const& whole, std::size
     if (shard_samples <= 0) {
         return {{set, 0, samples, whole}};
     }
-    auto const most = static_cast<std::uint64_t>(shard_samples);
-    auto const count = std::max<std::uint64_t>((samples + most - 1) / most, 1);
+    auto const max = static_cast<std::uint64_t>(shard_samples);
+    auto const count = std::max<std::uint64_t>((samples + max - 1) / max, 1);
     std::vector<ShardPlan> shards;
     for (std::uint64_t i = 0; i < count; ++i) {
         auto path = whole;
         path.replace_filename(concat(whole.stem().string(), "-", numbered(i), "-of-",
                                      numbered(count), whole.extension().string()));
-        shards.push_back({set, i * most, std::min(most, samples - i * most), path});
+        shards.push_back({set, i * max, std::min(max, samples - i * max), path});
     }
     return shards;
 }

@@ -83,14 +83,14 @@ std::vector<std::size_t> deal(std::vector<Group> const& groups, std::vector<doub
     std::vector<std::size_t> sets;
     for (auto const& group : groups) {
         std::size_t best = 0;
-        double most = -HUGE_VAL;
+        double max = -HUGE_VAL;
         for (std::size_t s = 0; s < shares.size(); ++s) {
             double need = 0;
             for (auto const& [label, count] : group.classes) {
                 need += lack[s][label] * count / all[label];
             }
-            if (shares[s] > 0 && need > most) {
-                most = need;
+            if (shares[s] > 0 && need > max) {
+                max = need;
                 best = s;
             }
         }

@@ -22,11 +22,11 @@ class Front {
         rest_.remove_prefix(found ? 1 : 0);
         return found;
     }
-    /// A whole number of `least` to `most` digits, up to `limit`.
-    std::optional<int> number(std::size_t least, std::size_t most, int limit) {
+    /// A whole number of `min` to `max` digits, up to `limit`.
+    std::optional<int> number(std::size_t min, std::size_t max, int limit) {
         auto const digits =
             static_cast<std::size_t>(std::ranges::find_if_not(rest_, is_digit) - rest_.begin());
-        if (digits < least || digits > most) {
+        if (digits < min || digits > max) {
             return std::nullopt;
         }
         auto const value = number_of<int>(take_front(digits));

@@ -91,9 +91,9 @@ void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices 
                                      std::to_string(here.count()), from_to(1, 4096)}));
     }
     if (mode_of(choice, deck) == "ddp" && choice.hostfile.empty()) {
-        auto const most = choice.oversubscribe ? 4096 : here.count();
+        auto const max = choice.oversubscribe ? 4096 : here.count();
         choice.devices = number(ask({concat("Ranks on each host (this host: ", here.text(), ")"),
-                                     std::to_string(here.count()), from_to(1, most)}));
+                                     std::to_string(here.count()), from_to(1, max)}));
     }
 }
 

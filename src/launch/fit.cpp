@@ -111,12 +111,12 @@ std::int64_t max_devices(LaunchChoice const& choice, config::Deck const& deck,
 
 std::int64_t likely_devices(LaunchChoice const& choice, config::Deck const& deck,
                             Partition const* partition) {
-    auto const most = choice.gpus > 0 ? choice.gpus : max_devices(choice, deck, partition);
+    auto const max = choice.gpus > 0 ? choice.gpus : max_devices(choice, deck, partition);
     if (mode_of(choice, deck) == "ddp" && deck.run.replicas > 0 && choice.search.empty()) {
         auto const share = deck.run.replicas / std::max<std::int64_t>(choice.nodes, 1);
-        return std::clamp<std::int64_t>(share, 1, most);
+        return std::clamp<std::int64_t>(share, 1, max);
     }
-    return most == no_limit ? 0 : most;
+    return max == no_limit ? 0 : max;
 }
 
 void settle_job(LaunchChoice& choice, Scheduler const& scheduler) {

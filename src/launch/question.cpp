@@ -106,11 +106,11 @@ std::function<std::string(std::string const&)> one_of(std::vector<std::string> w
     };
 }
 
-std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most) {
-    return [least, most](std::string const& answer) {
+std::function<std::string(std::string const&)> from_to(std::int64_t min, std::int64_t max) {
+    return [min, max](std::string const& answer) {
         auto const value = number_of<std::int64_t>(answer);
-        if (!value || *value < least || *value > most) {
-            throw concat("a whole number from ", least, " to ", most);
+        if (!value || *value < min || *value > max) {
+            throw concat("a whole number from ", min, " to ", max);
         }
         return answer;
     };

@@ -22,6 +22,6 @@ std::string ask(Question const& question);
 /// Meanings of an answer: one of some words, which may be abbreviated to unambiguous first letters;
 /// or a whole number.
 std::function<std::string(std::string const&)> one_of(std::vector<std::string> words);
-std::function<std::string(std::string const&)> from_to(std::int64_t least, std::int64_t most);
+std::function<std::string(std::string const&)> from_to(std::int64_t min, std::int64_t max);
 
 } // namespace lockstep::launch

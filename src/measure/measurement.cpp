@@ -19,8 +19,8 @@ struct Spread {
 };
 
 Spread spread_of(std::vector<double> const& values) {
-    auto const [least, most] = std::minmax_element(values.begin(), values.end());
-    return {median(values), *least, *most};
+    auto const [min, max] = std::minmax_element(values.begin(), values.end());
+    return {median(values), *min, *max};
 }
 
 std::string milliseconds(double seconds) {

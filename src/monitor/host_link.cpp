@@ -309,14 +309,14 @@ void HostLink::take_refusals(double now) {
 }
 
 double HostLink::elsewhere_s(double now) const {
-    auto least = std::numeric_limits<double>::infinity();
+    auto min = std::numeric_limits<double>::infinity();
     for (auto const& peer : peers_) {
         if (peer.heard >= 0) {
-            least = std::min(least, peer.still_s + now - peer.heard);
+            min = std::min(min, peer.still_s + now - peer.heard);
         }
     }
     // Each host on the way adds a moment.
-    return least - 0.25 * hosts_;
+    return min - 0.25 * hosts_;
 }
 
 bool HostLink::in_doubt(double now, double patience_s) const {

@@ -165,7 +165,7 @@ struct ToJson {
         for (auto const& each : e.memory) {
             memory.push_back({{"part", each.part},
                               {"device", each.on_device},
-                              {"max_bytes", each.most},
+                              {"max_bytes", each.max},
                               {"at_peak_bytes", each.at_peak}});
         }
         return {{"event", "profile"},

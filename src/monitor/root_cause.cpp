@@ -43,7 +43,7 @@ bool holds_names(std::string const& key) {
 }
 
 bool names_a_file(std::string const& text, std::string const& key, std::string const& files) {
-    constexpr std::size_t least = 4; // a shorter value may stand in any sentence
+    constexpr std::size_t min = 4; // a shorter value may stand in any sentence
     bool const has_words = key == "data.cache" || key == "checkpoint.resume"; // which are no files
     auto const parts = split(files, ',');
     return std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
@@ -51,7 +51,7 @@ bool names_a_file(std::string const& text, std::string const& key, std::string c
         if (is_word && has_words) {
             return false;
         }
-        return part.size() >= least && !is_word
+        return part.size() >= min && !is_word
                    ? names(text, part)
                    : text.find(concat(" open ", part, ": ")) != std::string::npos;
     });

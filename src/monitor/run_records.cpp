@@ -145,7 +145,7 @@ class RunRecords::Line : public JsonLine {
         for (auto const& each : records("memory")) {
             profile.memory.push_back({.part = printable(each.text("part")),
                                       .on_device = each.flag("device", false),
-                                      .most = each.number("max_bytes"),
+                                      .max = each.number("max_bytes"),
                                       .at_peak = each.number("at_peak_bytes")});
         }
         return profile;

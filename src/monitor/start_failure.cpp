@@ -34,10 +34,10 @@ Watched& watched() {
     return one;
 }
 
-/// The limit, where it is less than `least`.
-std::optional<std::uint64_t> less_than(std::uint64_t least, decltype(RLIMIT_AS) resource) {
+/// The limit, where it is less than `min`.
+std::optional<std::uint64_t> less_than(std::uint64_t min, decltype(RLIMIT_AS) resource) {
     rlimit limit{};
-    bool const small = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur < least;
+    bool const small = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur < min;
     return small ? std::optional<std::uint64_t>(limit.rlim_cur) : std::nullopt;
 }
 

@@ -67,13 +67,13 @@ TORCH_MODULE(AwareLinear);
 } // namespace
 
 torch::Tensor rounded_to_bytes(torch::Tensor const& values, torch::Tensor const& log_scale,
-                               torch::Tensor const& zero, double least, double most) {
+                               torch::Tensor const& zero, double min, double max) {
     auto const count = static_cast<double>(values.numel()) / static_cast<double>(log_scale.numel());
-    auto const share = 1 / std::sqrt(std::max(count, 1.0) * most);
+    auto const share = 1 / std::sqrt(std::max(count, 1.0) * max);
     auto const slow =
         log_scale * share + (log_scale * (1 - share)).detach(); // its gradient is less
     auto const scale = slow.exp();
-    auto const places = (values / scale + zero).clamp(least, most);
+    auto const places = (values / scale + zero).clamp(min, max);
     auto const whole = places + (places.round() - places).detach();
     return (whole - zero) * scale;
 }

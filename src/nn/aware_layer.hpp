@@ -20,7 +20,7 @@ inline constexpr char const* input_zero = "input_zero";
 /// Shape  values, any; log_scale [1], or [n, 1, …] with a scale for each of the first extent;
 ///        zero [1]; returns as values
 torch::Tensor rounded_to_bytes(torch::Tensor const& values, torch::Tensor const& log_scale,
-                               torch::Tensor const& zero, double least, double most);
+                               torch::Tensor const& zero, double min, double max);
 
 /// A convolution; if `aware` is set, its input and weight are rounded to int8.
 torch::nn::AnyModule convolution(torch::nn::Conv2dOptions const& options, bool aware);

@@ -30,7 +30,7 @@ torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps) {
     return torch::stack(columns, 1);
 }
 
-torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& signal) {
+torch::Tensor remember_stepwise(MemoryStep const& memory, torch::Tensor const& signal) {
     auto const transposed = to_device(memory.a.t().to(signal.scalar_type()), signal.device());
     auto const b = to_device(memory.b.to(signal.scalar_type()), signal.device());
     auto state = torch::zeros({signal.size(0), signal.size(2), b.size(0)}, signal.options());
@@ -45,8 +45,8 @@ torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& si
 namespace {
 
 /// The next number that has no prime factors but 2, 3 and 5, for which transforms are fast.
-std::int64_t fast_length(std::int64_t least) {
-    for (auto length = least;; ++length) {
+std::int64_t fast_length(std::int64_t min) {
+    for (auto length = min;; ++length) {
         auto rest = length;
         for (std::int64_t const factor : {2, 3, 5}) {
             while (rest % factor == 0) {
@@ -71,14 +71,14 @@ torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor cons
     return memories.slice(3, 0, steps).permute({0, 3, 1, 2}).flatten(2);
 }
 
-LegendreMemoryImpl::LegendreMemoryImpl(std::int64_t order, double theta, bool in_turn)
-    : memory_(legendre_memory(order, theta)), in_turn_(in_turn) {}
+LegendreMemoryImpl::LegendreMemoryImpl(std::int64_t order, double theta, bool stepwise)
+    : memory_(legendre_memory(order, theta)), stepwise_(stepwise) {}
 
 torch::Tensor LegendreMemoryImpl::forward(torch::Tensor const& signal) {
     // There are no transforms in 16 bits, and sums over hundreds of steps want more.
     auto const wide = signal.scalar_type() == torch::kFloat64 ? signal : signal.to(torch::kFloat32);
-    if (in_turn_) {
-        return remember_in_turn(memory_, wide);
+    if (stepwise_) {
+        return remember_stepwise(memory_, wide);
     }
     auto const steps = wide.size(1);
     if (!response_.defined() || response_.size(1) < steps) {

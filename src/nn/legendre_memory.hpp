@@ -29,11 +29,11 @@ torch::Tensor impulse_response(MemoryStep const& memory, std::int64_t steps);
 /// The memory of every channel of a signal after each step, one step after the other.
 ///
 /// Shape  signal [n, steps, channels]; returned [n, steps, channels · order]
-torch::Tensor remember_in_turn(MemoryStep const& memory, torch::Tensor const& signal);
+torch::Tensor remember_stepwise(MemoryStep const& memory, torch::Tensor const& signal);
 
 /// The same for all steps at once, as a convolution with the impulse response by Fourier transform
 /// over at least 2 steps - 1 values, so that nothing wraps around (Chilkuri, Eliasmith,
-/// "Parallelizing Legendre Memory Unit Training", ICML 2021). Equal to `remember_in_turn` within
+/// "Parallelizing Legendre Memory Unit Training", ICML 2021). Equal to `remember_stepwise` within
 /// rounding. Values after a step never change its memory, beyond rounding.
 ///
 /// Shape  response [order, steps]; signal and returned as above
@@ -42,13 +42,13 @@ torch::Tensor remember_at_once(torch::Tensor const& response, torch::Tensor cons
 /// The memories of all channels as a layer without parameters.
 class LegendreMemoryImpl : public torch::nn::Module {
   public:
-    /// `in_turn`: computed step by step instead of all at once
-    LegendreMemoryImpl(std::int64_t order, double theta, bool in_turn);
+    /// `stepwise`: computed step by step instead of all at once
+    LegendreMemoryImpl(std::int64_t order, double theta, bool stepwise);
     torch::Tensor forward(torch::Tensor const& signal);
 
   private:
     MemoryStep memory_;
-    bool in_turn_;
+    bool stepwise_;
     torch::Tensor response_; ///< of the longest signal so far
 };
 TORCH_MODULE(LegendreMemory);

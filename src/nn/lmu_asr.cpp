@@ -22,7 +22,7 @@ struct BlockShape {
     std::int64_t order = 0;
     std::int64_t hidden = 0;
     double theta = 0;
-    bool in_turn = false;
+    bool stepwise = false;
     double dropout = 0;
     std::uint64_t number = 0;
 };
@@ -32,7 +32,7 @@ struct BlockShape {
 class LmuBlockImpl : public torch::nn::Module {
   public:
     LmuBlockImpl(BlockShape const& shape, std::shared_ptr<RandomKey> const& key)
-        : memory_(shape.order, shape.theta, shape.in_turn),
+        : memory_(shape.order, shape.theta, shape.stepwise),
           drop_memory_(shape.dropout, 2 * shape.number, key),
           drop_hidden_(shape.dropout, 2 * shape.number + 1, key) {
         memory_norm_ = register_module("memory_norm", norm(shape.width));
@@ -100,7 +100,7 @@ class LmuAsr : public SequenceModel {
                          values.integer("order", 1),
                          values.integer("hidden", 1),
                          0,
-                         form_is_in_turn(values),
+                         form_is_stepwise(values),
                          values.number("dropout", 0, 0.999),
                          0};
         convolution_ = register_module(
@@ -142,7 +142,7 @@ class LmuAsr : public SequenceModel {
     }
 
   private:
-    static bool form_is_in_turn(config::OwnValues const& values) {
+    static bool form_is_stepwise(config::OwnValues const& values) {
         auto const form = values.text("form");
         if (form != "parallel" && form != "recurrent") {
             throw Error(ExitCode::usage, {concat("model.form = ", form),

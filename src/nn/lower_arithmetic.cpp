@@ -77,13 +77,13 @@ void lower_pow(LoweredCall& call) {
 
 /// Bounds are arguments `low` and `high`, which may be missing.
 void clip(LoweredCall& call, std::size_t low, std::size_t high) {
-    constexpr double most = std::numeric_limits<float>::max();
+    constexpr double max = std::numeric_limits<float>::max();
     if (call.result_element() != Element::f32 || call.is_tensor(low) || call.is_tensor(high)) {
         call.refuse("only real values can be clamped, and only between constant bounds");
     }
     call.give(call.unary("Clip", call.tensor(0),
-                         {{"min", call.has(low) ? call.number(low) : -most},
-                          {"max", call.has(high) ? call.number(high) : most}}));
+                         {{"min", call.has(low) ? call.number(low) : -max},
+                          {"max", call.has(high) ? call.number(high) : max}}));
 }
 
 void lower_gelu(LoweredCall& call) {

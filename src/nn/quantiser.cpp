@@ -15,9 +15,9 @@ constexpr std::int64_t bins = 2048;
 constexpr double largest_byte = 255;
 constexpr double largest_weight = 127;
 
-torch::Tensor centres(double least, double most) {
-    auto const width = (most - least) / static_cast<double>(bins);
-    return (torch::arange(bins, torch::kFloat64) + 0.5) * width + least;
+torch::Tensor centres(double min, double max) {
+    auto const width = (max - min) / static_cast<double>(bins);
+    return (torch::arange(bins, torch::kFloat64) + 0.5) * width + min;
 }
 
 } // namespace
@@ -46,17 +46,16 @@ torch::Tensor quantised_bias(torch::Tensor const& bias, torch::Tensor const& uni
     return torch::where(whole.abs() < std::numeric_limits<std::int32_t>::max(), rounded, bias);
 }
 
-ByteScale byte_scale(double least, double most) {
-    least = std::min(least, 0.0);
-    most = std::max(most, 0.0);
-    if (!(most > least)) {
+ByteScale byte_scale(double min, double max) {
+    min = std::min(min, 0.0);
+    max = std::max(max, 0.0);
+    if (!(max > min)) {
         return {};
     }
     // A scale of float32, as it is kept.
-    auto const scale =
-        std::max(static_cast<double>(static_cast<float>((most - least) / largest_byte)),
-                 static_cast<double>(std::numeric_limits<float>::min()));
-    return {scale, std::clamp<std::int64_t>(std::llround(-least / scale), 0, 255)};
+    auto const scale = std::max(static_cast<double>(static_cast<float>((max - min) / largest_byte)),
+                                static_cast<double>(std::numeric_limits<float>::min()));
+    return {scale, std::clamp<std::int64_t>(std::llround(-min / scale), 0, 255)};
 }
 
 torch::Tensor to_bytes(torch::Tensor const& values, ByteScale const& scale) {
@@ -79,12 +78,12 @@ void Observed::widen(torch::Tensor const& values) {
         return;
     }
     auto const [low, high] = values.aminmax();
-    auto const least = low.item<double>();
-    auto const most = high.item<double>();
-    least_ = any_ ? std::min(least_, least) : least;
-    most_ = any_ ? std::max(most_, most) : most;
-    if (!std::isfinite(least) || !std::isfinite(most)) {
-        least_ = std::numeric_limits<double>::quiet_NaN(); // told when a scale is asked for
+    auto const min = low.item<double>();
+    auto const max = high.item<double>();
+    min_ = any_ ? std::min(min_, min) : min;
+    max_ = any_ ? std::max(max_, max) : max;
+    if (!std::isfinite(min) || !std::isfinite(max)) {
+        min_ = std::numeric_limits<double>::quiet_NaN(); // told when a scale is asked for
     }
     any_ = true;
 }
@@ -93,20 +92,20 @@ void Observed::count(torch::Tensor const& values) {
     if (!counts_.defined()) {
         counts_ = torch::zeros({bins}, torch::kFloat64);
     }
-    if (most_ > least_) {
-        counts_ += torch::histc(values.to(torch::kFloat64), bins, least_, most_);
+    if (max_ > min_) {
+        counts_ += torch::histc(values.to(torch::kFloat64), bins, min_, max_);
     }
 }
 
 ByteScale Observed::scale(Calibration how) const {
-    if (!any_ || !std::isfinite(least_) || !std::isfinite(most_)) {
+    if (!any_ || !std::isfinite(min_) || !std::isfinite(max_)) {
         throw Error(ExitCode::data,
                     {"a layer cannot be calibrated",
                      any_ ? "values that reach it are not finite" : "no value has reached it",
                      "Check the model and the samples of data.train"});
     }
-    if (how == Calibration::minmax || !counts_.defined() || !(most_ > least_)) {
-        return byte_scale(least_, most_);
+    if (how == Calibration::minmax || !counts_.defined() || !(max_ > min_)) {
+        return byte_scale(min_, max_);
     }
     return how == Calibration::percentile ? percentile() : of_min_error();
 }
@@ -116,24 +115,24 @@ ByteScale Observed::percentile() const {
     auto const sums = counts_.cumsum(0) / counts_.sum();
     auto const below = sums.lt(outside).sum().item<std::int64_t>();
     auto const within = sums.lt(1 - outside).sum().item<std::int64_t>();
-    auto const width = (most_ - least_) / static_cast<double>(bins);
-    return byte_scale(least_ + width * static_cast<double>(below),
-                      least_ + width * static_cast<double>(std::min(within + 1, bins)));
+    auto const width = (max_ - min_) / static_cast<double>(bins);
+    return byte_scale(min_ + width * static_cast<double>(below),
+                      min_ + width * static_cast<double>(std::min(within + 1, bins)));
 }
 
 ByteScale Observed::of_min_error() const {
     constexpr int tries = 100;
-    auto const values = centres(least_, most_);
+    auto const values = centres(min_, max_);
     ByteScale best;
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (int i = tries; i > tries / 5; --i) {
         auto const share = static_cast<double>(i) / tries;
-        auto const scale = byte_scale(least_ * share, most_ * share);
+        auto const scale = byte_scale(min_ * share, max_ * share);
         auto const rounded =
             (to_bytes(values, scale).to(torch::kFloat64) - scale.zero) * scale.scale;
         auto const error = ((rounded - values).square() * counts_).sum().item<double>();
-        if (error < least) {
-            least = error;
+        if (error < min) {
+            min = error;
             best = scale;
         }
     }

@@ -31,8 +31,8 @@ struct ByteScale {
     std::int64_t zero = 0;
 };
 
-/// The scale whose numbers reach from `least` to `most`. 0 is one of its values exactly.
-ByteScale byte_scale(double least, double most);
+/// The scale whose numbers reach from `min` to `max`. 0 is one of its values exactly.
+ByteScale byte_scale(double min, double max);
 
 /// Real values as numbers of a scale; values beyond its ends are clipped.
 ///
@@ -65,8 +65,8 @@ class Observed {
     ByteScale of_min_error() const;
 
     bool any_ = false;
-    double least_ = 0;
-    double most_ = 0;
+    double min_ = 0;
+    double max_ = 0;
     torch::Tensor counts_; ///< [bins] float64, over equal parts of what lies between the ends
 };
 

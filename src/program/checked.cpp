@@ -14,17 +14,16 @@ std::span<std::int64_t const> values_of(at::Tensor const& numbers) {
     return {numbers.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(numbers.numel())};
 }
 
-/// A tensor of numbers that an operator counts with, checked to lie between `most` and 1.
-at::Tensor require_falling(c10::IValue& value, std::int64_t most, char const* name) {
+/// A tensor of numbers that an operator counts with, checked to lie between `max` and 1.
+at::Tensor require_falling(c10::IValue& value, std::int64_t max, char const* name) {
     auto const& tensor = value.toTensor();
     TORCH_CHECK(tensor.dim() == 1 && tensor.numel() > 0 && tensor.device().is_cpu() &&
                     tensor.scalar_type() == at::kLong,
                 name, " must be a list of whole numbers on the CPU");
     auto numbers = tensor.contiguous();
     auto const all = values_of(numbers);
-    TORCH_CHECK(std::ranges::is_sorted(all, std::greater{}) && all.front() <= most &&
-                    all.back() > 0,
-                name, " must be numbers from ", most, " to 1, in descending order");
+    TORCH_CHECK(std::ranges::is_sorted(all, std::greater{}) && all.front() <= max && all.back() > 0,
+                name, " must be numbers from ", max, " to 1, in descending order");
     value = numbers; // some operators take the layout for granted
     return numbers;
 }

@@ -11,8 +11,8 @@ Extent extent(std::vector<Curve> const& curves, double Point::*value) {
     Extent extent;
     for (auto const& curve : curves) {
         for (auto const& point : curve.points) {
-            extent.least = std::min(extent.least, point.*value);
-            extent.most = std::max(extent.most, point.*value);
+            extent.min = std::min(extent.min, point.*value);
+            extent.max = std::max(extent.max, point.*value);
         }
     }
     return extent;
@@ -25,10 +25,10 @@ bool Chart::empty() const {
 
 bool wants_logarithm(std::vector<Curve> const& curves) {
     auto const y = extent(curves, &Point::y);
-    return is_logarithmic(y.least, y.most);
+    return is_logarithmic(y.min, y.max);
 }
 
-std::string shortened(std::string const& text, std::size_t most) {
+std::string shortened(std::string const& text, std::size_t max) {
     // Of a letter of several bytes only the first is counted, and none is cut in two.
     std::vector<std::size_t> letters;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -36,11 +36,11 @@ std::string shortened(std::string const& text, std::size_t most) {
             letters.push_back(at);
         }
     }
-    if (letters.size() <= most || most < 3) {
+    if (letters.size() <= max || max < 3) {
         return text;
     }
-    auto const front = (most - 1) * 2 / 3;
-    auto const back = most - 1 - front;
+    auto const front = (max - 1) * 2 / 3;
+    auto const back = max - 1 - front;
     return concat(text.substr(0, letters[front]), "…", text.substr(letters[letters.size() - back]));
 }
 

@@ -8,9 +8,9 @@
 
 namespace lockstep::report {
 
-/// Whether values from `least` to `most` need a logarithmic axis.
-constexpr bool is_logarithmic(double least, double most) {
-    return least > 0 && most > 20 * least;
+/// Whether values from `min` to `max` need a logarithmic axis.
+constexpr bool is_logarithmic(double min, double max) {
+    return min > 0 && max > 20 * min;
 }
 
 /// One thing that is drawn over the steps.
@@ -22,8 +22,8 @@ struct Curve {
 
 /// The range of the curves' x, or y.
 struct Extent {
-    double least = HUGE_VAL;
-    double most = -HUGE_VAL;
+    double min = HUGE_VAL;
+    double max = -HUGE_VAL;
 };
 Extent extent(std::vector<Curve> const& curves, double Point::*value);
 
@@ -40,8 +40,8 @@ struct Bands {
 struct Spread {
     double x = 0;
     double mean = 0;
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
 };
 
 /// A text next to a point.
@@ -77,6 +77,6 @@ struct Chart {
 bool wants_logarithm(std::vector<Curve> const& curves);
 
 /// A text of at most that many letters, shortened in its middle.
-std::string shortened(std::string const& text, std::size_t most);
+std::string shortened(std::string const& text, std::size_t max);
 
 } // namespace lockstep::report

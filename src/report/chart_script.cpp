@@ -66,8 +66,8 @@ std::string block(Bands const& bands, double top) {
 std::string block(std::vector<Spread> const& spreads) {
     std::string text = "$spreads << EOD\n";
     for (auto const& one : spreads) {
-        text += concat(number(one.x), " ", number(one.mean), " ", number(one.least), " ",
-                       number(one.most), "\n");
+        text += concat(number(one.x), " ", number(one.mean), " ", number(one.min), " ",
+                       number(one.max), "\n");
     }
     return text + "EOD\n";
 }
@@ -103,22 +103,22 @@ double tic_of(double range) {
 /// orders, and marks nothing else.
 std::string logarithmic_axis(Extent const& y) {
     std::vector<std::string> tics;
-    auto const most = static_cast<int>(std::floor(std::log10(y.most)));
-    for (auto order = static_cast<int>(std::floor(std::log10(y.least))); order <= most; ++order) {
+    auto const max = static_cast<int>(std::floor(std::log10(y.max)));
+    for (auto order = static_cast<int>(std::floor(std::log10(y.min))); order <= max; ++order) {
         for (double const factor : {1, 2, 5}) {
             tics.push_back(number(factor * std::pow(10, order)));
         }
     }
-    return concat("set logscale y\nset format y '%g'\nset yrange [", number(0.9 * y.least), ":",
-                  number(1.1 * y.most), "]\nset ytics (", joined(tics, ", "), ")\n");
+    return concat("set logscale y\nset format y '%g'\nset yrange [", number(0.9 * y.min), ":",
+                  number(1.1 * y.max), "]\nset ytics (", joined(tics, ", "), ")\n");
 }
 
 std::string epoch_axis(Chart const& chart) {
     auto const& x = chart.bands.x;
-    auto const most = std::max(x.empty() ? 0 : x.back(), extent(chart.curves, &Point::x).most);
+    auto const max = std::max(x.empty() ? 0 : x.back(), extent(chart.curves, &Point::x).max);
     auto const n = number(chart.steps_per_epoch);
     return concat("set xtics nomirror\nset x2label 'epoch'\nset x2tics ",
-                  number(tic_of(std::max(most, 1.0) / chart.steps_per_epoch)),
+                  number(tic_of(std::max(max, 1.0) / chart.steps_per_epoch)),
                   "\nset link x2 via x/", n, " inverse x*", n, "\n");
 }
 
@@ -126,12 +126,12 @@ std::string epoch_axis(Chart const& chart) {
 std::string axes_of_one_place(Chart const& chart) {
     auto const x = extent(chart.curves, &Point::x);
     auto const y = extent(chart.curves, &Point::y);
-    if (!chart.bands.x.empty() || !(x.least == x.most && x.most > 0)) {
+    if (!chart.bands.x.empty() || !(x.min == x.max && x.max > 0)) {
         return "";
     }
-    auto const room = std::max({0.05 * std::abs(y.least), 0.05 * std::abs(y.most), 1e-9});
-    return concat("set xrange [0:", number(1.05 * x.most), "] noextend\nset yrange [",
-                  number(y.least - room), ":", number(y.most + room), "]\n");
+    auto const room = std::max({0.05 * std::abs(y.min), 0.05 * std::abs(y.max), 1e-9});
+    return concat("set xrange [0:", number(1.05 * x.max), "] noextend\nset yrange [",
+                  number(y.min - room), ":", number(y.max + room), "]\n");
 }
 
 /// Names at 0, 1, 2, ... of the x axis, with room at both ends.

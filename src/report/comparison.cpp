@@ -185,12 +185,12 @@ Chart speed_up_chart(std::vector<monitor::RunRecords> const& runs) {
     Points ideal;
     for (auto const& [ranks, of_ranks] : rates) {
         auto const x = static_cast<double>(ranks);
-        auto const [least, most] = std::minmax_element(of_ranks.begin(), of_ranks.end());
+        auto const [min, max] = std::minmax_element(of_ranks.begin(), of_ranks.end());
         chart.x_tics.push_back(x);
         points.push_back({x, mean_of(of_ranks) / base});
         ideal.push_back({x, x / static_cast<double>(fewest)});
         if (of_ranks.size() > 1) {
-            chart.spreads.push_back({x, points.back().y, *least / base, *most / base});
+            chart.spreads.push_back({x, points.back().y, *min / base, *max / base});
         }
     }
     chart.curves.push_back({"ideal", ideal, "lines lw 2 dt 2 lc rgb '#666666'"});

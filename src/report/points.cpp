@@ -23,8 +23,8 @@ Points smoothed(Points const& points) {
     return means;
 }
 
-Points thinned(Points const& points, std::size_t most) {
-    auto const group = (points.size() + most - 1) / most;
+Points thinned(Points const& points, std::size_t max) {
+    auto const group = (points.size() + max - 1) / max;
     if (group <= 1) {
         return points;
     }

@@ -12,7 +12,7 @@ using Points = std::vector<Point>;
 
 /// Means of neighbours: a centred window of a tenth of the points.
 Points smoothed(Points const& points);
-/// Not more than `most` points: means of neighbours.
-Points thinned(Points const& points, std::size_t most);
+/// Not more than `max` points: means of neighbours.
+Points thinned(Points const& points, std::size_t max);
 
 } // namespace lockstep::report

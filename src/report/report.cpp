@@ -168,7 +168,7 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
         return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";
     };
     for (auto const& each : profile.memory) {
-        text += row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.most),
+        text += row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.max),
                      size(each.at_peak)});
     }
     return text;

@@ -75,8 +75,8 @@ double height_of(search::Dimension const& dimension, double unit) {
 void label_axis(Chart& chart, search::Dimension const& dimension, double x) {
     auto const& texts = dimension.texts;
     if (texts.empty()) {
-        chart.labels.push_back({x, 0, text_of(dimension.least)});
-        chart.labels.push_back({x, 1, text_of(dimension.most)});
+        chart.labels.push_back({x, 0, text_of(dimension.min)});
+        chart.labels.push_back({x, 1, text_of(dimension.max)});
         return;
     }
     auto const every = (texts.size() + max_names - 1) / max_names;
@@ -97,9 +97,9 @@ Chart parallel_chart(search::Study const& study, std::vector<Measured> trials) {
                 .x_label = "",
                 .y_label = ""};
     auto const value = [&](Measured const& each) { return each.outcome->metrics.at(goal.metric); };
-    auto const [least, most] = std::ranges::minmax(trials, {}, value);
-    auto const from = value(least);
-    auto const width = value(most) - from;
+    auto const [min, max] = std::ranges::minmax(trials, {}, value);
+    auto const from = value(min);
+    auto const width = value(max) - from;
     bool some_not_set = false;
     for (std::size_t n = std::min(trials.size(), max_lines); n-- > 0;) { // the best above all
         auto const& trial = study.trials()[trials[n].trial];

@@ -12,13 +12,14 @@ constexpr double effort_of_doubling = 0.1;
 
 /// Numbers of ranks that are tried: powers of two, and the largest.
 std::vector<int> widths_of(Waiting const& waiting, int ranks) {
-    auto const most = std::clamp(waiting.most, 1, std::max(ranks, 1));
-    auto const least = std::clamp(waiting.least, 1, most);
+    auto const& [trials, least, most] = waiting;
+    auto const max = std::clamp(most, 1, std::max(ranks, 1));
+    auto const min = std::clamp(least, 1, max);
     std::vector<int> widths;
-    for (auto width = least; width < most; width *= 2) {
+    for (auto width = min; width < max; width *= 2) {
         widths.push_back(width);
     }
-    widths.push_back(most);
+    widths.push_back(max);
     return widths;
 }
 
@@ -35,16 +36,16 @@ int ranks_of_next_trial(Waiting const& waiting, int ranks) {
     std::vector<double> time{0};
     auto chosen = widths.front();
     for (int n = 1; n <= trials; ++n) {
-        auto least = HUGE_VAL;
+        auto min = HUGE_VAL;
         for (auto const width : widths) {
             auto const concurrent = std::max(ranks / width, 1);
             auto const rest = time[static_cast<std::size_t>(std::max(n - concurrent, 0))];
-            if (auto const all = effort_of(width) / width + rest; all < least - 1e-9) {
-                least = all;
+            if (auto const all = effort_of(width) / width + rest; all < min - 1e-9) {
+                min = all;
                 chosen = width;
             }
         }
-        time.push_back(least);
+        time.push_back(min);
     }
     return chosen;
 }

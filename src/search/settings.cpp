@@ -21,11 +21,11 @@ namespace {
 
 using Take = std::function<void(std::string const&, config::Written const&)>;
 
-Take whole_between(std::int64_t& into, std::int64_t least, std::int64_t most) {
-    return [&into, least, most](std::string const& key, config::Written const& written) {
+Take whole_between(std::int64_t& into, std::int64_t min, std::int64_t max) {
+    return [&into, min, max](std::string const& key, config::Written const& written) {
         auto const number = number_of<std::int64_t>(written.value);
-        if (!number || *number < least || *number > most) {
-            refuse_setting(key, written, concat("a whole number from ", least, " to ", most));
+        if (!number || *number < min || *number > max) {
+            refuse_setting(key, written, concat("a whole number from ", min, " to ", max));
         }
         into = *number;
     };

@@ -70,27 +70,27 @@ void take_bounds(Dimension& dimension, config::Written const& written,
     auto const refuse = [&](std::string const& why) {
         refuse_value(dimension.key, written, why, forms);
     };
-    auto const least = words.size() == 2 ? number_of<double>(words[0]) : std::nullopt;
-    auto const most = words.size() == 2 ? number_of<double>(words[1]) : std::nullopt;
-    if (!least || !most || !std::isfinite(*least) || !std::isfinite(*most)) {
+    auto const min = words.size() == 2 ? number_of<double>(words[0]) : std::nullopt;
+    auto const max = words.size() == 2 ? number_of<double>(words[1]) : std::nullopt;
+    if (!min || !max || !std::isfinite(*min) || !std::isfinite(*max)) {
         refuse("it needs two numbers, the least and the largest value");
     }
-    if (*least >= *most) {
+    if (*min >= *max) {
         refuse("the first number must be below the second");
     }
-    if (!std::isfinite(*most - *least)) {
+    if (!std::isfinite(*max - *min)) {
         refuse("the two numbers are too far apart");
     }
-    if (dimension.logarithmic && *least <= 0) {
+    if (dimension.logarithmic && *min <= 0) {
         refuse("logarithmic values must be above 0");
     }
-    bool const whole = *least == std::floor(*least) && *most == std::floor(*most);
+    bool const whole = *min == std::floor(*min) && *max == std::floor(*max);
     if (dimension.kind == Dimension::Kind::integer &&
-        (!whole || std::abs(*least) > largest || std::abs(*most) > largest)) {
+        (!whole || std::abs(*min) > largest || std::abs(*max) > largest)) {
         refuse("both must be whole numbers below 9e15");
     }
-    dimension.least = *least;
-    dimension.most = *most;
+    dimension.min = *min;
+    dimension.max = *max;
 }
 
 void take_spec(Dimension& dimension, config::Written const& written, std::string const& spec) {
@@ -163,7 +163,7 @@ std::int64_t Dimension::levels() const {
     case Kind::real:
         return 0;
     case Kind::integer:
-        return static_cast<std::int64_t>(most - least) + 1;
+        return static_cast<std::int64_t>(max - min) + 1;
     default:
         return static_cast<std::int64_t>(texts.size());
     }
@@ -177,20 +177,20 @@ std::string Dimension::text(double unit) const {
     }
     // A whole number has the part of the line within a half of it.
     double const margin = kind == Kind::integer ? 0.5 : 0;
-    double const from = least - margin;
-    double const to = most + margin;
+    double const from = min - margin;
+    double const to = max + margin;
     double const value = logarithmic
                              ? std::exp(std::log(from) + place * (std::log(to) - std::log(from)))
                              : from + place * (to - from);
-    auto const within = std::clamp(value, least, most);
+    auto const within = std::clamp(value, min, max);
     return kind == Kind::integer ? std::to_string(std::llround(within))
                                  : fmt::format("{:.6g}", within);
 }
 
 double Dimension::unit_of_level(std::int64_t level) const {
     if (kind == Kind::integer && logarithmic) {
-        auto const value = least + static_cast<double>(level);
-        return std::log(value / (least - 0.5)) / std::log((most + 0.5) / (least - 0.5));
+        auto const value = min + static_cast<double>(level);
+        return std::log(value / (min - 0.5)) / std::log((max + 0.5) / (min - 0.5));
     }
     return (static_cast<double>(level) + 0.5) / static_cast<double>(levels());
 }

@@ -36,8 +36,8 @@ struct Dimension {
     std::string origin; ///< "space.ini:3"
     Kind kind = Kind::real;
     bool logarithmic = false;
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
     std::vector<std::string> texts{}; ///< of list and choice
     std::vector<Condition> conditions{};
 

@@ -300,8 +300,8 @@ std::vector<std::int64_t> Study::best() const {
         return {};
     }
     if (settings_.goals.size() == 1) {
-        auto const least = std::ranges::min_element(of_chosen) - of_chosen.begin();
-        return {chosen[static_cast<std::size_t>(least)]};
+        auto const min = std::ranges::min_element(of_chosen) - of_chosen.begin();
+        return {chosen[static_cast<std::size_t>(min)]};
     }
     std::vector<std::size_t> order = fronts_of(of_chosen).front();
     std::ranges::stable_sort(order, {}, [&](auto at) { return of_chosen[at]; });

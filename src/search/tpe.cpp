@@ -22,10 +22,9 @@ constexpr std::size_t recent = 25; ///< that count fully, however many there are
 std::vector<double> weights_of(std::size_t count) {
     std::vector<double> weights(count, 1);
     for (std::size_t at = 0; count > recent && at + recent < count; ++at) {
-        auto const least = 1 / static_cast<double>(count);
+        auto const min = 1 / static_cast<double>(count);
         auto const steps = static_cast<double>(count - recent);
-        weights[at] =
-            steps > 1 ? least + (1 - least) * static_cast<double>(at) / (steps - 1) : least;
+        weights[at] = steps > 1 ? min + (1 - min) * static_cast<double>(at) / (steps - 1) : min;
     }
     return weights;
 }
@@ -90,7 +89,7 @@ class Mixture {
         }
         auto const mean = [&](std::size_t component) { return means_[component][dimension]; };
         std::ranges::stable_sort(order, {}, mean);
-        auto const least = 1 / std::min(100.0, 1 + static_cast<double>(means_.size()));
+        auto const min = 1 / std::min(100.0, 1 + static_cast<double>(means_.size()));
         for (std::size_t at = 0; at < order.size(); ++at) {
             auto const own = mean(order[at]);
             bool const alone = order.size() == 1;
@@ -98,7 +97,7 @@ class Mixture {
             double const above = at + 1 < order.size() ? mean(order[at + 1]) - own
                                  : alone               ? 1 - own
                                                        : 0;
-            widths_[order[at]][dimension] = std::clamp(std::max(below, above), least, 1.0);
+            widths_[order[at]][dimension] = std::clamp(std::max(below, above), min, 1.0);
         }
     }
 

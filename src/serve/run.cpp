@@ -124,9 +124,9 @@ bool Run::read_on(std::size_t max_bytes) {
         take_sample(file.get());
     }
     auto const rest = static_cast<std::size_t>(size - offset_);
-    auto const most = std::min(rest, std::max(max_bytes, max_line));
-    auto const bytes = std::make_unique_for_overwrite<char[]>(most);
-    auto const got = ::pread(file.get(), bytes.get(), most, static_cast<off_t>(offset_));
+    auto const max = std::min(rest, std::max(max_bytes, max_line));
+    auto const bytes = std::make_unique_for_overwrite<char[]>(max);
+    auto const got = ::pread(file.get(), bytes.get(), max, static_cast<off_t>(offset_));
     if (got <= 0) {
         return false;
     }
@@ -134,7 +134,7 @@ bool Run::read_on(std::size_t max_bytes) {
     seen_ = offset_ + text.size();
     if (text.size() < rest) { // while these are looked at, the next ones come
         ::posix_fadvise(file.get(), static_cast<off_t>(offset_ + text.size()),
-                        static_cast<off_t>(2 * most), POSIX_FADV_WILLNEED);
+                        static_cast<off_t>(2 * max), POSIX_FADV_WILLNEED);
     }
     auto lines = whole_lines(text);
     if (lines.empty() && text.size() >= max_line) { // none of ours
@@ -276,16 +276,16 @@ bool Run::is_far_behind() const noexcept {
 /// even while nothing is logged.
 double Run::silence_s() const {
     using namespace std::filesystem;
-    double least = HUGE_VAL;
+    double min = HUGE_VAL;
     for (auto const& file : {file_, directory_ / Lease::file_name}) {
         std::error_code failure;
         auto const written = last_write_time(file, failure);
         if (!failure) {
             std::chrono::duration<double> const age = file_time_type::clock::now() - written;
-            least = std::min(least, age.count());
+            min = std::min(min, age.count());
         }
     }
-    return least;
+    return min;
 }
 
 Overview Run::overview() const {

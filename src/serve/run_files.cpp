@@ -27,16 +27,16 @@ struct Part {
     std::string text{};
 };
 
-/// Of a file in a directory, the `most` bytes that end at `end` or at its end.
+/// Of a file in a directory, the `max` bytes that end at `end` or at its end.
 Part end_of_file(std::filesystem::path const& directory, std::filesystem::path const& name,
-                 std::uint64_t end, std::uint64_t most) {
+                 std::uint64_t end, std::uint64_t max) {
     auto const file = open_below(directory, name);
     struct stat info {};
     if (!file.is_open() || ::fstat(file.get(), &info) != 0) {
         return {};
     }
     end = std::min(end, static_cast<std::uint64_t>(info.st_size));
-    Part part{.first = end - std::min(end, most)};
+    Part part{.first = end - std::min(end, max)};
     part.text.resize(end - part.first);
     auto const got = part.text.empty() ? 0
                                        : ::pread(file.get(), part.text.data(), part.text.size(),

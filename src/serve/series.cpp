@@ -15,16 +15,16 @@ constexpr std::size_t max_name = 100;
 void Summary::add(std::span<float const> values) {
     for (float const value : values) {
         bool const counts = std::fabs(value) <= std::numeric_limits<float>::max();
-        least = std::min(least, counts ? value : least);
-        largest = std::max(largest, counts ? value : largest);
+        min = std::min(min, counts ? value : min);
+        max = std::max(max, counts ? value : max);
         sum += counts ? value : 0;
         count += counts ? 1 : 0;
     }
 }
 
 void Summary::add(Summary const& other) {
-    least = std::min(least, other.least);
-    largest = std::max(largest, other.largest);
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
     sum += other.sum;
     count += other.count;
 }

@@ -18,8 +18,8 @@ constexpr auto not_told = std::numeric_limits<float>::quiet_NaN();
 
 /// Least, largest and sum of values; values that are not finite are ignored.
 struct Summary {
-    float least = std::numeric_limits<float>::infinity();
-    float largest = -std::numeric_limits<float>::infinity();
+    float min = std::numeric_limits<float>::infinity();
+    float max = -std::numeric_limits<float>::infinity();
     double sum = 0;
     std::uint32_t count = 0;
 

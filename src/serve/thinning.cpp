@@ -66,8 +66,8 @@ std::vector<std::size_t> borders(Series const& series, Extract const& extract, R
 void take_bucket(Summary const& bucket, Curve& curve) {
     bool const none = bucket.count == 0;
     curve.mean.push_back(none ? not_told : static_cast<float>(bucket.sum / bucket.count));
-    curve.least.push_back(none ? not_told : bucket.least);
-    curve.largest.push_back(none ? not_told : bucket.largest);
+    curve.min.push_back(none ? not_told : bucket.min);
+    curve.max.push_back(none ? not_told : bucket.max);
 }
 
 template <class Number>
@@ -143,8 +143,7 @@ std::string json_text(Thinned const& thinned) {
                        Json(curve.name).dump(-1, ' ', false, Json::error_handler_t::replace),
                        ":{\"mean\":", json_list(curve.mean));
         if (!thinned.whole) {
-            text += concat(",\"least\":", json_list(curve.least),
-                           ",\"largest\":", json_list(curve.largest));
+            text += concat(",\"min\":", json_list(curve.min), ",\"max\":", json_list(curve.max));
         }
         text += "}";
     }

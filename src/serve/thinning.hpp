@@ -25,8 +25,8 @@ struct Extract {
 struct Curve {
     std::string name;
     std::vector<float> mean;
-    std::vector<float> least{};   ///< empty where rows are listed one by one
-    std::vector<float> largest{}; ///< the same
+    std::vector<float> min{}; ///< empty where rows are listed one by one
+    std::vector<float> max{}; ///< the same
 };
 
 /// Rows in the range and the nearest ones outside it: one by one where there are few, else in

@@ -94,12 +94,12 @@ void add_late_arrows(TraceText& text, int rank, std::vector<StepTimes> const& st
     }
 }
 
-void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t most) {
-    if (operators.size() > most) {
-        std::ranges::nth_element(operators, operators.begin() + static_cast<std::ptrdiff_t>(most),
+void add_operators(TraceText& text, std::vector<Operator> operators, std::size_t max) {
+    if (operators.size() > max) {
+        std::ranges::nth_element(operators, operators.begin() + static_cast<std::ptrdiff_t>(max),
                                  std::greater<>(),
                                  [](Operator const& o) { return o.end_ns - o.begin_ns; });
-        operators.resize(most);
+        operators.resize(max);
         std::ranges::sort(operators, {}, &Operator::begin_ns);
     }
     for (auto const& each : operators) {
@@ -294,7 +294,7 @@ std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
         for (std::size_t kind = 0; kind < bytes.size(); ++kind) {
             parts[kind].part = MemoryKinds::names[kind];
             parts[kind].on_device = change.on_device;
-            parts[kind].most = std::max(parts[kind].most, bytes[kind]);
+            parts[kind].max = std::max(parts[kind].max, bytes[kind]);
             parts[kind].at_peak = all > max_total ? bytes[kind] : parts[kind].at_peak;
         }
         max_total = std::max(max_total, all);
@@ -302,12 +302,12 @@ std::vector<PartMemory> memory_by_part(RankActivity const& activity) {
     std::vector<PartMemory> told;
     for (auto const& memory : memories) {
         std::ranges::copy_if(memory.parts, std::back_inserter(told),
-                             [](PartMemory const& part) { return part.most > 0; });
+                             [](PartMemory const& part) { return part.max > 0; });
     }
     return told;
 }
 
-std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most) {
+std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t max) {
     // Those that enclose others come before them.
     std::ranges::sort(operators, [](Operator const& a, Operator const& b) {
         return std::tuple(a.row, a.begin_ns, -a.end_ns) < std::tuple(b.row, b.begin_ns, -b.end_ns);
@@ -336,7 +336,7 @@ std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::s
         all.push_back(total);
     }
     std::ranges::stable_sort(all, std::greater<>(), &OperatorTotal::self_ns);
-    all.resize(std::min(all.size(), most));
+    all.resize(std::min(all.size(), max));
     return all;
 }
 

@@ -79,7 +79,7 @@ TraceText rank_trace(TraceText::Of const& of, RankActivity const& activity,
 struct PartMemory {
     char const* part = "";
     bool on_device = false;
-    std::int64_t most = 0;    ///< at its highest
+    std::int64_t max = 0;     ///< at its highest
     std::int64_t at_peak = 0; ///< when all parts together had the most of this memory
 };
 
@@ -95,7 +95,7 @@ struct OperatorTotal {
     std::int64_t self_ns = 0; ///< without operators within it
 };
 
-/// The `most` operators with the longest self time, the longest first.
-std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t most);
+/// The `max` operators with the longest self time, the longest first.
+std::vector<OperatorTotal> top_operators(std::vector<Operator> operators, std::size_t max);
 
 } // namespace lockstep::trace

@@ -21,7 +21,7 @@ void ask_for_steps(std::filesystem::path const& run, std::int64_t steps) {
     write_text_durably(request_file(run), concat(steps, "\n"));
 }
 
-std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) noexcept {
+std::int64_t take_request(std::filesystem::path const& run, std::int64_t max) noexcept {
     try {
         auto const file = request_file(run);
         struct stat info {};
@@ -41,7 +41,7 @@ std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) n
         }
         std::error_code stays; // it is looked at again, and is no request for ever
         bool const removed = std::filesystem::remove(file, stays);
-        return removed && steps >= 1 && steps <= most ? steps : 0;
+        return removed && steps >= 1 && steps <= max ? steps : 0;
     } catch (...) {
         return 0;
     }

@@ -15,8 +15,8 @@ std::filesystem::path request_file(std::filesystem::path const& run);
 void ask_for_steps(std::filesystem::path const& run, std::int64_t steps);
 
 /// The number of steps that a timeline was requested for, returned once. 0: none was requested, or
-/// more than `most`, or the file is not a request or is somebody else's; such a file is removed,
+/// more than `max`, or the file is not a request or is somebody else's; such a file is removed,
 /// too. Does not throw: a request is no reason to end a run.
-std::int64_t take_request(std::filesystem::path const& run, std::int64_t most) noexcept;
+std::int64_t take_request(std::filesystem::path const& run, std::int64_t max) noexcept;
 
 } // namespace lockstep::trace

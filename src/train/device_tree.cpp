@@ -26,12 +26,12 @@ DeviceTree::DeviceTree(comm::DeviceCommunicator& devices, comm::Partition const&
     auto const message_of = [&](comm::HostSchedule::Message const& each) {
         Message message{
             each.partner, static_cast<std::size_t>(each.entries.front().child), each.owners, {}};
-        std::int64_t most = 0;
+        std::int64_t max = 0;
         for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-            most = std::max(most, total(bucket, message));
+            max = std::max(max, total(bucket, message));
         }
         message.packed =
-            torch::empty({most}, torch::TensorOptions(torch::kFloat32).device(options.device));
+            torch::empty({max}, torch::TensorOptions(torch::kFloat32).device(options.device));
         return message;
     };
     for (auto const& stage : schedule.stages()) {

@@ -32,11 +32,11 @@ constexpr std::int64_t batches_of_a_round = 8;
 
 /// Rounds that the rank with the most batches takes: all ranks reduce as often.
 std::int64_t rounds_of(data::EvaluationPlan const& plan, int ranks) {
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-        most = std::max(most, plan.batches_of(rank, ranks).count);
+        max = std::max(max, plan.batches_of(rank, ranks).count);
     }
-    return (most + batches_of_a_round - 1) / batches_of_a_round;
+    return (max + batches_of_a_round - 1) / batches_of_a_round;
 }
 
 } // namespace

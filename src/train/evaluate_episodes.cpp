@@ -89,12 +89,11 @@ task::Metrics metrics_of(Results const& results) {
     for (auto const each : results.returns) {
         squares.push_back((each - mean) * (each - mean));
     }
-    auto const [least, largest] =
-        std::minmax_element(results.returns.begin(), results.returns.end());
+    auto const [min, max] = std::minmax_element(results.returns.begin(), results.returns.end());
     return {{"return", mean},
             {"return_deviation", std::sqrt(comm::tree_sum(squares) / count)},
-            {"return_minimum", *least},
-            {"return_maximum", *largest},
+            {"return_minimum", *min},
+            {"return_maximum", *max},
             {"length", comm::tree_sum(results.lengths) / count}};
 }
 

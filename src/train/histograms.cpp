@@ -19,8 +19,8 @@ torch::Tensor on_host(torch::Tensor const& values) {
 }
 
 /// Counts in equal shares of [least, most].
-torch::Tensor counted(torch::Tensor const& values, double least, double most) {
-    return values.histc(bins, least, most).to(torch::kFloat64);
+torch::Tensor counted(torch::Tensor const& values, double min, double max) {
+    return values.histc(bins, min, max).to(torch::kFloat64);
 }
 
 /// This rank's part of an entry; may be empty.
@@ -65,25 +65,25 @@ std::vector<Histogram> gradient_histograms(comm::Communicator const& world,
     constexpr auto infinity = std::numeric_limits<double>::infinity();
     std::vector<Histogram> all;
     std::vector<torch::Tensor> parts;
-    std::vector<double> least;
-    std::vector<double> most;
+    std::vector<double> min;
+    std::vector<double> max;
     for (auto const& entry : sums.layout.entries) {
         if (entry.trained) {
             all.push_back({.name = entry.name, .counts = std::vector<double>(bins)});
             parts.push_back(part_of(entry, sums));
             bool const empty = parts.back().numel() == 0;
-            least.push_back(empty ? infinity : parts.back().min().item<double>());
-            most.push_back(empty ? -infinity : parts.back().max().item<double>());
+            min.push_back(empty ? infinity : parts.back().min().item<double>());
+            max.push_back(empty ? -infinity : parts.back().max().item<double>());
         }
     }
-    comm::all_reduce(world, std::span(least), comm::Reduce::minimum);
-    comm::all_reduce(world, std::span(most), comm::Reduce::maximum);
+    comm::all_reduce(world, std::span(min), comm::Reduce::minimum);
+    comm::all_reduce(world, std::span(max), comm::Reduce::maximum);
     constexpr std::int64_t row = bins + 2; // counts, the sum, the sum of squares
     auto const rows = torch::zeros({static_cast<std::int64_t>(all.size()), row}, torch::kFloat64);
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (auto const& values = parts[i]; values.numel() > 0) {
             auto const own = rows[static_cast<std::int64_t>(i)];
-            own.slice(0, 0, bins).copy_(counted(values, least[i], most[i]));
+            own.slice(0, 0, bins).copy_(counted(values, min[i], max[i]));
             own[bins] = values.sum(torch::kFloat64);
             own[bins + 1] = values.square().sum(torch::kFloat64);
         }
@@ -92,8 +92,8 @@ std::vector<Histogram> gradient_histograms(comm::Communicator const& world,
     comm::all_reduce(world, flat, comm::Reduce::sum);
     for (std::size_t i = 0; i < all.size(); ++i) {
         auto const* const own = flat.data() + i * row;
-        all[i].minimum = least[i];
-        all[i].maximum = most[i];
+        all[i].minimum = min[i];
+        all[i].maximum = max[i];
         std::copy_n(own, bins, all[i].counts.begin());
         all[i].sum = own[bins];
         all[i].sum_of_squares = own[bins + 1];

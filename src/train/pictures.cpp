@@ -26,9 +26,9 @@ torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
 }
 
 Picture drawn(torch::Tensor const& image) {
-    auto const least = image.min();
-    auto const range = (image.max() - least).clamp_min(1e-12);
-    auto const levels = ((image - least) / range * 255).round().to(torch::kUInt8);
+    auto const min = image.min();
+    auto const range = (image.max() - min).clamp_min(1e-12);
+    auto const levels = ((image - min) / range * 255).round().to(torch::kUInt8);
     auto const pixels = levels.movedim(0, -1).contiguous();
     auto const* const first = pixels.const_data_ptr<std::uint8_t>();
     return {.width = image.size(2),
@@ -40,13 +40,13 @@ Picture drawn(torch::Tensor const& image) {
 } // namespace
 
 std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_last,
-                                 std::int64_t most) {
+                                 std::int64_t max) {
     torch::NoGradGuard const no_grad;
     std::vector<Picture> pictures;
     if (!samples.is_floating_point() || samples.dim() < 3) {
         return pictures;
     }
-    for (std::int64_t i = 0; i < std::min(most, samples.size(0)); ++i) {
+    for (std::int64_t i = 0; i < std::min(max, samples.size(0)); ++i) {
         auto const sample = samples[i].to(torch::kCPU, torch::kFloat32);
         auto const image = arranged(sample, channels_last);
         if (image.defined() && image.isfinite().all().item<bool>()) {

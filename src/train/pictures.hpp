@@ -8,21 +8,21 @@
 
 namespace lockstep::train {
 
-/// The first `most` samples as pictures, each from its least value (black) to its largest. Of clips
+/// The first `max` samples as pictures, each from its least value (black) to its largest. Of clips
 /// and boxes, the middle slice is shown; with other numbers of channels than one or three, the
 /// middle channel.
 ///
 /// Shape    samples [n, height, width], [n, channels, …, height, width], or with channels last
 /// Returns  nothing where samples are not images
 std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_last,
-                                 std::int64_t most);
+                                 std::int64_t max);
 
 /// Hands a source's batches on, and keeps pictures of the first one's samples.
 class PicturedBatches : public BatchSource {
   public:
     /// `batches` must outlive it.
-    PicturedBatches(BatchSource& batches, std::int64_t most, bool channels_last)
-        : batches_(batches), limit_(most), channels_last_(channels_last) {}
+    PicturedBatches(BatchSource& batches, std::int64_t max, bool channels_last)
+        : batches_(batches), limit_(max), channels_last_(channels_last) {}
 
     task::Tensors next() override;
     /// The pictures that were kept; a second call returns none.

@@ -212,9 +212,9 @@ Profiled::RankTimes Profiler::own_times(std::vector<trace::StepTimes> const& ste
             waited_for[last[at].rank] += step.waited;
         }
     }
-    auto const most =
+    auto const max =
         std::ranges::max_element(waited_for, {}, [](auto const& e) { return e.second; });
-    times.waited_for = most == waited_for.end() || most->second == 0 ? -1 : most->first;
+    times.waited_for = max == waited_for.end() || max->second == 0 ? -1 : max->first;
     return times;
 }
 
@@ -305,7 +305,7 @@ Profiled Profiler::told_of(Window const& window) const {
                                       seconds_of(each.self_ns), each.on_device});
     }
     for (auto const& each : trace::memory_by_part(window.activity)) {
-        profiled.memory.push_back({each.part, each.on_device, each.most, each.at_peak});
+        profiled.memory.push_back({each.part, each.on_device, each.max, each.at_peak});
     }
     return profiled;
 }

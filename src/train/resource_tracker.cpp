@@ -113,7 +113,7 @@ Resources ResourceTracker::gathered(Values const& own, double seconds) const {
                            .disk_written = its[written],
                            .exchanged = its[exchanged]});
     }
-    auto const most = [&](auto const& value) {
+    auto const max = [&](auto const& value) {
         return *std::ranges::max_element(of_rank, {}, value);
     };
     Resources resources{.seconds = seconds,
@@ -126,8 +126,8 @@ Resources ResourceTracker::gathered(Values const& own, double seconds) const {
                         .network = sums[network],
                         .hosts = hosts_,
                         .hosts_with_energy = static_cast<int>(sums[has_package_joules]),
-                        .memory_peak = most(&RankResources::memory_peak),
-                        .busiest = most(&RankResources::processor_s),
+                        .memory_peak = max(&RankResources::memory_peak),
+                        .busiest = max(&RankResources::processor_s),
                         .idlest =
                             *std::ranges::min_element(of_rank, {}, &RankResources::processor_s)};
     if (sums[has_package_joules] > 0) {

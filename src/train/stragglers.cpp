@@ -10,11 +10,11 @@ Waits waits_of_ranks(comm::Communicator const& world, double own_s) {
     }
     constexpr std::int64_t ranks = std::int64_t{1} << 21; // beside 2^42 microseconds
     auto const own = static_cast<std::int64_t>(1e6 * own_s) * ranks + world.rank();
-    auto const least = comm::all_reduce(world, own, comm::Reduce::minimum);
+    auto const min = comm::all_reduce(world, own, comm::Reduce::minimum);
     return {.ranks = world.size(),
             .sum_s = comm::all_reduce(world, own_s, comm::Reduce::sum),
-            .min_s = 1e-6 * static_cast<double>(least / ranks),
-            .min_rank = static_cast<int>(least % ranks)};
+            .min_s = 1e-6 * static_cast<double>(min / ranks),
+            .min_rank = static_cast<int>(min % ranks)};
 }
 
 void Stragglers::add(double waited_s, double step_s) {

@@ -111,13 +111,13 @@ class TrustRatioRule final : public UpdateRule {
     /// The shards, cut at reduction blocks into chunks whose temporaries stay in a processor's
     /// cache, or do not count beside a device's memory.
     std::vector<Shard> chunks_for(torch::Device device, std::vector<char> const& idle) const {
-        auto const most = (device.is_cpu() ? 8 : 1024) * reduction_block;
+        auto const max = (device.is_cpu() ? 8 : 1024) * reduction_block;
         std::vector<Shard> chunks;
         for (auto shard : shards_) {
             bool const rests = !idle.empty() && idle[shard.entry] != 0;
             while (shard.count > 0 && !rests) {
                 auto chunk = shard;
-                chunk.count = std::min(shard.count, most - shard.first % reduction_block);
+                chunk.count = std::min(shard.count, max - shard.first % reduction_block);
                 chunks.push_back(chunk);
                 shard.first += chunk.count;
                 shard.own += chunk.count;

@@ -19,29 +19,28 @@ std::vector<std::string> share_remarks(config::Deck const& deck, Workload const&
     if (!config::share_of(deck.data.validation) || !work.validation) {
         return {};
     }
-    constexpr std::size_t most = 32; // of a longer list nobody reads the end
+    constexpr std::size_t max = 32; // of a longer list nobody reads the end
     auto const& names = work.train->class_names();
     auto const& learnt = work.train->class_counts();
     auto const& measured = work.validation->class_counts();
     std::vector<std::string> counts;
     std::vector<std::string> none;
     for (std::size_t i = 0; i < measured.size(); ++i) {
-        if (counts.size() < most) {
+        if (counts.size() < max) {
             counts.push_back(
                 concat(names[i], " ", count_text(learnt[i]), " + ", count_text(measured[i])));
         }
-        if (measured[i] == 0 && learnt[i] > 0 && none.size() < most) {
+        if (measured[i] == 0 && learnt[i] > 0 && none.size() < max) {
             none.push_back(concat(names[i], " (", amount_of(learnt[i], "sample"), ")"));
         }
     }
     auto const by_class = counts.empty() ? std::string("drawn at random") : "drawn by class";
-    std::vector<std::string> remarks{
-        concat("validation is ", trimmed(deck.data.validation), " of data.train, ", by_class,
-               " with seed ", deck.run.seed, ": ", count_text(work.train->samples()),
-               " samples for training, ", count_text(work.validation->samples()), " for validation",
-               counts.empty()
-                   ? ""
-                   : concat(" (", joined(counts, ", "), measured.size() > most ? ", …)" : ")"))};
+    std::vector<std::string> remarks{concat(
+        "validation is ", trimmed(deck.data.validation), " of data.train, ", by_class,
+        " with seed ", deck.run.seed, ": ", count_text(work.train->samples()),
+        " samples for training, ", count_text(work.validation->samples()), " for validation",
+        counts.empty() ? ""
+                       : concat(" (", joined(counts, ", "), measured.size() > max ? ", …)" : ")"))};
     if (!none.empty()) {
         remarks.push_back(
             concat("warning: too few samples to validate ",

@@ -62,7 +62,7 @@ inline int outcome_of(std::function<Outcome()> const& work) {
 
 /// Some bytes changed, a part taken out or doubled, or the end cut off.
 inline std::string damaged(std::string bytes, std::uint64_t key) {
-    auto const dice = [&](std::uint64_t most) { return (key = mixed(key)) % most; };
+    auto const dice = [&](std::uint64_t max) { return (key = mixed(key)) % max; };
     for (auto left = dice(4) + 1; left > 0 && !bytes.empty(); --left) {
         auto const at = dice(bytes.size());
         auto const few = dice(8) + 1;

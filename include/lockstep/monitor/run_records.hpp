@@ -99,7 +99,7 @@ struct ProfileRecord {
     struct Memory {
         std::string part;
         bool on_device = false;
-        double most = unknown;
+        double max = unknown;
         double at_peak = unknown; ///< when all parts together had the most of this memory
     };
 

@@ -223,7 +223,7 @@ struct Profiled {
     struct Memory {
         std::string part; ///< "activations (forward)", ...
         bool on_device = false;
-        std::int64_t most = 0;
+        std::int64_t max = 0;
         std::int64_t at_peak = 0; ///< when all parts together had the most of this memory
     };
 

@@ -56,16 +56,16 @@ void print_rank(std::size_t rank, train::PlannedRank const& planned) {
 }
 
 void print_map(std::vector<train::PlannedRank> const& ranks) {
-    constexpr std::size_t most = 64;
+    constexpr std::size_t max = 64;
     std::cout << "\n"
               << std::left << std::setw(8) << "rank" << std::setw(24) << "host" << std::setw(10)
               << "device" << std::setw(14) << "replicas"
               << "parameters it sums and updates\n";
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        bool const shown = ranks.size() <= most || rank < most - 2 || rank + 1 == ranks.size();
+        bool const shown = ranks.size() <= max || rank < max - 2 || rank + 1 == ranks.size();
         if (shown) {
             print_rank(rank, ranks[rank]);
-        } else if (rank == most - 2) {
+        } else if (rank == max - 2) {
             std::cout << "…\n";
         }
     }

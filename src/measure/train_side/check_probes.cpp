@@ -124,9 +124,9 @@ void check_clocks(CheckContext const& context) {
     }
     auto const text =
         concat("the hosts' clocks differ by at most ", fixed(smallest * 1e3, 1), " ms");
-    constexpr double most = 1;
-    context.report.add({smallest > most ? Colour::yellow : Colour::green, "clocks", text,
-                        smallest > most ? "Synchronize the hosts' clocks with a time server" : ""});
+    constexpr double max = 1;
+    context.report.add({smallest > max ? Colour::yellow : Colour::green, "clocks", text,
+                        smallest > max ? "Synchronize the hosts' clocks with a time server" : ""});
 }
 
 void check_network(CheckContext const& context) {

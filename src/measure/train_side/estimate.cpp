@@ -79,12 +79,12 @@ comm::NetworkModel network_of(Communicator const& world, comm::Topology const& t
 }
 
 /// Powers of two up to the most, and what was measured.
-std::vector<int> rank_counts(std::int64_t most, int measured) {
+std::vector<int> rank_counts(std::int64_t max, int measured) {
     std::vector<int> counts;
-    for (std::int64_t ranks = 1; ranks <= most; ranks *= 2) {
+    for (std::int64_t ranks = 1; ranks <= max; ranks *= 2) {
         counts.push_back(static_cast<int>(ranks));
     }
-    if (measured <= most) {
+    if (measured <= max) {
         counts.push_back(measured);
     }
     std::sort(counts.begin(), counts.end());
@@ -176,9 +176,9 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
         printer.start(recipe.plan);
         printer.basis(inputs, source, measured);
         printer.head();
-        auto const most =
+        auto const max =
             inputs.replicas > 0 ? std::min(options.max_ranks, inputs.replicas) : options.max_ranks;
-        for (int const ranks : rank_counts(most, world.size())) {
+        for (int const ranks : rank_counts(max, world.size())) {
             try {
                 printer.row(comm::predict(inputs, ranks), recipe.step_on(ranks).steps);
             } catch (Error const& refused) { // as train would

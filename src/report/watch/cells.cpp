@@ -102,11 +102,11 @@ std::string sparkline(std::vector<double> const& values, std::size_t columns, bo
         return {};
     }
     auto const first = values.size() > columns ? values.size() - columns : 0;
-    double least = HUGE_VAL;
-    double most = -HUGE_VAL;
+    double min = HUGE_VAL;
+    double max = -HUGE_VAL;
     for (std::size_t i = first; i < values.size(); ++i) {
-        least = std::isfinite(values[i]) ? std::min(least, values[i]) : least;
-        most = std::isfinite(values[i]) ? std::max(most, values[i]) : most;
+        min = std::isfinite(values[i]) ? std::min(min, values[i]) : min;
+        max = std::isfinite(values[i]) ? std::max(max, values[i]) : max;
     }
     std::string text;
     for (std::size_t i = first; i < values.size(); ++i) {
@@ -114,7 +114,7 @@ std::string sparkline(std::vector<double> const& values, std::size_t columns, bo
             text += " ";
             continue;
         }
-        double const share = most > least ? (values[i] - least) / (most - least) : 0.5;
+        double const share = max > min ? (values[i] - min) / (max - min) : 0.5;
         text += letter(0x2581 + static_cast<std::uint32_t>(std::lround(7 * share)));
     }
     return text;
@@ -132,17 +132,17 @@ std::vector<std::string> letter_chart(Series const& all, std::size_t columns, st
     }
     Canvas canvas(columns - label, rows, utf8);
     auto values = means_by_column(series, canvas.width());
-    double least = HUGE_VAL;
-    double most = -HUGE_VAL;
+    double min = HUGE_VAL;
+    double max = -HUGE_VAL;
     for (double const value : values) {
-        least = std::isnan(value) ? least : std::min(least, value);
-        most = std::isnan(value) ? most : std::max(most, value);
+        min = std::isnan(value) ? min : std::min(min, value);
+        max = std::isnan(value) ? max : std::max(max, value);
     }
-    bool const logarithmic = is_logarithmic(least, most);
+    bool const logarithmic = is_logarithmic(min, max);
     auto const height_of = [&](double value) {
         auto const on_axis = [&](double v) { return logarithmic ? std::log(v) : v; };
-        double const range = on_axis(most) - on_axis(least);
-        return range > 0 ? (on_axis(value) - on_axis(least)) / range : 0.5;
+        double const range = on_axis(max) - on_axis(min);
+        return range > 0 ? (on_axis(value) - on_axis(min)) / range : 0.5;
     };
     for (std::size_t x = 0; x < values.size(); ++x) {
         if (!std::isnan(values[x])) {
@@ -152,8 +152,8 @@ std::vector<std::string> letter_chart(Series const& all, std::size_t columns, st
     }
     std::vector<std::string> lines;
     for (std::size_t row = 0; row < rows; ++row) {
-        auto const text = row == 0          ? short_number(most)
-                          : row == rows - 1 ? short_number(least)
+        auto const text = row == 0          ? short_number(max)
+                          : row == rows - 1 ? short_number(min)
                                             : std::string();
         lines.push_back(
             concat(padded(text, label - 1), utf8 ? letter(0x2502) : "|", canvas.row(row)));

@@ -19,16 +19,16 @@ namespace {
 /// while nothing is logged.
 double silence_s(std::filesystem::path const& metrics) {
     using namespace std::filesystem;
-    double least = HUGE_VAL;
+    double min = HUGE_VAL;
     for (auto const& file : {metrics, metrics.parent_path() / Lease::file_name}) {
         std::error_code failure;
         auto const written = last_write_time(file, failure);
         if (!failure) {
             std::chrono::duration<double> const age = file_time_type::clock::now() - written;
-            least = std::min(least, std::max(age.count(), 0.0));
+            min = std::min(min, std::max(age.count(), 0.0));
         }
     }
-    return least;
+    return min;
 }
 
 bool has_ended(monitor::RunRecords const& run) {

@@ -56,7 +56,7 @@ export class Chart {
     this.watch();
   }
 
-  /// series: {label, colour, x, mean, least, largest, dots, points: no line, steps: level until the next}; marks: {x, colour}
+  /// series: {label, colour, x, mean, min, max, dots, points: no line, steps: level until the next}; marks: {x, colour}
   show(series, { stacked = false, log = false, smooth = 0, marks = [] } = {}) {
     this.series = series.map((each) => ({ ...each, line: smoothed(each.mean, smooth) }));
     this.marks = marks;
@@ -102,7 +102,7 @@ export class Chart {
       for (const value of each.x) take(wide.x, value);
       for (const value of each.line) take(wide.y, value);
       if (this.stacked) take(wide.y, 0);
-      else for (const value of [...(each.least ?? []), ...(each.largest ?? [])]) take(wide.y, value);
+      else for (const value of [...(each.min ?? []), ...(each.max ?? [])]) take(wide.y, value);
     }
     for (const mark of this.marks) take(wide.x, mark.x);
     if (wide.x[0] === wide.x[1]) { wide.x[0] -= 1; wide.x[1] += 1; }
@@ -195,7 +195,7 @@ export class Chart {
 
   curve(each) {
     const pen = this.pen;
-    if (each.least?.length) this.band(each.x, each.largest, each.least, each.colour, 0.18);
+    if (each.min?.length) this.band(each.x, each.max, each.min, each.colour, 0.18);
     pen.strokeStyle = pen.fillStyle = each.colour;
     pen.lineWidth = 1.6;
     pen.beginPath();

@@ -74,8 +74,8 @@ function addRows({ run: place, step, time, columns, newest_step }) {
   for (const [name, curve] of Object.entries(run.data.curves)) {
     const values = columns[name] ?? step.map(() => null);
     curve.mean.push(...values);
-    curve.least?.push(...values);
-    curve.largest?.push(...values);
+    curve.min?.push(...values);
+    curve.max?.push(...values);
   }
   refresh("rows");
 }

@@ -79,16 +79,18 @@ OLD_WORDS = {
     r"rehears": "dry run",
     r"(?<![a-z])seal(s|ed|ing)?(?![a-z])": "checksum header",
     r"yardsticks?": "baseline",
-    r"\b(most|least)_[a-z]": "max_, min_",
+    r"\b(most|least)_": "max_, min_",
+    r"(\w\??\.|->)(most|least)\b(?!\.)": "max, min",  # members; sentences have a space before the word
+    r"\b(double|float|\w+_t) (most|least)\b": "max, min",
     r"(?<![a-z])(make_|rollout_|dataset_)?feeds?(?!_forward)_?(?![a-z-])": "data module",
     r"\b(goes|go|going|went|gone) on\b": "continues, resumes",
     r"\banew\b": "starts over, again",
-    r"pass(ed|es)[ _]over(?! data)": "skipped",
+    r"pass(ed|es)?_over|pass(ed|es) over(?! data)": "skipped",
     r"(?<![a-z])odds(?![a-z])": "probabilities, probability ratio",
     r"side[ _]by[ _]side": "concurrently",
-    r"\bin turn\b": "sequentially, one after the other",
+    r"(?<![a-z])in[ _]turn(?![a-z])": "sequentially, one after the other",
     r"(?<![a-z])amounts(?![a-z])": "real values",
-    r"(?<![a-z])(bytes|[kmg]i?b|samples|once|times|seconds?|number) a (rank|step|sample|host|node|epoch|second|batch|replica)\b": "per",
+    r"(?<![a-z])(bytes|[kmg]i?b|samples|once|twice|two|times|seconds?|ms|number) a (rank|step|sample|host|node|epoch|second|batch|replica)\b": "per",
 }
 PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", "tests", "bench", "inputs",
          "scripts", "slurm", "pbs", "packaging", "cmake"]

@@ -29,7 +29,7 @@ Options options_of(Told& told) {
             .rows = {option::flag("--json", "records", told.json),
                      option::flag("--quiet", "no words", told.quiet),
                      option::whole("--steps N", "that are measured", told.steps),
-                     option::whole("--devices N", "of a host", told.devices, {.most = 64}),
+                     option::whole("--devices N", "of a host", told.devices, {.max = 64}),
                      option::real("--watts W", "of a rank", told.watts),
                      option::one_of("--mode", {"dp", "ddp"}, "how", told.mode),
                      option::text("--inputs NAME", "of a dataset", told.inputs),

@@ -136,8 +136,8 @@ std::vector<Shape> shapes() {
 /// Any number of hosts of any size, of which ranks and replicas know nothing.
 Shape drawn_shape(std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    auto const up_to = [&](int most) {
-        return 1 + static_cast<int>(random() % static_cast<std::uint64_t>(most));
+    auto const up_to = [&](int max) {
+        return 1 + static_cast<int>(random() % static_cast<std::uint64_t>(max));
     };
     Shape shape{{}, 0, false, random() | 1};
     int ranks = 0;
@@ -330,11 +330,11 @@ TEST_CASE("512 ranks on 64 hosts have the sums of one") {
     CHECK(all_right(job));
     // Those that the trace of such a job has for the first ranks of the hosts
     // (tests/run/schedule_trace_test.py).
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int rank = 0; rank < 512; rank += 8) {
-        most = std::max(most, messages_of(job, rank));
+        max = std::max(max, messages_of(job, rank));
     }
-    CHECK(most == 6);
+    CHECK(max == 6);
 }
 
 TEST_CASE("few hosts or large shards go directly, many hosts in rounds") {

@@ -34,16 +34,16 @@ TEST_CASE("with more ranks than blocks, ranks and hosts own about as much as eac
                                     64 * reduction_block, 1600 * reduction_block);
     // Of each of 8 columns (one rank per host), the hosts whose numbers end with the same bits.
     std::vector<std::int64_t> of_group(std::size_t{8} * 16, 0);
-    std::int64_t most = 0;
+    std::int64_t max = 0;
     for (int rank = 0; rank < ranks; ++rank) {
         std::int64_t own = 0;
         for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
             own += partition.shard(bucket, rank).count() / reduction_block;
         }
-        most = std::max(most, own);
+        max = std::max(max, own);
         of_group[static_cast<std::size_t>(rank % 8 * 16 + rank / 8 % 16)] += own;
     }
-    CHECK(most <= 13); // of 11 on average
+    CHECK(max <= 13); // of 11 on average
     auto const mean = static_cast<double>(partition.reduction_blocks()) / (8 * 16);
     for (auto const each : of_group) {
         CHECK(static_cast<double>(each) < 1.15 * mean);

@@ -100,11 +100,11 @@ TEST_CASE("a rank that is late on another host is waited for, which is no commun
     for (auto& thread : threads) {
         thread.join();
     }
-    auto const least = std::ranges::min(finished, {}, &ExchangeCost::exposed_s).exposed_s;
+    auto const min = std::ranges::min(finished, {}, &ExchangeCost::exposed_s).exposed_s;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         CAPTURE(rank);
         auto const waited = published[rank].imbalance_s - finished[rank].imbalance_s;
-        CHECK(std::abs(waited - (finished[rank].exposed_s - least)) < 1e-9);
+        CHECK(std::abs(waited - (finished[rank].exposed_s - min)) < 1e-9);
         CHECK((rank > 1 || published[rank].imbalance_s > 0.1));
     }
 }

@@ -168,20 +168,22 @@ TEST_CASE("the walk runs with the least priority, so that it takes nothing from 
     test::ScratchDir const scratch;
     write(scratch / "a.h5");
     auto const set = opened(scratch / "a.h5");
-    int least = 0;
+    int niceness = 0;
     Stopwatch const watch;
-    while (least < 19 && watch.seconds() < 60) { // a walk may end before it is seen, or begin late
+    while (niceness < 19 &&
+           watch.seconds() < 60) { // a walk may end before it is seen, or begin late
         Audit audit({&set});
         audit.start();
         Stopwatch const turn;
-        while (least < 19 && turn.seconds() < 0.2) {
+        while (niceness < 19 && turn.seconds() < 0.2) {
             for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task")) {
                 auto const number = std::stoul(thread.path().filename().string());
-                least = std::max(least, ::getpriority(PRIO_PROCESS, static_cast<id_t>(number)));
+                niceness =
+                    std::max(niceness, ::getpriority(PRIO_PROCESS, static_cast<id_t>(number)));
             }
         }
     }
-    CHECK(least == 19);
+    CHECK(niceness == 19);
 }
 
 TEST_CASE("changed weights are found, and of several files the right one is named") {

@@ -21,10 +21,9 @@ namespace {
 class Dice {
   public:
     explicit Dice(std::uint64_t seed) : state_(seed) {}
-    std::int64_t between(std::int64_t least, std::int64_t most) {
+    std::int64_t between(std::int64_t min, std::int64_t max) {
         state_ = mixed(state_);
-        return least +
-               static_cast<std::int64_t>(state_ % static_cast<std::uint64_t>(most - least + 1));
+        return min + static_cast<std::int64_t>(state_ % static_cast<std::uint64_t>(max - min + 1));
     }
 
   private:

@@ -32,21 +32,21 @@ Epoch walk(TrainPlan const& plan, PlanOptions const& options) {
                        plan.micro_batches(step) <= options.accumulate &&
                        (!full || plan.micro_batches(step) == options.accumulate);
         for (int micro = 0; micro < plan.micro_batches(step); ++micro) {
-            std::int64_t least = options.samples;
-            std::int64_t most = 0;
+            std::int64_t min = options.samples;
+            std::int64_t max = 0;
             std::int64_t together = 0;
             for (int replica = 0; replica < options.replicas; ++replica) {
                 auto const part = plan.part(step, micro, replica);
-                least = std::min(least, part.count);
-                most = std::max(most, part.count);
+                min = std::min(min, part.count);
+                max = std::max(max, part.count);
                 together += part.count;
                 for (std::int64_t i = 0; i < part.count; ++i) {
                     ++epoch.times.at(static_cast<std::size_t>(part.first + i));
                 }
             }
-            epoch.evenly = epoch.evenly && most - least <= 1;
+            epoch.evenly = epoch.evenly && max - min <= 1;
             epoch.batches_full =
-                epoch.batches_full && (!full || (least == options.batch && most == options.batch));
+                epoch.batches_full && (!full || (min == options.batch && max == options.batch));
             epoch.smallest_micro = std::min(epoch.smallest_micro, together);
             in_step += together;
         }

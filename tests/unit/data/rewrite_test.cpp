@@ -123,7 +123,7 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
     options.inputs = {"sizes", "sizes"};
     CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::usage);
     options.inputs = {"text/tokens"};
-    options.weights = "sizes"; // two a sample, and below zero
+    options.weights = "sizes"; // two per sample, and below zero
     CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::data);
 }
 

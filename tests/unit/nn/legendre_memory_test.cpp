@@ -46,9 +46,9 @@ TEST_CASE("all steps at once give what they give one by one, within rounding") {
         for (auto const& [type, bound] :
              {std::pair{torch::kFloat64, 1e-13}, std::pair{torch::kFloat32, 1e-5}}) {
             auto const u = signal(steps, type);
-            auto const in_turn = nn::remember_in_turn(memory, u);
-            CHECK(in_turn.sizes() == torch::IntArrayRef({3, steps, 5 * order}));
-            CHECK(test::distance(nn::remember_at_once(response, u), in_turn) < bound);
+            auto const stepwise = nn::remember_stepwise(memory, u);
+            CHECK(stepwise.sizes() == torch::IntArrayRef({3, steps, 5 * order}));
+            CHECK(test::distance(nn::remember_at_once(response, u), stepwise) < bound);
         }
     }
 }
@@ -62,29 +62,29 @@ TEST_CASE("both forms have the same gradients") {
         (out * wave({3, 50, 40}, 0.5)).sum().backward();
         return u.grad();
     };
-    auto const in_turn = gradient([&](auto const& u) { return nn::remember_in_turn(memory, u); });
-    CHECK(in_turn.abs().max().item<double>() > 0.1);
+    auto const stepwise = gradient([&](auto const& u) { return nn::remember_stepwise(memory, u); });
+    CHECK(stepwise.abs().max().item<double>() > 0.1);
     CHECK(test::distance(gradient([&](auto const& u) { return nn::remember_at_once(response, u); }),
-                         in_turn) < 1e-12);
+                         stepwise) < 1e-12);
 }
 
 TEST_CASE("a memory holds the Legendre coefficients of the last steps") {
     // Of a constant there is the first one only: the constant.
     auto const memory = nn::legendre_memory(6, 20);
     auto const states =
-        nn::remember_in_turn(memory, torch::full({1, 400, 1}, 0.75, torch::kFloat64));
+        nn::remember_stepwise(memory, torch::full({1, 400, 1}, 0.75, torch::kFloat64));
     CHECK(test::distance(states[0][399], doubles({0.75, 0, 0, 0, 0, 0})) < 1e-6);
 }
 
 TEST_CASE("what comes later does not change what was remembered") {
-    for (bool const in_turn : {false, true}) {
-        nn::LegendreMemory layer(8, 12.0, in_turn);
+    for (bool const stepwise : {false, true}) {
+        nn::LegendreMemory layer(8, 12.0, stepwise);
         auto const longer = signal(90, torch::kFloat32);
         auto const whole = layer(longer);
         auto const part = layer(longer.slice(1, 0, 40));
-        CHECK(test::distance(whole.slice(1, 0, 40), part) < (in_turn ? 1e-7 : 1e-5));
+        CHECK(test::distance(whole.slice(1, 0, 40), part) < (stepwise ? 1e-7 : 1e-5));
         // The length of what was seen before leaves no trace.
-        nn::LegendreMemory fresh(8, 12.0, in_turn);
+        nn::LegendreMemory fresh(8, 12.0, stepwise);
         CHECK(torch::equal(fresh(longer.slice(1, 0, 40)), part));
     }
 }

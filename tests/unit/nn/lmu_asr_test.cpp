@@ -88,9 +88,9 @@ TEST_CASE("recurrent and parallel form of a network agree, and their gradients")
         return std::pair{scores, torch::cat(gradients)};
     };
     auto const [scores, gradients] = results("parallel", false);
-    auto const [in_turn, gradients_in_turn] = results("recurrent", false);
-    CHECK(test::distance(scores, in_turn) < 1e-5);
-    CHECK(test::distance(gradients, gradients_in_turn) <
+    auto const [stepwise, gradients_stepwise] = results("recurrent", false);
+    CHECK(test::distance(scores, stepwise) < 1e-5);
+    CHECK(test::distance(gradients, gradients_stepwise) <
           1e-4 * gradients.abs().max().item<double>());
     auto const [again, gradients_again] = results("parallel", true);
     CHECK(torch::equal(scores, again));

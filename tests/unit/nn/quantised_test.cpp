@@ -62,11 +62,11 @@ TEST_CASE("a bias becomes whole multiples of its units, or stays where 32 bits d
 }
 
 TEST_CASE("bytes stand for the values between their ends, 0 among them") {
-    for (auto const& [least, most] :
+    for (auto const& [min, max] :
          {std::pair{-1.0, 3.0}, std::pair{0.5, 2.0}, std::pair{-4.0, -1.0}, std::pair{0.0, 0.0}}) {
-        auto const scale = byte_scale(least, most);
+        auto const scale = byte_scale(min, max);
         CHECK(to_bytes(torch::zeros({1}), scale).item<int>() == scale.zero);
-        auto const values = torch::linspace(std::min(least, 0.0), std::max(most, 0.0), 1000);
+        auto const values = torch::linspace(std::min(min, 0.0), std::max(max, 0.0), 1000);
         auto const back = (to_bytes(values, scale).to(torch::kFloat32) - scale.zero) * scale.scale;
         CHECK((back - values).abs().max().item<double>() <= 1.01 * scale.scale);
         CHECK(to_bytes(torch::full({1}, 1e9), scale).item<int>() == 255);

@@ -49,16 +49,16 @@ TEST_CASE("what cannot be calculated is an error") {
 }
 
 TEST_CASE("a size beyond 64 bits is an error") {
-    constexpr auto least = std::numeric_limits<std::int64_t>::min();
+    constexpr auto min = std::numeric_limits<std::int64_t>::min();
     std::int64_t const minus_one = -1;
-    CHECK_THROWS_AS(calculate("_operator.floordiv", {least, minus_one}), Error);
-    CHECK(whole("_operator.mod", {least, minus_one}) == 0);
-    CHECK(whole("_operator.floordiv", {least + 1, minus_one}) == -(least + 1));
+    CHECK_THROWS_AS(calculate("_operator.floordiv", {min, minus_one}), Error);
+    CHECK(whole("_operator.mod", {min, minus_one}) == 0);
+    CHECK(whole("_operator.floordiv", {min + 1, minus_one}) == -(min + 1));
     for (auto const* const target : {"_operator.add", "_operator.mul"}) {
-        CHECK_THROWS_AS(calculate(target, {least, least}), Error);
+        CHECK_THROWS_AS(calculate(target, {min, min}), Error);
     }
-    CHECK_THROWS_AS(calculate("_operator.sub", {std::int64_t(1), least}), Error);
-    CHECK_THROWS_AS(calculate("_operator.neg", {least}), Error);
+    CHECK_THROWS_AS(calculate("_operator.sub", {std::int64_t(1), min}), Error);
+    CHECK_THROWS_AS(calculate("_operator.neg", {min}), Error);
     CHECK_THROWS_AS(calculate("_operator.pow", {std::int64_t(10), std::int64_t(30)}), Error);
     CHECK_THROWS_AS(calculate("math.ceil", {1e30}), Error);
     CHECK_THROWS_AS(calculate("math.trunc", {std::nan("")}), Error);

@@ -162,8 +162,8 @@ TEST_CASE("trading follows the account, day by day") {
                 account.sell(i, -wanted(i), prices(day)[i]);
             }
         }
-        std::size_t const most = wanted(1) > wanted(0) ? 1 : 0;
-        for (auto const i : {most, 1 - most}) {
+        std::size_t const first = wanted(1) > wanted(0) ? 1 : 0;
+        for (auto const i : {first, 1 - first}) {
             if (wanted(i) > 0) {
                 account.buy(i, wanted(i), prices(day)[i]);
             }

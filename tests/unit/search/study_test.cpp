@@ -49,10 +49,10 @@ using Decisions = std::vector<std::pair<std::int64_t, double>>;
 
 /// Runs `width` jobs at once, whose results come in another order for each `turn`.
 Decisions run(search::Study& study, std::size_t width, std::uint64_t turn,
-              std::size_t most = 100000) {
+              std::size_t max = 100000) {
     Decisions decisions;
     std::vector<search::Job> open;
-    for (std::size_t told = 0; told < most;) {
+    for (std::size_t told = 0; told < max;) {
         while (open.size() < width) {
             auto const job = study.next();
             if (!job) {

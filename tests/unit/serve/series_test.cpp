@@ -116,15 +116,15 @@ TEST_CASE("what is told of many rows is what they hold, wherever they begin") {
             Summary expected;
             expected.add(std::span(column.values).subspan(first, last - first));
             auto const told = Series::summary(column, first, last);
-            CHECK(told.least == expected.least);
-            CHECK(told.largest == expected.largest);
+            CHECK(told.min == expected.min);
+            CHECK(told.max == expected.max);
             CHECK(told.sum == expected.sum);
             CHECK(told.count == expected.count);
         }
     }
     series.drop_after(300);
     append(series, 301, 1e6);
-    CHECK(Series::summary(series.columns()[0], 0, 302).largest == 1e6F);
+    CHECK(Series::summary(series.columns()[0], 0, 302).max == 1e6F);
     CHECK(series.columns()[0].summaries.size() <= 302 / Series::block_rows);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("many rows are told by buckets, and no peak is lost") {
     CHECK(all.x.size() <= 101);
     CHECK(all.x.size() >= 99);
     float largest = 0;
-    for (auto const value : all.curves[0].largest) {
+    for (auto const value : all.curves[0].max) {
         largest = std::max(largest, value);
     }
     CHECK(largest == 1e6F);

@@ -256,7 +256,7 @@ TEST_CASE("memory is told by the part of the step that allocated it") {
     auto const parts = trace::memory_by_part(activity);
     REQUIRE(parts.size() == 2);
     CHECK(std::string(parts[0].part) == "activations (forward)");
-    CHECK(parts[0].most == 1000);
+    CHECK(parts[0].max == 1000);
     CHECK(parts[1].at_peak == 50);
     REQUIRE(counters.size() == 4); // the first: where the steps begin
     CHECK(counters[2].at("args").at("activations (forward)") == 1000);

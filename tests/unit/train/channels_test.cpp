@@ -183,8 +183,8 @@ TEST_CASE("channels of the lowest scores go until the target is met, and none of
     }
     std::vector<float> const same(static_cast<std::size_t>(layout.size), 1);
     prune = of_channels();
-    auto const least = kept_channels(prune, graph, layout, same, graph.macs() * 0.0005);
-    CHECK(graph.macs(least) <= graph.macs() * 0.0005);
+    auto const min = kept_channels(prune, graph, layout, same, graph.macs() * 0.0005);
+    CHECK(graph.macs(min) <= graph.macs() * 0.0005);
     prune.target = "macs 0.00001";
     auto const error = test::error_of(
         [&] { kept_channels(prune, graph, layout, scores, graph.macs() * 0.00001); });

@@ -16,12 +16,12 @@ Stragglers::Report report_of(Stragglers& stragglers, int count,
     for (int step = 0; step < count; ++step) {
         stragglers.add(waited_s.front(), 0.1);
     }
-    auto const least = std::ranges::min_element(waited_s);
+    auto const min = std::ranges::min_element(waited_s);
     auto const all = std::accumulate(waited_s.begin(), waited_s.end(), 0.0);
     return stragglers.report({.ranks = static_cast<int>(waited_s.size()),
                               .sum_s = count * all,
-                              .min_s = count * *least,
-                              .min_rank = static_cast<int>(least - waited_s.begin())});
+                              .min_s = count * *min,
+                              .min_rank = static_cast<int>(min - waited_s.begin())});
 }
 
 Stragglers::Report ten_steps(Stragglers& stragglers, std::vector<double> const& waited_s) {

@@ -11,3 +11,6 @@ void everything() {
 #include "table.hpp" // and by data as one that is for all
 
 int const devices = cudaDevices();
+
+int in_turn = pass_over(limits.most); // two a sample
+double least = max_of(least_);        // 3 ms a step
