@@ -1,7 +1,8 @@
 #include "base/clock.hpp"
 
+#include "base/text.hpp"
+
 #include <array>
-#include <cstdio>
 #include <ctime>
 
 namespace lockstep {
@@ -16,10 +17,7 @@ std::string utc_now() {
     gmtime_r(&seconds, &parts);
     std::array<char, 32> date{};
     static_cast<void>(std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts));
-    std::array<char, 48> text{};
-    static_cast<void>(
-        std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(millis)));
-    return text.data();
+    return concat(date.data(), ".", zero_padded(millis, 3), "Z");
 }
 
 } // namespace lockstep

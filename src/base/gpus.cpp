@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <fmt/format.h>
 #include <fstream>
-#include <iomanip>
-#include <sstream>
 
 namespace lockstep {
 
@@ -26,13 +25,12 @@ std::string visible_text() {
 }
 
 std::string uuid_text(std::array<unsigned char, 16> const& bytes) {
-    std::ostringstream out;
-    out << "GPU-" << std::hex << std::setfill('0');
+    std::string text = "GPU-";
     for (std::size_t at = 0; at < bytes.size(); ++at) {
-        out << (at == 4 || at == 6 || at == 8 || at == 10 ? "-" : "") << std::setw(2)
-            << static_cast<int>(bytes[at]);
+        text += fmt::format("{}{:02x}", at == 4 || at == 6 || at == 8 || at == 10 ? "-" : "",
+                            bytes[at]);
     }
-    return out.str();
+    return text;
 }
 
 int numa_node_of(std::string bus) {

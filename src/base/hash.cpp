@@ -6,8 +6,7 @@
 #include <xxh_x86dispatch.h>
 #endif
 
-#include <array>
-#include <cstdio>
+#include <fmt/format.h>
 #include <new>
 
 namespace lockstep {
@@ -46,10 +45,7 @@ std::uint64_t Hasher::digest() const {
 }
 
 std::string hex(std::uint64_t value) {
-    std::array<char, 17> buffer{};
-    static_cast<void>(std::snprintf(buffer.data(), buffer.size(), "%016llx",
-                                    static_cast<unsigned long long>(value)));
-    return buffer.data();
+    return fmt::format("{:016x}", value);
 }
 
 } // namespace lockstep

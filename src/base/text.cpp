@@ -43,6 +43,14 @@ std::string fixed(double value, int digits) {
     return fmt::format("{:.{}f}", value, digits);
 }
 
+std::string significant(double value, int digits) {
+    return fmt::format("{:.{}g}", value, digits);
+}
+
+std::string zero_padded(std::int64_t number, int width) {
+    return fmt::format("{:0{}}", number, width);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
     constexpr std::array<char const*, 6> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     auto value = static_cast<double>(bytes);
@@ -93,11 +101,10 @@ std::string duration_text(double seconds) {
         return concat(fixed(seconds, 1), " s");
     }
     auto const whole = static_cast<std::int64_t>(std::llround(seconds));
-    auto const two = [](std::int64_t n) { return concat(n < 10 ? "0" : "", n); };
     if (whole < 3600) {
-        return concat(whole / 60, " min ", two(whole % 60), " s");
+        return concat(whole / 60, " min ", zero_padded(whole % 60, 2), " s");
     }
-    return concat(whole / 3600, " h ", two(whole % 3600 / 60), " min");
+    return concat(whole / 3600, " h ", zero_padded(whole % 3600 / 60, 2), " min");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -46,6 +46,12 @@ constexpr char unit_separator = '\x1f';
 /// `value` with `digits` places after the point.
 std::string fixed(double value, int digits);
 
+/// `value` with at most `digits` significant digits, as printf's %g has it.
+std::string significant(double value, int digits);
+
+/// A whole number, filled up with zeros to `width` characters: "0042".
+std::string zero_padded(std::int64_t number, int width);
+
 /// A size in bytes as people read it: "1.4 MiB".
 std::string bytes_text(std::uint64_t bytes);
 

@@ -165,10 +165,7 @@ Comparison diff(std::filesystem::path const& a, std::filesystem::path const& b) 
     };
     auto const plain = [](auto const& value) { return concat(value); };
     auto const exact = [](double value) {
-        std::ostringstream out;
-        out.precision(std::numeric_limits<double>::max_digits10);
-        out << value;
-        return out.str();
+        return significant(value, std::numeric_limits<double>::max_digits10);
     };
 
     Comparison result;

@@ -87,19 +87,16 @@ struct Assign {
 };
 
 struct Help {
-    std::ostringstream out;
+    std::string out;
 
     template <class Value>
     void operator()(char const* key, Value const& value, Rule const& rule, char const* meaning) {
-        out << "  " << key << " (" << printed(value) << ")";
-        if (!rule.choices.empty()) {
-            out << " " << joined(rule.choices, " | ");
-        }
-        out << "\n      " << meaning << "\n";
+        out += concat("  ", key, " (", printed(value), ")", rule.choices.empty() ? "" : " ",
+                      joined(rule.choices, " | "), "\n      ", meaning, "\n");
     }
     void own(char const* section, OwnKeys const&) {
-        out << "  " << section << ".*: further keys depend on the " << section << "; see lockstep "
-            << section << "s\n";
+        out += concat("  ", section, ".*: further keys depend on the ", section, "; see lockstep ",
+                      section, "s\n");
     }
 };
 
@@ -310,7 +307,7 @@ std::string keys_help() {
     Deck const deck;
     Help help;
     describe(deck, help);
-    return help.out.str();
+    return std::move(help.out);
 }
 
 } // namespace lockstep::config

@@ -77,21 +77,20 @@ std::uint64_t Audit::hash_of(Dataset const& set) {
 }
 
 std::string Audit::record() const {
-    std::ostringstream text;
-    text << heading << "\n" << (first_ == nullptr ? 0 : first_->samples()) << "\n";
+    auto text = concat(heading, "\n", first_ == nullptr ? 0 : first_->samples(), "\n");
     for (auto const& hashes : samples_) {
-        text << hashes << "\n";
+        text += concat(hashes, "\n");
     }
     std::lock_guard const lock(mutex_);
     for (auto const& group : groups_) {
         if (group.recorded) {
-            text << hex(group.stamp) << " " << hex(group.form) << " " << hex(group.full) << "\n";
+            text += concat(hex(group.stamp), " ", hex(group.form), " ", hex(group.full), "\n");
         }
     }
     if (first_ != nullptr && first_->weights()) {
-        text << weights_word << joined_hashes(first_->weight_hashes(max_groups)) << "\n";
+        text += concat(weights_word, joined_hashes(first_->weight_hashes(max_groups)), "\n");
     }
-    return text.str();
+    return text;
 }
 
 /// Of the weights, nothing is read that the set has not read itself.

@@ -6,21 +6,12 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "federate/roster.hpp"
 
 namespace lockstep::federate {
 
 namespace {
-
-std::string four_digits(std::int64_t round) {
-    std::array<char, 24> text{};
-    static_cast<void>(
-        std::snprintf(text.data(), text.size(), "%04lld", static_cast<long long>(round)));
-    return text.data();
-}
 
 std::map<std::string, PublicKey> keys_in(std::string const& text) {
     std::map<std::string, PublicKey> keys;
@@ -112,13 +103,13 @@ std::filesystem::path Federation::file(Binding const& binding) const {
         return of_site ? directory_ / "sites" / concat(binding.sender, ".h5")
                        : directory_ / concat(binding.phase, ".h5");
     }
-    auto const round = directory_ / "rounds" / four_digits(binding.round);
+    auto const round = directory_ / "rounds" / zero_padded(binding.round, 4);
     return of_site ? round / binding.phase / concat(binding.sender, ".h5")
                    : round / concat(binding.phase, ".h5");
 }
 
 std::filesystem::path Federation::global_file(std::int64_t round) const {
-    return directory_ / "global" / concat("round-", four_digits(round), ".h5");
+    return directory_ / "global" / concat("round-", zero_padded(round, 4), ".h5");
 }
 
 bool Federation::has(Binding const& binding) const {

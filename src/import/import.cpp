@@ -11,9 +11,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <iomanip>
 #include <optional>
-#include <sstream>
 
 #include "join.hpp"
 #include "outputs.hpp"
@@ -29,9 +27,7 @@ namespace {
 constexpr int part_version = 2;
 
 std::string part_name(std::size_t number) {
-    std::ostringstream text;
-    text << "part-" << std::setw(6) << std::setfill('0') << number;
-    return text.str();
+    return concat("part-", zero_padded(static_cast<std::int64_t>(number), 6));
 }
 
 /// One import, from its plan to its files. What is said of it is the same on every rank.

@@ -4,8 +4,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <iomanip>
-#include <sstream>
 
 #include "compressed_writer.hpp"
 #include "part.hpp"
@@ -14,12 +12,6 @@
 namespace lockstep::import {
 
 namespace {
-
-std::string numbered(std::uint64_t number) {
-    std::ostringstream text;
-    text << std::setw(5) << std::setfill('0') << number;
-    return text.str();
-}
 
 ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
     auto part = read_part(file.path, plan.identity, plan.form);
@@ -103,6 +95,9 @@ std::vector<ShardPlan> plan_shards(std::filesystem::path const& whole, std::size
     auto const max = static_cast<std::uint64_t>(shard_samples);
     auto const count = std::max<std::uint64_t>((samples + max - 1) / max, 1);
     std::vector<ShardPlan> shards;
+    auto const numbered = [](std::uint64_t number) {
+        return zero_padded(static_cast<std::int64_t>(number), 5);
+    };
     for (std::uint64_t i = 0; i < count; ++i) {
         auto path = whole;
         path.replace_filename(concat(whole.stem().string(), "-", numbered(i), "-of-",

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <sstream>
 
 namespace lockstep::launch {
 
@@ -18,10 +16,8 @@ constexpr double usual_time_s = 12 * 3600;
 
 std::string clock_text(double seconds) {
     auto const whole = std::llround(seconds);
-    std::ostringstream out;
-    out << whole / 3600 << std::setfill('0') << ":" << std::setw(2) << whole / 60 % 60 << ":"
-        << std::setw(2) << whole % 60;
-    return out.str();
+    return concat(whole / 3600, ":", zero_padded(whole / 60 % 60, 2), ":",
+                  zero_padded(whole % 60, 2));
 }
 
 [[noreturn]] void refuse(std::string const& what, std::string const& why, std::string const& cure) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "curve_style.hpp"
 
@@ -18,9 +17,7 @@ constexpr std::size_t legend_letters = 110;
 constexpr std::size_t line_letters = 110; ///< that fit below the axis
 
 std::string number(double value) {
-    std::array<char, 32> text{};
-    static_cast<void>(std::snprintf(text.data(), text.size(), "%.9g", value));
-    return text.data();
+    return significant(value, 9);
 }
 
 constexpr char const* resumed_style = "dt 3 lw 1.5 lc rgb '#888888'";

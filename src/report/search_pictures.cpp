@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <fmt/format.h>
 #include <utility>
 
 #include "curve_style.hpp"
@@ -45,18 +45,13 @@ std::string shade(double place) {
     std::string text = "#";
     for (auto const& [best, worst] :
          {std::pair(0x00, 0xdd), std::pair(0x72, 0xdd), std::pair(0xb2, 0xdd)}) {
-        std::array<char, 3> digits{};
-        static_cast<void>(std::snprintf(digits.data(), digits.size(), "%02x",
-                                        static_cast<unsigned>(best + place * (worst - best))));
-        text += digits.data();
+        text += fmt::format("{:02x}", static_cast<unsigned>(best + place * (worst - best)));
     }
     return text;
 }
 
 std::string text_of(double value) {
-    std::array<char, 32> text{};
-    static_cast<void>(std::snprintf(text.data(), text.size(), "%.4g", value));
-    return text.data();
+    return significant(value, 4);
 }
 
 /// Where a value of the dimension lies on its axis.

@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 namespace lockstep::trace {
 
@@ -58,9 +56,7 @@ std::string json_text(std::string_view text) {
 }
 
 std::string rank_name(int rank) {
-    std::array<char, 32> name{};
-    static_cast<void>(std::snprintf(name.data(), name.size(), "rank-%04d", rank));
-    return name.data();
+    return concat("rank-", zero_padded(rank, 4));
 }
 
 TraceText::TraceText(Of of) : of_(std::move(of)) {
@@ -85,11 +81,7 @@ void TraceText::begin_event(std::string_view name, char kind, int rank, std::int
 /// Microseconds with three digits behind the point: nanoseconds, none of them lost.
 void TraceText::append_time(std::int64_t time_ns) {
     auto const whole = time_ns < 0 ? -time_ns : time_ns;
-    std::array<char, 40> text{};
-    static_cast<void>(std::snprintf(text.data(), text.size(), "%s%lld.%03d", time_ns < 0 ? "-" : "",
-                                    static_cast<long long>(whole / 1000),
-                                    static_cast<int>(whole % 1000)));
-    text_ += text.data();
+    text_ += concat(time_ns < 0 ? "-" : "", whole / 1000, ".", zero_padded(whole % 1000, 3));
 }
 
 void TraceText::name_row(std::int64_t row, std::string const& name) {

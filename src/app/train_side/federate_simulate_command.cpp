@@ -24,8 +24,7 @@ namespace lockstep::app {
 namespace {
 
 std::string site_name(std::size_t number) {
-    auto const digits = std::to_string(number + 1);
-    return concat("site-", std::string(5 - std::min<std::size_t>(5, digits.size()), '0'), digits);
+    return concat("site-", zero_padded(static_cast<std::int64_t>(number) + 1, 5));
 }
 
 /// A federation whose coordinator and sites are all in this job. Its keys come from the seed, so

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 
 namespace lockstep::report {
 
@@ -39,9 +38,7 @@ std::vector<double> means_by_column(Series const& series, std::size_t columns) {
 }
 
 std::string short_number(double value) {
-    std::array<char, 32> text{};
-    static_cast<void>(std::snprintf(text.data(), text.size(), "%.3g", value));
-    return text.data();
+    return significant(value, 3);
 }
 
 std::string padded(std::string const& text, std::size_t columns) {

@@ -63,6 +63,10 @@ PLACES = {
                ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/train/cuda_graphs", "src/train/nvtx", "src/config/describe.hpp"]),
     "nccl": (r"\b(one)?n?ccl[A-Z]\w*\s*\(|#include <(nccl|rccl|oneapi|cuda_runtime|hip)",
              ["src/comm/nccl", "src/comm/oneccl"]),
+    # Text is made by {fmt} (base/text.hpp), but where a stream is wanted or nothing may be allocated.
+    "fmt": (r"\bostringstream\b|\bsnprintf\b",
+            ["src/base/proc_file.cpp", "src/import/codec/png.cpp", "src/launch/job_script.cpp", "src/nn/export_script.cpp",
+             "src/train/nvtx.cpp"]),
 }
 
 # Words that only this program had, each with the one that the field uses: in names, messages and

@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include <limits>
+
 #include "catch.hpp"
 
 using namespace lockstep;
@@ -36,6 +38,16 @@ TEST_CASE("a misspelt name leads to the one that was meant, and a strange one to
     CHECK(nearest_name("optimizer.lr", {"optimizer.ema", "optimizer.name"}).empty());
     CHECK(nearest_name("task.gravity", {"task.metric"}).empty());
     CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("numbers are written as printf writes them") {
+    CHECK(zero_padded(42, 4) == "0042");
+    CHECK(zero_padded(-5, 4) == "-005");
+    CHECK(zero_padded(123456, 4) == "123456");
+    CHECK(significant(1234.5, 3) == "1.23e+03");
+    CHECK(significant(0.5, 9) == "0.5");
+    CHECK(significant(0.1, 17) == "0.10000000000000001");
+    CHECK(significant(std::numeric_limits<double>::infinity(), 4) == "inf");
 }
 
 TEST_CASE("names are listed as in a sentence") {

@@ -14,3 +14,5 @@ int const devices = cudaDevices();
 
 int in_turn = pass_over(limits.most); // two a sample
 double least = max_of(least_);        // 3 ms a step
+
+std::ostringstream text;
