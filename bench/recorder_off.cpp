@@ -1,5 +1,5 @@
 // Preloaded into a run, keeps the flight recorder from recording in every second half of half a
-// second, for bench/recorder.py: the scopes of whole windows of wall-clock time are alternately
+// second, for bench/alternating.py: the scopes of whole windows of wall-clock time are alternately
 // recorded or not, by all ranks of a host at once. So a run is compared with itself.
 
 #include "base/recorder.hpp"

@@ -66,8 +66,38 @@ def check_environment():
         sys.exit(f"docs/environment.md lacks {missing}, of {len(read)} that are read")
 
 
+def check_rooms():
+    """The rooms of docs/architecture.md and of its picture are those that may include each other, and the picture is
+    what scripts/drawing.py draws."""
+    sys.path.insert(0, str(SOURCE / "tests/arch/rules"))
+    from rules import ROOMS
+
+    table = re.search(r"\| room \| holds \|.*?\n\n", (SOURCE / "docs/architecture.md").read_text(), re.S)[0]
+    drawn = subprocess.run([sys.executable, SOURCE / "scripts/drawing.py"], check=True, capture_output=True,
+                           text=True).stdout
+    for what, names in (("docs/architecture.md", re.findall(r"^\| (\w+) \|", table, re.M)[1:]),
+                        ("scripts/drawing.py", re.findall(r'font-weight="bold">(\w+)<', drawn))):
+        if sorted(names) != sorted(ROOMS):
+            sys.exit(f"{what}: of its rooms and those of tests/arch/rules, only one has {set(names) ^ set(ROOMS)}")
+    if drawn != (SOURCE / "docs/pictures/architecture.svg").read_text():
+        sys.exit("docs/pictures/architecture.svg is not what scripts/drawing.py draws: "
+                 "python3 scripts/drawing.py > docs/pictures/architecture.svg")
+
+
+def check_headers():
+    """Every public header is in docs/library.md."""
+    text = (SOURCE / "docs/library.md").read_text()
+    headers = [path.relative_to(SOURCE / "include/lockstep").as_posix()
+               for path in (SOURCE / "include/lockstep").rglob("*.hpp")]
+    missing = sorted(name for name in headers if f"`{name}`" not in text)
+    if len(headers) < 10 or missing:
+        sys.exit(f"docs/library.md lacks {missing}, of {len(headers)} public headers")
+
+
 check_reference()
 check_environment()
+check_rooms()
+check_headers()
 blocks = 0
 with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as scratch:
     directory = pathlib.Path(scratch)

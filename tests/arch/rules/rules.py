@@ -252,4 +252,5 @@ def main():
     sys.exit(1 if violations else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
