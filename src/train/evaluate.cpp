@@ -106,9 +106,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     // Each batch is non-zero on one rank only, so these sums are exact.
     comm::all_reduce(comm, std::span(columns), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-    auto const sum_of = [&](std::size_t at) {
-        return comm::tree_sum(column(at));
-    };
+    auto const sum_of = [&](std::size_t at) { return comm::tree_sum(column(at)); };
     task::Tally total{sum_of(0), sum_of(1), std::move(counts)};
     for (std::size_t i = 0; i < task.sums(); ++i) {
         total.sums.push_back(sum_of(2 + i));
