@@ -277,6 +277,9 @@ torch::Tensor LayerGraph::run(torch::Tensor const& inputs, Compute const& comput
             values[node->output()] = list_of(*node, stack);
             continue;
         }
+        if (node->kind() == aten::view && !stack.front().toTensor().is_contiguous()) {
+            stack.front() = stack.front().toTensor().contiguous(); // an int8 layer's own order
+        }
         node->getOperation()(stack);
         for (std::size_t at = 0; at < node->outputs().size(); ++at) {
             values[node->outputs()[at]] = stack.at(at);

@@ -131,4 +131,17 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
     return kept;
 }
 
+std::vector<char> all_but_one_of_each(config::Prune const& prune, nn::ChannelGraph const& graph,
+                                      Layout const& layout) {
+    auto const free = removable(prune, graph, layout);
+    std::vector<char> kept(free.size(), 1);
+    std::vector<std::size_t> seen(graph.layers(), 0);
+    for (std::size_t c = 0; c < free.size(); ++c) {
+        if (free[c] != 0 && ++seen[graph.channels()[c].layer] == 2) { // the first is kept anyway
+            kept[c] = 0;
+        }
+    }
+    return kept;
+}
+
 } // namespace lockstep::train

@@ -20,4 +20,11 @@ namespace lockstep::train {
 std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph const& graph,
                                 Layout const& layout, std::span<float const> scores, double macs);
 
+/// All channels but one of each layer that can lose one.
+///
+/// Shape   returns [channels], 1: kept
+/// Throws  Error 64 for a prune.except that matches no parameter
+std::vector<char> all_but_one_of_each(config::Prune const& prune, nn::ChannelGraph const& graph,
+                                      Layout const& layout);
+
 } // namespace lockstep::train

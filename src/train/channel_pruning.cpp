@@ -68,4 +68,10 @@ ChannelRemoval ChannelPruning::choose(nn::Model& model, Layout const& layout,
     return {std::move(graph), std::move(kept)};
 }
 
+ChannelRemoval ChannelPruning::one_of_each(nn::Model& model, Layout const& layout) const {
+    nn::ChannelGraph graph(model, sample_shape_, device_of(model));
+    auto kept = all_but_one_of_each(prune_, graph, layout);
+    return {std::move(graph), std::move(kept)};
+}
+
 } // namespace lockstep::train

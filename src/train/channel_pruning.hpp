@@ -54,6 +54,9 @@ class ChannelPruning {
     ChannelRemoval choose(nn::Model& model, Layout const& layout, torch::Tensor const& scores,
                           std::int64_t steps) const;
 
+    /// One channel of each layer that can lose one.
+    ChannelRemoval one_of_each(nn::Model& model, Layout const& layout) const;
+
   private:
     config::Prune prune_;
     PruneSchedule schedule_;

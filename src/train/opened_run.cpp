@@ -180,6 +180,9 @@ void OpenedRun::prepare_pruning() {
         comm::agree(world, "looking for channels to remove", [&] {
             require_channels_can_go(deck(), work);
             channels.emplace(deck().prune, *work.model, sample_shape_of(work));
+            auto const trial = channels->one_of_each(*work.model, Layout::of(*work.model));
+            require_runs(*model_without(trial, *work.model, another_model(deck(), work)),
+                         sample_shape_of(work));
         });
     }
 }

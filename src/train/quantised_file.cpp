@@ -66,7 +66,8 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
                      concat("for a batch of ", amount_of(*count, "sample"),
                             ", the model and its trace give different results, so its forward "
                             "method depends on the batch size"),
-                     "Choose a model whose forward method does not depend on the batch size"});
+                     "Choose a model whose forward method does not depend on the batch size, such "
+                     "as one with flatten(1) instead of view(x.size(0), -1)"});
     }
 }
 

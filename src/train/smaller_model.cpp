@@ -61,6 +61,31 @@ std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Mode
     return fresh;
 }
 
+void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_shape) {
+    constexpr std::int64_t samples = 2;
+    auto shape = sample_shape;
+    shape.insert(shape.begin(), samples);
+    try {
+        for (bool const trains : {false, true}) {
+            smaller.train(trains);
+            smaller.forward(nn::Fields(torch::zeros(shape)));
+        }
+    } catch (...) {
+        auto const error = current_error();
+        if (error.code() != ExitCode::software && error.code() != ExitCode::usage) {
+            throw; // memory
+        }
+        auto const& text = error.text();
+        throw Error(
+            ExitCode::usage,
+            {"prune.pattern = channels cannot be used with this model",
+             concat("its forward method fails without the channels to remove: ",
+                    error.code() == ExitCode::usage ? concat(text.what, ": ", text.why) : text.why),
+             "Let its forward method take all sizes from its tensors (flatten(1) instead "
+             "of view(-1, 784)), or set prune.pattern = unstructured"});
+    }
+}
+
 std::vector<torch::Tensor> arrays_without(ChannelRemoval const& removal, Layout const& before,
                                           Layout const& after,
                                           std::vector<torch::Tensor> const& arrays) {

@@ -3,6 +3,7 @@
 #include "lockstep/config/deck.hpp"
 #include "train/layout.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,12 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work);
 /// deck, gets the remaining shapes and values.
 std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Model const& model,
                                          std::shared_ptr<nn::Model> fresh);
+
+/// Runs a model that has lost channels once in training and once in evaluation, on two samples of
+/// zeros: the graphs of files and plug-ins may hold numbers of channels besides the weights.
+///
+/// Throws  Error 64 with the reason when its forward fails
+void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_shape);
 
 /// The remaining parts of arrays that hold a value for each weight.
 ///

@@ -7,6 +7,12 @@ import h5py
 from harness import DECK, LONG, Scratch, check, checkpoints, records, run, train
 from harness_compress import SHORT, alike, measured, some
 
+try:
+    import torch
+    import small_models
+except ImportError: # another Python than the one that LibTorch came with
+    torch = None
+
 
 def shapes_in(file):
     found = {}
@@ -105,6 +111,39 @@ def aware(scratch, whole, small):
             alike(scratch, f"aware{more[1]}", (*options, *more), ranks=(1,) if "dp" in more else (1, 2))
 
 
+def of_files(scratch):
+    """Scripts and exported programs: their graphs may hold numbers of channels, which do not shrink with the weights."""
+    class Fixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution, self.output = torch.nn.Conv2d(1, 4, 3), torch.nn.Linear(144, 3)
+
+        def forward(self, images):
+            return self.output(torch.relu(self.convolution(images)).view(-1, 144))
+
+    small_models.write_data(scratch)
+    small_models.lockstep_export.save(Fixed(), torch.rand(4, 1, 8, 8), scratch / "fixed.pt2")
+    torch.jit.trace(Fixed(), torch.rand(4, 1, 8, 8)).save(str(scratch / "fixed.pt"))
+    for name, ending in some((("script", "pt"), ("export", "pt2")), 1):
+        deck, fixed = small_models.deck_of(scratch, name, 4), scratch / f"fixed.{ending}"
+        options = ("--prune.pattern", "channels", "--prune.target", "macs 0.6")
+        run(["train", deck, "--run.directory", scratch / f"{name}-small", *options], 1).expect(0)
+        shape = shapes_in(scratch / f"{name}-small/best.h5")["0/weight"]
+        check(shape[0] < 4, f"{name}: fewer channels than 4: {shape}")
+        # It is refused at the start, not at the first removal.
+        run(["train", deck, "--run.directory", scratch / f"{name}-fixed", "--model.file", fixed, *options,
+             "--prune.begin", 2, "--prune.end", 2], 1).expect(64, "fails without the channels to remove", "flatten(1)")
+        check(not checkpoints(scratch / f"{name}-fixed"), "refused before the first step")
+        # int8 layers give channels in an order of their own, which that view has to take.
+        run(["train", deck, "--run.directory", scratch / f"{name}-whole", "--model.file", fixed], 1).expect(0)
+        for folder, more in ((f"{name}-small", ()), (f"{name}-whole", ("--model.file", fixed))):
+            best, integers = scratch / folder / "best.h5", scratch / f"{folder}8.h5"
+            run(["checkpoint", "quantise", best, integers, "--samples", 40]).expect(0, "in int8")
+            losses = [float(measured(deck, file, *more, ranks=1).split("loss ")[1].split(",")[0])
+                      for file in (best, integers)]
+            check(abs(losses[0] - losses[1]) < 0.05, f"int8 of {folder}: losses {losses}")
+
+
 with Scratch() as scratch:
     whole = scratch / "whole"
     train(whole, *SHORT, "--train.steps", 16, "--train.validate-every", 16).expect(0)
@@ -112,3 +151,5 @@ with Scratch() as scratch:
     readers(scratch, small)
     refused(scratch)
     aware(scratch, whole, small)
+    if torch:
+        of_files(scratch)
