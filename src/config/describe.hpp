@@ -302,8 +302,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "histograms that are written to event files at the end of each epoch: of the weights "
           "(weights), or of both weights and gradients (gradients)");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
-          "number of samples from the run's first batch that are written to event files, if the "
-          "samples are images, clips or boxes");
+          "number of samples from the run's first batch that are written to samples/ in the run's "
+          "directory and to event files, if the samples are images, clips or boxes");
     visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "write a hash of the weights to each step record, to find where two runs diverge");

@@ -64,8 +64,10 @@ std::string details(RunList const& runs, std::size_t place) {
     for (auto const& event : run.events()) {
         text += concat(text.back() == '[' ? "" : ",", event.json);
     }
-    text += concat("],\"history\":", history_json(run.directory()),
-                   ",\"pictures\":", one_line(Json(picture_names(run.directory()))));
+    text +=
+        concat("],\"history\":", history_json(run.directory()),
+               ",\"pictures\":", one_line(Json(picture_names(run.directory(), Gallery::plots))),
+               ",\"samples\":", one_line(Json(picture_names(run.directory(), Gallery::samples))));
     return text + "}";
 }
 
@@ -107,8 +109,9 @@ Response run_response(Request const& request, RunList const& runs, std::size_t p
         return {.body = deck_text(run.directory())};
     }
     if (request.path == "/api/picture") {
+        auto const gallery = request.asked("of") == "samples" ? Gallery::samples : Gallery::plots;
         auto const picture = picture_bytes(
-            run.directory(), number_or<std::size_t>(request.asked("picture"), SIZE_MAX));
+            run.directory(), gallery, number_or<std::size_t>(request.asked("picture"), SIZE_MAX));
         return picture.empty() ? refusal(404, "There is no such picture.")
                                : Response{.type = "image/png", .body = picture};
     }

@@ -23,7 +23,7 @@ std::string rows_json(Run const& run, std::size_t place, std::size_t first);
 ///     /api/deck?run=N                               deck.ini
 ///     /api/searches                                 the list
 ///     /api/search?search=N                          the records of its journal
-///     /api/picture?run=N&picture=K                  the K-th PNG of plots/
+///     /api/picture?run=N&picture=K[&of=samples]     the K-th PNG of plots/, or of samples/
 Response answer(Request const& request, RunList const& runs);
 
 /// The runs, "0,3", that a request names, as far as they exist.

@@ -65,6 +65,10 @@ std::string records_json(std::string const& text, Change&& change) {
     return one_line(list);
 }
 
+char const* folder_of(Gallery gallery) {
+    return gallery == Gallery::plots ? "plots" : "samples";
+}
+
 } // namespace
 
 Descriptor open_below(std::filesystem::path const& directory, std::filesystem::path const& name) {
@@ -127,14 +131,14 @@ std::string deck_text(std::filesystem::path const& run) {
     return end_of_file(run, "deck.ini", UINT64_MAX, max_text).text;
 }
 
-std::vector<std::string> picture_names(std::filesystem::path const& run) {
+std::vector<std::string> picture_names(std::filesystem::path const& run, Gallery gallery) {
     std::vector<std::string> names;
     std::error_code failure;
-    auto const plots = run / "plots";
-    if (std::filesystem::is_symlink(plots, failure)) {
+    auto const folder = run / folder_of(gallery);
+    if (std::filesystem::is_symlink(folder, failure)) {
         return names;
     }
-    for (std::filesystem::directory_iterator entry(plots, failure), end;
+    for (std::filesystem::directory_iterator entry(folder, failure), end;
          !failure && entry != end && names.size() < 1000; entry.increment(failure)) {
         if (entry->path().extension() == ".png") {
             names.push_back(entry->path().filename().string());
@@ -144,13 +148,13 @@ std::vector<std::string> picture_names(std::filesystem::path const& run) {
     return names;
 }
 
-std::string picture_bytes(std::filesystem::path const& run, std::size_t place) {
-    auto const names = picture_names(run);
+std::string picture_bytes(std::filesystem::path const& run, Gallery gallery, std::size_t place) {
+    auto const names = picture_names(run, gallery);
     if (place >= names.size()) {
         return {};
     }
-    auto part =
-        end_of_file(run, std::filesystem::path("plots") / names[place], UINT64_MAX, max_picture);
+    auto part = end_of_file(run, std::filesystem::path(folder_of(gallery)) / names[place],
+                            UINT64_MAX, max_picture);
     return part.first == 0 && part.text.starts_with("\x89PNG") ? std::move(part.text) : "";
 }
 

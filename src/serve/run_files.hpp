@@ -34,10 +34,13 @@ std::uint64_t search_bytes(std::filesystem::path const& search);
 
 std::string deck_text(std::filesystem::path const& run);
 
-/// Names of the PNG files in plots/, sorted.
-std::vector<std::string> picture_names(std::filesystem::path const& run);
+/// A folder of a run's directory with pictures.
+enum class Gallery { plots, samples };
+
+/// Names of the PNG files in it, sorted.
+std::vector<std::string> picture_names(std::filesystem::path const& run, Gallery gallery);
 
 /// The file at this index of the list; empty where there is none.
-std::string picture_bytes(std::filesystem::path const& run, std::size_t place);
+std::string picture_bytes(std::filesystem::path const& run, Gallery gallery, std::size_t place);
 
 } // namespace lockstep::serve

@@ -129,8 +129,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                              everywhere(needs, size, is_first));
                                   });
     }
-    // The watchdog, which knows more of the others, comes first: mpirun then ends the ranks of other
-    // hosts, which takes seconds where many wait for a processor.
+    // The watchdog, which knows more of the others, comes first: mpirun then ends the ranks of
+    // other hosts, which takes seconds where many wait for a processor.
     auto const timeout = static_cast<double>(options.timeout_seconds) + 6;
     bool const native = options.reduction == "native";
     // Libraries refuse ranks that share a device: these go through host memory, unless the deck

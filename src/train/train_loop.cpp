@@ -16,9 +16,8 @@ namespace {
 
 /// Pictures of a run that begins; only rank 0 tells of them.
 std::int64_t wanted_pictures(OpenedRun const& run, Progress const& progress) {
-    auto const& monitor = run.deck().monitor;
     bool const begins = progress.step == 0 && run.world.is_root();
-    return begins && monitor.tensorboard ? monitor.images : 0;
+    return begins ? run.deck().monitor.images : 0;
 }
 
 bool channels_last(config::Model const& model) {

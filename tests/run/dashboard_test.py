@@ -58,6 +58,7 @@ def main():
             if not given:
                 sees_a_new_record(page, runs / "first")
                 shows_what_was_used(page, runs / "first")
+                shows_samples(page)
                 shows_a_search(page, runs / "search")
             harness.check(not page.problems, "the console complains:\n" + "\n".join(page.problems))
 
@@ -78,6 +79,15 @@ def shows_what_was_used(page, run):
     page.until("document.querySelector('#view').innerText.includes('CO2 at 350 g/kWh')")
     text = page.evaluate("document.querySelector('#view').innerText")
     harness.check(all(words in text for words in ("1.500", "2.0000 kWh", "700.00 g")), f"what was used:\n{text}")
+
+
+def shows_samples(page):
+    """Plots and samples of each run, all of which can be drawn."""
+    page.evaluate("document.querySelector('[data-view=pictures]').click()")
+    page.until("document.querySelector('#view .samples img')?.naturalWidth === 8")
+    runs, shown = (page.evaluate(f"document.querySelectorAll('{what}').length")
+                   for what in ("#runs input:checked", "#view .samples img"))
+    harness.check(shown == 2 * runs, f"{shown} samples of {runs} runs")
 
 
 def shows_a_search(page, search):

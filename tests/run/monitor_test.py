@@ -121,9 +121,14 @@ with Scratch() as scratch:
     run(words(one, *shown), 2).expect(0, "resumed from", "finished at step 20")
     check(len(list((one / "tensorboard").iterdir())) == 2, "an event file for each attempt")
     check_event_files(one)
+    samples = sorted((one / "samples").iterdir())
+    check([path.name for path in samples] == [f"{i:04}.png" for i in range(4)], f"samples: {samples}")
+    check(all(path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n") and decoded(path.read_bytes()) > 100 for path in samples),
+          "grey levels of random images")
     plain = scratch / "plain-one"
     run(words(plain, "--monitor.tensorboard", "false"), 1).expect(0)
     check_same(one, plain, "looking at gradients changes no bit")
+    check(len(list((plain / "samples").iterdir())) == 8, "samples without event files")
     if gnuplot:
         pictures = {path.name for path in (one / "plots").glob("*.png")}
         check({"loss.png", "metric.png", "learning_rate.png", "throughput.png", "memory.png",
@@ -135,8 +140,9 @@ with Scratch() as scratch:
     blocked.mkdir()
     (blocked / "tensorboard").write_text("in the way")
     (blocked / "plots").write_text("in the way")
+    (blocked / "samples").write_text("in the way")
     result = run(words(blocked, *shown), 1).expect(0, "finished at step 20")
-    for name in ("tensorboard", "plots") if gnuplot else ("tensorboard",):
+    for name in ("tensorboard", "samples", "plots") if gnuplot else ("tensorboard", "samples"):
         check(result.text.count(f"cannot make directory {blocked / name}") == 1, result.text)
     check("cannot make directory" in (blocked / "log.txt").read_text(), "in the log, too")
 

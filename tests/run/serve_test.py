@@ -7,8 +7,10 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
+import zlib
 
 import harness
 
@@ -53,12 +55,22 @@ def step_record(step, loss=1.0):
                        "step": step, "loss": loss, "step_ms": 10.0, "forward_ms": 4.0, "backward_ms": 6.0}) + "\n"
 
 
+def png(grey):
+    """A picture of one grey."""
+    chunk = lambda name, text: struct.pack(">I", len(text)) + name + text + struct.pack(">I", zlib.crc32(name + text))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress((b"\0" + bytes([grey] * 8)) * 8)) + chunk(b"IEND", b""))
+
+
 def make_run(directory, steps=50):
     directory.mkdir(parents=True)
     start = {"event": "start", "time": "2026-01-01T00:00:00.000Z", "elapsed_s": 0, "ranks": 2, "hosts": ["a", "b"],
              "devices": ["cpu", "cpu"], "replicas": 2, "model": "mlp", "total_steps": 100}
     (directory / "metrics.jsonl").write_text(json.dumps(start) + "\n" + "".join(map(step_record, range(1, steps + 1))))
     (directory / "deck.ini").write_text("[run]\nseed = 1\n")
+    for name, grey in ("plots/loss.png", 0), ("samples/0000.png", 80), ("samples/0001.png", 160):
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(png(grey))
     (directory / "log.txt").write_text("2026 begun\nlockstep: root cause: rank 1 (b, cpu) in backward: why\n")
 
 
@@ -120,6 +132,10 @@ def what_is_told(server, run):
     harness.check("loss" in details["columns"] and details["events"][0]["event"] == "start", "the run's records")
     series = json.loads(server.get("/api/series?run=0&columns=loss,none&from=10&to=20")[1])
     harness.check(series["x"] == list(range(9, 22)) and series["curves"]["loss"]["mean"] == [1] * 13, "a range of steps")
+    harness.check(details["pictures"] == ["loss.png"] and details["samples"] == ["0000.png", "0001.png"], "the pictures")
+    for words, name in ("picture=0", "plots/loss.png"), ("picture=1&of=samples", "samples/0001.png"):
+        harness.check(server.get(f"/api/picture?run=0&{words}")[1] == (run / name).read_bytes(), name)
+    harness.check(server.get("/api/picture?run=0&picture=1")[0] == 404, "there is one plot")
     harness.check("root cause" in json.loads(server.get("/api/log?run=0")[1])["text"], "the log")
     harness.check(server.get("/api/deck?run=0")[1] == (run / "deck.ini").read_bytes(), "the deck")
 

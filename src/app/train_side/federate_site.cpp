@@ -94,6 +94,7 @@ bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun c
     deck.data.test.clear(); // sites do not choose by it, and it need not be here
     deck.checkpoint.keep = 1;
     deck.monitor.tensorboard = false;
+    deck.monitor.images = 0;
     deck.monitor.plots = false;
     auto const ended = train::train(context.world,
                                     {.deck = deck,

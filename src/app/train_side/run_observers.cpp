@@ -5,6 +5,7 @@
 #include "monitor/ledger.hpp"
 #include "monitor/tolerant.hpp"
 #include "report/plots.hpp"
+#include "report/sample_files.hpp"
 #include "report/tensorboard.hpp"
 
 #include <filesystem>
@@ -42,6 +43,9 @@ Observers run_observers(config::Deck const& deck, BatchJob const& job, Stopwatch
                  [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
     if (deck.monitor.tensorboard) {
         add_tolerant(all, log, [&] { return report::make_tensorboard(deck); });
+    }
+    if (deck.monitor.images > 0) {
+        add_tolerant(all, log, [&] { return report::make_sample_files(deck); });
     }
     all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
     if (deck.monitor.plots) {

@@ -16,8 +16,8 @@ struct Listening {
     bool json = false; ///< records on standard output, too
 };
 
-/// The observers of a run: its log, records, history, event files and pictures. A run's directory
-/// that cannot be written is an error; a disk that fills up later is not.
+/// The observers of a run: its log, records, history, event files, plots and samples. A run's
+/// directory that cannot be written is an error; a disk that fills up later is not.
 ///
 /// Throws  Error 73
 std::vector<std::unique_ptr<train::Observer>> run_observers(config::Deck const& deck,

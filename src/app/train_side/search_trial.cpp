@@ -193,6 +193,7 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     deck.monitor.progress = "none";
     deck.monitor.plots = deck.monitor.plots && set("monitor.plots");
     deck.monitor.tensorboard = deck.monitor.tensorboard && set("monitor.tensorboard");
+    deck.monitor.images = set("monitor.images") ? deck.monitor.images : 0;
     deck.checkpoint.resume = "auto";
     auto const from = std::filesystem::path(deck.run.directory) / "from.h5";
     if (job.parent >= 0 &&

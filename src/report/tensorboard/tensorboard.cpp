@@ -5,6 +5,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/monitor/run_records.hpp"
+#include "report/png.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +15,6 @@
 
 #include "event.pb.h"
 #include "event_file.hpp"
-#include "png.hpp"
 
 namespace lockstep::report {
 

@@ -309,18 +309,23 @@ export function deck(state, element) {
 }
 
 export function pictures(state, element) {
-  for (const run of state.chosen()) {
-    const box = panel(run.name, "plots"), grid = make("div", "", "grid");
-    run.details.pictures.forEach((name, i) => {
-      const figure = make("figure"), image = make("img");
-      image.src = `/api/picture?run=${run.run}&picture=${i}`;
-      image.alt = name;
-      image.loading = "lazy";
-      figure.append(image, make("figcaption", name));
-      grid.append(figure);
-    });
-    if (!run.details.pictures.length) grid.append(make("p", "This run has no pictures: plots are drawn when it has finished.", "empty"));
-    box.append(grid);
-    element.append(box);
+  for (const { run, name, details } of state.chosen()) {
+    gallery(element, panel(name, "plots"), run, "plots", details.pictures, "This run has no plots: they are drawn when it has finished.");
+    if (details.samples.length) gallery(element, panel(name, "samples of the first batch, as the model gets them"), run, "samples", details.samples);
   }
+}
+
+function gallery(element, box, run, of, names, empty = "") {
+  const grid = make("div", "", of === "samples" ? "tiles samples" : "grid");
+  names.forEach((name, i) => {
+    const figure = make("figure"), image = make("img");
+    image.src = `/api/picture?run=${run}&picture=${i}&of=${of}`;
+    image.alt = name;
+    image.loading = "lazy";
+    figure.append(image, make("figcaption", name));
+    grid.append(figure);
+  });
+  if (!names.length) grid.append(make("p", empty, "empty"));
+  box.append(grid);
+  element.append(box);
 }

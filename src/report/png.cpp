@@ -1,4 +1,4 @@
-#include "png.hpp"
+#include "report/png.hpp"
 
 #include "lockstep/base/error.hpp"
 
@@ -36,7 +36,7 @@ std::string deflated(std::string const& text) {
     if (::compress(reinterpret_cast<unsigned char*>(packed.data()), &length, as_bytes(text),
                    text.size()) != Z_OK) {
         throw Error(ExitCode::software,
-                    {"a picture for TensorBoard could not be made", "zlib failed to compress it",
+                    {"a picture of a sample could not be made", "zlib failed to compress it",
                      "This is a bug; please report it"});
     }
     packed.resize(length);

@@ -1,0 +1,45 @@
+#include "report/sample_files.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "report/png.hpp"
+
+#include <fmt/format.h>
+
+namespace lockstep::report {
+
+namespace {
+
+/// The order of names is that of the samples.
+std::string name_of(std::size_t sample) {
+    return fmt::format("{:04}.png", sample);
+}
+
+class SampleFiles : public train::Observer {
+  public:
+    explicit SampleFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+    void on(train::Event const& event) override {
+        auto const* const pictures = std::get_if<train::Pictures>(&event);
+        if (pictures == nullptr) {
+            return;
+        }
+        make_directories(directory_);
+        for (std::size_t i = 0; i < pictures->samples.size(); ++i) {
+            auto const partial = directory_ / (name_of(i) + ".partial");
+            File::create(partial).append_text(png_of(pictures->samples[i]));
+            std::filesystem::rename(partial, directory_ / name_of(i));
+        }
+    }
+
+  private:
+    std::filesystem::path directory_;
+};
+
+} // namespace
+
+std::unique_ptr<train::Observer> make_sample_files(config::Deck const& deck) {
+    return std::make_unique<SampleFiles>(std::filesystem::path(deck.run.directory) / "samples");
+}
+
+} // namespace lockstep::report
