@@ -25,14 +25,14 @@ TEST_CASE("a module's output is the last value that is used outside of it") {
     made.module = "layers.0";
     auto const layer = made.add("mul.Tensor", {norm, norm});
     made.chain(layer, 1); // used nowhere
-    made.module = "layers.10";
+    made.module = "layers.01"; // not inside layers.0
     auto const other = made.chain(layer, 3);
     made.module = "";
-    made.add("add.Tensor", {other, layer}, {1});
+    made.add("add.Tensor", {other, other}, {1});
     CHECK(
         slots_by_module(made.graph()) ==
         std::map<std::string, std::size_t>{
-            {"layers.0.norm", norm}, {"layers.0", layer}, {"layers.10", other}, {"layers", other}});
+            {"layers.0.norm", norm}, {"layers.0", layer}, {"layers.01", other}, {"layers", other}});
 }
 
 TEST_CASE(
