@@ -24,7 +24,7 @@ TEST_CASE("a module's output is the last value that is used outside of it") {
     auto const norm = made.chain(0, 2);
     made.module = "layers.0";
     auto const layer = made.add("mul.Tensor", {norm, norm});
-    made.chain(layer, 1); // used nowhere
+    made.chain(layer, 1);      // used nowhere
     made.module = "layers.01"; // not inside layers.0
     auto const other = made.chain(layer, 3);
     made.module = "";
