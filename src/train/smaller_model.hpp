@@ -21,8 +21,8 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work);
 std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Model const& model,
                                          std::shared_ptr<nn::Model> fresh);
 
-/// Runs a model that has lost channels once in training and once in evaluation, on two samples of
-/// zeros: the graphs of files and plug-ins may hold numbers of channels besides the weights.
+/// Runs a model that has lost channels in evaluation, on two samples of zeros: the graphs of files
+/// and plug-ins may hold numbers of channels besides the weights.
 ///
 /// Throws  Error 64 with the reason when its forward fails
 void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_shape);

@@ -8,6 +8,7 @@ import torch
 
 from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, flip, records, run, train)
 from harness_compress import SHORT, alike, contents, measured, some
+from small_models import lockstep_export
 
 def distilled(scratch, teacher):
     options = ("--distill.teacher", teacher / "best.h5", "--distill.weight", 0.7, "--model.channels", "2, 4")
@@ -62,10 +63,9 @@ def distilled(scratch, teacher):
 
 def program_as_teacher(scratch, options):
     """The outputs of modules of a program of torch.export, by their names in Python."""
-    from lockstep_export import save
     program = scratch / "teacher.pt2"
-    save(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)),
-         (torch.rand(4, 28, 28),), program)
+    layers = torch.nn.Flatten(), torch.nn.Linear(784, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10)
+    lockstep_export.save(torch.nn.Sequential(*layers), (torch.rand(4, 28, 28),), program)
     path = scratch / "program"
     train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2").expect(0)
     check(records(path, "step")[-1]["hidden_loss"] > 0, "a layer of a program teaches")

@@ -16,7 +16,8 @@ except ImportError: # another Python than the one that LibTorch came with
 def sixteen_bits(scratch, newest, tensors):
     """Weights that are rounded to nearest even, as torch rounds them, and evaluated from the file."""
     def loss(file):
-        text = run(["evaluate", DECK, file, "--data.validation", DATA / "test.h5"]).expect(0).text
+        text = run(["evaluate", DECK, file, "--data.train", DATA / "train.h5",
+                    "--data.validation", DATA / "test.h5"]).expect(0).text
         return float(text.split("loss ")[1].split(",")[0])
 
     exact = loss(newest)

@@ -280,7 +280,7 @@ def test_elsewhere(scratch, path, exported, told):
     for name in [name for name in weights if name.split(".")[-2] in ("q_proj", "k_proj", "v_proj")]:
         weights[name.replace(".weight", ".bias")] = torch.zeros(len(weights[name]))
     save(weights)
-    evaluated(64, "k_proj.bias", "model.bias = qkv")
+    evaluated(64, "q_proj.bias", "model.bias = qkv")
     evaluated(0, told.strip(), keys=["--model.bias", "qkv"])
 
 
