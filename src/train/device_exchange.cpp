@@ -1,7 +1,6 @@
 #include "device_exchange.hpp"
 
 #include "base/clock.hpp"
-#include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
 #include "comm/device_communicator.hpp"
@@ -16,9 +15,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
-#include <deque>
 #include <optional>
-#include <utility>
 
 #include "block_squares.hpp"
 #include "device_elements.hpp"
@@ -35,8 +32,7 @@ torch::ScalarType type_of(comm::Rounding rounding) {
 }
 
 /// Each bucket leaves as soon as it is ready, and is added up, on a stream beside the computing one
-/// (DeviceTree). The host waits in finish only, where it needs the norm; for timelines it asks the
-/// device which sums are done whenever a bucket is ready.
+/// (DeviceTree). The host waits in finish only, where it needs the norm.
 /// Rounded gradients are sent and added in 16 bits.
 class DeviceExchange : public comm::Exchange {
   public:
@@ -59,7 +55,6 @@ class DeviceExchange : public comm::Exchange {
         parameters_ = arrays[1];
         block_squares_ = torch::zeros({partition_.reduction_blocks()}, form.dtype(torch::kFloat64));
         squares_.resize(static_cast<std::size_t>(partition_.reduction_blocks()));
-        ready_at_ns_.resize(static_cast<std::size_t>(partition_.buckets()));
         sent_ = rounds() ? torch::empty({partition_.size()}, sent_form) : gradients_;
         if (devices_) {
             tree_.emplace(*devices_, partition_, sums_,
@@ -79,14 +74,9 @@ class DeviceExchange : public comm::Exchange {
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 
-    void begin() override {
-        cost_ = {};
-        sums_under_way_.clear(); // of a step that failed
-        marked_ = 0;
-    }
+    void begin() override { cost_ = {}; }
     void ready(int index) override {
         Stopwatch const watch;
-        ready_at_ns_[static_cast<std::size_t>(index)] = recorder_now_ns();
         torch::NoGradGuard const no_grad;
         c10::DeviceGuard const guard(device_);
         if (!devices_) {
@@ -96,12 +86,9 @@ class DeviceExchange : public comm::Exchange {
             devices_->all_reduce_sum(device_span_of(slice(gradients_, partition_.bucket(index))),
                                      sums_.native_handle());
             count(partition_.bucket(index));
-            mark_sums(index + 1);
         } else {
             sum_in_order(index);
-            mark_sums(index + 1 - tree_->under_way());
         }
-        record_finished();
         cost_.hidden_s += watch.seconds();
     }
 
@@ -131,7 +118,6 @@ class DeviceExchange : public comm::Exchange {
                 .copy_(squares_of_blocks(slice(gradients_, range)));
         }
         auto const on_host = nn::to_host(block_squares_);
-        record_finished(); // all: what was copied came after them
         std::copy_n(on_host.const_data_ptr<double>(), squares_.size(), squares_.begin());
         bool const apart = devices_ && !sums_everywhere() && !options_.native;
         if (apart) {
@@ -177,27 +163,6 @@ class DeviceExchange : public comm::Exchange {
         event.record(earlier);
         event.block(later);
     }
-    /// Notes where the sums of the buckets before `last` end on their stream.
-    void mark_sums(int last) {
-        for (; marked_ < last; ++marked_) {
-            c10::Event done(device_.type());
-            done.record(sums_);
-            sums_under_way_.push_back({marked_, std::move(done)});
-        }
-    }
-    /// Records buckets whose sums are done by now, without waiting for the others.
-    void record_finished() {
-        while (!sums_under_way_.empty() && sums_under_way_.front().done.query()) {
-            auto const bucket = sums_under_way_.front().bucket;
-            record_scope("sum of a bucket on devices",
-                         {.begin_ns = ready_at_ns_[static_cast<std::size_t>(bucket)],
-                          .end_ns = recorder_now_ns(),
-                          .number = bucket,
-                          .kind = ScopeKind::travelling,
-                          .name = {}});
-            sums_under_way_.pop_front();
-        }
-    }
     void count(Range range) {
         cost_.bytes += range.count() * static_cast<std::int64_t>(sent_.element_size());
     }
@@ -213,7 +178,6 @@ class DeviceExchange : public comm::Exchange {
     }
     void finish_sums() {
         cost_.bytes += tree_->finish(sent_);
-        mark_sums(partition_.buckets());
         if (rounds()) {
             c10::StreamGuard const beside(sums_);
             for (auto const& range : partition_.owned(rank())) {
@@ -230,11 +194,6 @@ class DeviceExchange : public comm::Exchange {
         devices_->check_async();
     }
 
-    struct SumUnderWay {
-        int bucket = 0;
-        c10::Event done;
-    };
-
     comm::Communicator world_;
     comm::CollectiveLibrary const& library_;
     torch::Device device_;
@@ -249,9 +208,6 @@ class DeviceExchange : public comm::Exchange {
     torch::Tensor parameters_;
     torch::Tensor block_squares_;
     std::vector<double> squares_;
-    std::vector<std::int64_t> ready_at_ns_;  ///< by bucket, of the recorder's clock
-    std::deque<SumUnderWay> sums_under_way_; ///< in the order of the buckets
-    int marked_ = 0;                         ///< buckets that are or were among them
 };
 
 } // namespace

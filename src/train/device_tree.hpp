@@ -41,9 +41,6 @@ class DeviceTree {
     /// Does the remaining rounds of all sums. Returns bytes sent. Collective, throws: as sum
     std::int64_t finish(torch::Tensor const& values);
 
-    /// How many of the buckets passed last still have rounds to do.
-    int under_way() const noexcept { return static_cast<int>(flights_.size()); }
-
     /// Sends each rank the other ranks' shards of all buckets: the sum's messages in reverse.
     ///
     /// Collective  over the ranks of `devices`

@@ -3,9 +3,7 @@ CPU's bits: every model × precision × exchange × update × ranks, a run resum
 larger part of the table.
 """
 import argparse
-import gzip
 import itertools
-import json
 import pathlib
 import random
 import shutil
@@ -92,21 +90,6 @@ def walk(scratch, at, name, settings, ranks, seed):
 SMALL_BUCKETS = {"communication.bucket-mb": 0.016, "communication.first-bucket-mb": 0.016}
 
 
-def bucket_arrows(directory, ranks, first):
-    """In the timeline of steps `first` to STEPS, each bucket that a rank hands over has its sum, and an arrow to it."""
-    with gzip.open(directory / f"profile/steps-{first}-{STEPS}.json.gz") as text:
-        events = json.load(text)["traceEvents"]
-    for rank in range(ranks):
-        own = [event for event in events if event["pid"] == rank + 1]
-        handed, sums = (sorted(e["ts"] for e in own if e["ph"] == "X" and e["name"] == name)
-                        for name in ("bucket to the exchange", "sum of a bucket on devices"))
-        begins, ends = ([e for e in own if e["ph"] == end and e["name"].startswith("bucket ")] for end in "sf")
-        check(len(handed) >= STEPS - first + 1 and len(handed) == len(sums) == len(begins) == len(ends),
-              f"{directory}, rank {rank}: {len(handed)} buckets, {len(sums)} sums, {len(begins)} arrows")
-        check(sorted(e["ts"] for e in begins) == handed and sorted(e["ts"] for e in ends) == sums,
-              f"{directory}, rank {rank}: arrows from {begins} to {ends}")
-
-
 def along_the_tree(scratch):
     """Ordered sums between many devices: the same bits, with messages for as many ranks as the tree has levels."""
     deck = deck_of(scratch, "mlp", STEPS)
@@ -115,12 +98,9 @@ def along_the_tree(scratch):
         run(words_of(deck, scratch / "alone", settings, "cpu"), 1).expect(0)
         for route in ("direct", "halving"):
             counts = scratch / f"counts-{ranks}-{route}"
-            timeline = ("--profile.steps", f"2-{STEPS}") if ranks == 5 else ()
-            simulated([*words_of(deck, scratch / route, settings, "sim"), *timeline], ranks, SEED, route, counts,
+            simulated(words_of(deck, scratch / route, settings, "sim"), ranks, SEED, route, counts,
                       devices=16, mib=64).expect(0, "gradients over NCCL")
             check_same(scratch / "alone", scratch / route, f"{ranks} ranks, {route}")
-            if timeline:
-                bucket_arrows(scratch / route, ranks, 2)
             peers = max(each["peers"] for each in counts_of(counts))
             levels = (replicas - 1).bit_length()
             check(peers == ranks - 1 if route == "direct" else peers <= levels, f"{ranks} ranks, {route}: {peers} peers")
@@ -137,10 +117,8 @@ def other_ways(scratch):
             ("cnn", {"communication.sync-batch-norm": "true", "run.replicas": 4, "communication.timeout-seconds": 20}))):
         deck = deck_of(scratch, model, STEPS)
         run(words_of(deck, scratch / f"way-{at}", settings, "cpu"), 1).expect(0)
-        simulated([*words_of(deck, scratch / f"way-{at}-sim", settings, "sim"), "--profile.steps", f"2-{STEPS}"],
-                  2).expect(0, "gradients over NCCL")
+        simulated(words_of(deck, scratch / f"way-{at}-sim", settings, "sim"), 2).expect(0, "gradients over NCCL")
         check_same(scratch / f"way-{at}", scratch / f"way-{at}-sim", f"{model} {settings}")
-        bucket_arrows(scratch / f"way-{at}-sim", 2, 2)
 
 
 def what_goes_wrong(scratch):
