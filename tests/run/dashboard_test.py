@@ -71,7 +71,8 @@ def sees_a_new_record(page, run):
 
 def shows_what_was_used(page, run):
     """Core-hours, energy, and its CO2 as `lockstep report` computes it."""
-    used = {"user_s": 3600.0, "system_s": 1800.0, "processor_joules": 1.8e6, "device_joules": 5.4e6}
+    of_ranks = [{"rank": rank, "memory_peak_bytes": (5 + rank) << 30} for rank in range(2)]
+    used = {"user_s": 3600.0, "system_s": 1800.0, "processor_joules": 1.8e6, "device_joules": 5.4e6, "ranks": of_ranks}
     with open(run / "metrics.jsonl", "a") as file:
         file.write(json.dumps({"event": "end", "time": "2026-01-01T01:00:00.000Z", "elapsed_s": 3600, "step": 51,
                                "reason": "finished", "resources": used}) + "\n")
@@ -79,6 +80,12 @@ def shows_what_was_used(page, run):
     page.until("document.querySelector('#view').innerText.includes('CO2 at 350 g/kWh')")
     text = page.evaluate("document.querySelector('#view').innerText")
     harness.check(all(words in text for words in ("1.500", "2.0000 kWh", "700.00 g")), f"what was used:\n{text}")
+    page.evaluate("document.querySelector('[data-view=ranks]').click()")
+    page.until("document.querySelector('#view .tile')")
+    tiles = page.evaluate("[...document.querySelectorAll('#view .tile')].map((tile) => tile.innerText)")
+    for rank in range(2):  # of the first run
+        mine = [tile for tile in tiles if tile.startswith(f"rank {rank}\n") and f"memory, at most: {5 + rank} GiB" in tile]
+        harness.check(len(mine) == 1, f"the memory of rank {rank}: {tiles}")
 
 
 def shows_samples(page):

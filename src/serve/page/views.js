@@ -151,9 +151,10 @@ export function ranks(state, element) {
     element.replaceChildren();
     for (const { name, details } of state.chosen()) {
       const start = details.events.findLast((each) => each.event === "start"), step = details.newest_step ?? {};
+      const peaks = memoryPeaks(details.events);
       const box = panel(name, start ? `${start.ranks} rank${start.ranks === 1 ? "" : "s"}, step ${step.step ?? "–"}` : "");
       const tiles = make("div", "", "tiles");
-      for (let rank = 0; rank < Math.min(start?.ranks ?? 0, 4096); ++rank) tiles.append(rankTile(rank, start, step));
+      for (let rank = 0; rank < Math.min(start?.ranks ?? 0, 4096); ++rank) tiles.append(rankTile(rank, start, step, peaks.get(rank)));
       if (!tiles.children.length) tiles.append(make("p", "The run has not begun.", "empty"));
       box.append(tiles);
       element.append(box);
@@ -163,16 +164,24 @@ export function ranks(state, element) {
   return update;
 }
 
-function rankTile(rank, start, step) {
+/// The most memory of each rank in the newest attempt, up to its newest epoch or its end, by rank; records have it where
+/// ranks are few.
+function memoryPeaks(events) {
+  const newest = events.findLast((each) => each.event === "start" || each.resources?.ranks);
+  return new Map((newest?.resources?.ranks ?? []).map((each) => [each.rank, each.memory_peak_bytes]));
+}
+
+function rankTile(rank, start, step, peak) {
   const late = step.straggler === rank, tile = make("div", "", late ? "tile late" : "tile");
   const lines = [`${start.hosts?.[rank] ?? ""} · ${start.devices?.[rank] ?? ""}`,
     `replicas: ${start.replicas_of_rank?.[rank] ?? "–"}`];
   if (late) lines.push(`late by ${shortNumber(step.straggler_ms)} ms: the others wait`);
-  if (rank === 0) { // records hold rank 0's own values
+  if (rank === 0) { // records of steps hold rank 0's own values
     lines.push(`memory: ${bytes(step.memory_bytes)}`);
     if ("device_memory_bytes" in step) lines.push(`device memory: ${bytes(step.device_memory_bytes)}`);
     if ("device_utilization" in step) lines.push(`device use: ${shortNumber(step.device_utilization)} %`);
   }
+  if (peak !== undefined) lines.push(`memory, at most: ${bytes(peak)}`);
   for (const [name, values] of Object.entries(step)) { // whatever else is told by rank
     if (Array.isArray(values) && values.length === start.ranks && typeof values[rank] === "number") {
       lines.push(`${name.replaceAll("_", " ")}: ${name.endsWith("_bytes") ? bytes(values[rank]) : shortNumber(values[rank])}`);
