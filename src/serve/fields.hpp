@@ -24,7 +24,4 @@ bool flat_fields(std::string_view line, std::vector<Field>& into);
 /// `text` as it is. Whole numbers below 2^53 are exact; others lie within 1e-15 of what is written.
 bool take_number(std::string_view& text, double& number);
 
-/// Seconds since 1970 of "2026-01-31T12:00:00.123Z"; NaN for any other text.
-double utc_seconds(std::string_view text);
-
 } // namespace lockstep::serve

@@ -18,6 +18,7 @@
 #include "records.hpp"
 #include "run_files.hpp"
 #include "step_lines.hpp"
+#include "utc_time.hpp"
 
 namespace lockstep::serve {
 

@@ -6,6 +6,8 @@
 #include <future>
 #include <iterator>
 
+#include "utc_time.hpp"
+
 namespace lockstep::serve {
 
 namespace {

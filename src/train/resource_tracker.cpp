@@ -1,5 +1,6 @@
 #include "train/resource_tracker.hpp"
 
+#include "base/network_bytes.hpp"
 #include "base/proc_file.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/device_gauge.hpp"
+#include "base/package_energy.hpp"
 #include "base/usage.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"

@@ -1,3 +1,5 @@
+#include "base/network_bytes.hpp"
+#include "base/package_energy.hpp"
 #include "base/usage.hpp"
 
 #include <fstream>

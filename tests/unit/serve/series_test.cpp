@@ -8,6 +8,7 @@
 #include "serve/fields.hpp"
 #include "serve/series.hpp"
 #include "serve/thinning.hpp"
+#include "serve/utc_time.hpp"
 
 using namespace lockstep::serve;
 

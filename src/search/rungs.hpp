@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "search/settings.hpp"
+
+namespace lockstep::search {
+
+using Scored = std::pair<double, std::int64_t>; ///< loss, trial: of equals the older one is better
+
+/// Shares of the length, the last of them 1.
+std::vector<double> rungs_of(Settings const& settings, double first);
+
+} // namespace lockstep::search
