@@ -12,6 +12,8 @@ namespace lockstep {
 
 namespace {
 
+constexpr double joules_per_kwh = 3.6e6;
+
 /// Writes the value of a part at the end of a text.
 struct Append {
     fmt::memory_buffer& text;
@@ -105,6 +107,20 @@ std::string duration_text(double seconds) {
         return concat(whole / 60, " min ", zero_padded(whole % 60, 2), " s");
     }
     return concat(whole / 3600, " h ", zero_padded(whole % 3600 / 60, 2), " min");
+}
+
+std::string energy_text(double joules) {
+    return std::isfinite(joules) ? concat(fixed(joules / joules_per_kwh, 4), " kWh")
+                                 : "not measured";
+}
+
+std::string carbon_text(double joules, double grams_per_kwh) {
+    return std::isfinite(joules) ? concat(fixed(joules / joules_per_kwh * grams_per_kwh, 2), " g")
+                                 : "not measured";
+}
+
+std::string markdown_row(std::vector<std::string> const& cells) {
+    return concat("| ", joined(cells, " | "), " |\n");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

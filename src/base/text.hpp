@@ -81,6 +81,15 @@ std::string ranks_text(std::vector<Rank> const& ranks) {
 /// A duration as people read it: "2 h 03 min", "4.2 s".
 std::string duration_text(double seconds);
 
+/// Energy in kWh: "0.0123 kWh"; "not measured" for what is not finite.
+std::string energy_text(double joules);
+
+/// The CO2 of this energy: "4.31 g"; "not measured" for what is not finite.
+std::string carbon_text(double joules, double grams_per_kwh);
+
+/// A row of a table in Markdown.
+std::string markdown_row(std::vector<std::string> const& cells);
+
 /// Levenshtein distance, to find the name that was meant.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

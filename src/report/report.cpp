@@ -32,65 +32,50 @@ std::string cell(std::string const& text) {
     return all;
 }
 
-std::string row(std::vector<std::string> const& cells) {
-    return concat("| ", joined(cells, " | "), " |\n");
-}
-
 std::string table(std::vector<RunSummary> const& summaries, std::optional<double> price) {
-    auto text = row({"run", "state", "ranks", "hosts", "steps", "epochs", "best metric", "test",
-                     "validation loss", "samples/s", "speed-up", "efficiency", "communication",
-                     "peak memory per rank", "time", "rank-hours", "cost"});
+    auto text =
+        markdown_row({"run", "state", "ranks", "hosts", "steps", "epochs", "best metric", "test",
+                      "validation loss", "samples/s", "speed-up", "efficiency", "communication",
+                      "peak memory per rank", "time", "rank-hours", "cost"});
     text += "|---|---|" + std::string("---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|"
                                       "---:|---:|---:|\n");
     for (auto const& run : summaries) {
-        text += row({cell(run.name), cell(run.state), std::to_string(run.ranks),
-                     std::to_string(run.hosts), count_text(run.steps), value_text(run.epochs, 2),
-                     run.best_step < 0
-                         ? "–"
-                         : concat(cell(run.metric), " ", metric_text(run.metric, run.best), " at ",
-                                  count_text(run.best_step)),
-                     metric_text(run.metric, run.test), value_text(run.validation_loss, 4),
-                     std::isfinite(run.samples_per_s)
-                         ? count_text(static_cast<std::int64_t>(run.samples_per_s))
-                         : "–",
-                     value_text(run.speed_up, 2), share_text(run.efficiency),
-                     share_text(run.communication_share),
-                     std::isfinite(run.peak_memory_bytes)
-                         ? bytes_text(static_cast<std::uint64_t>(run.peak_memory_bytes))
-                         : "–",
-                     duration_text(run.seconds), fixed(run.rank_hours, 3),
-                     price ? fixed(run.rank_hours * *price, 2) : "–"});
+        text += markdown_row(
+            {cell(run.name), cell(run.state), std::to_string(run.ranks), std::to_string(run.hosts),
+             count_text(run.steps), value_text(run.epochs, 2),
+             run.best_step < 0 ? "–"
+                               : concat(cell(run.metric), " ", metric_text(run.metric, run.best),
+                                        " at ", count_text(run.best_step)),
+             metric_text(run.metric, run.test), value_text(run.validation_loss, 4),
+             std::isfinite(run.samples_per_s)
+                 ? count_text(static_cast<std::int64_t>(run.samples_per_s))
+                 : "–",
+             value_text(run.speed_up, 2), share_text(run.efficiency),
+             share_text(run.communication_share),
+             std::isfinite(run.peak_memory_bytes)
+                 ? bytes_text(static_cast<std::uint64_t>(run.peak_memory_bytes))
+                 : "–",
+             duration_text(run.seconds), fixed(run.rank_hours, 3),
+             price ? fixed(run.rank_hours * *price, 2) : "–"});
     }
     return text;
 }
 
 std::string attempts_table(monitor::RunRecords const& run) {
-    auto text =
-        concat("\n## Attempts of ", run.name(), "\n\n",
-               row({"start", "ranks", "steps", "time", "end"}), "|---|---:|---|---:|---|\n");
+    auto text = concat("\n## Attempts of ", run.name(), "\n\n",
+                       markdown_row({"start", "ranks", "steps", "time", "end"}),
+                       "|---|---:|---|---:|---|\n");
     for (auto const& attempt : run.attempts) {
-        text += row({attempt.start, std::to_string(attempt.ranks),
-                     concat(count_text(attempt.first_step), " to ", count_text(attempt.last_step)),
-                     duration_text(attempt.elapsed_s),
-                     attempt.reason.empty()
-                         ? "no end recorded"
-                         : cell(concat(monitor::ending_text(attempt.reason),
-                                       attempt.cause.empty() ? "" : concat(": ", attempt.cause)))});
+        text += markdown_row(
+            {attempt.start, std::to_string(attempt.ranks),
+             concat(count_text(attempt.first_step), " to ", count_text(attempt.last_step)),
+             duration_text(attempt.elapsed_s),
+             attempt.reason.empty()
+                 ? "no end recorded"
+                 : cell(concat(monitor::ending_text(attempt.reason),
+                               attempt.cause.empty() ? "" : concat(": ", attempt.cause)))});
     }
     return text;
-}
-
-std::string energy_text(monitor::ResourceRecord const& used) {
-    constexpr double joules_per_kwh = 3.6e6;
-    return std::isfinite(used.joules()) ? concat(fixed(used.joules() / joules_per_kwh, 4), " kWh")
-                                        : "not measured";
-}
-
-std::string carbon_text(monitor::ResourceRecord const& used, double grams_per_kwh) {
-    constexpr double joules_per_kwh = 3.6e6;
-    return std::isfinite(used.joules())
-               ? concat(fixed(used.joules() / joules_per_kwh * grams_per_kwh, 2), " g")
-               : "not measured";
 }
 
 /// Empty where no run tells what it has used.
@@ -110,11 +95,11 @@ std::string resources_table(std::vector<monitor::RunRecords> const& runs,
                                        size(used.disk_written_bytes),
                                        size(used.exchanged_bytes),
                                        size(used.network_bytes),
-                                       energy_text(used)};
+                                       energy_text(used.joules())};
         if (carbon) {
-            cells.push_back(carbon_text(used, *carbon));
+            cells.push_back(carbon_text(used.joules(), *carbon));
         }
-        rows += row(cells);
+        rows += markdown_row(cells);
     }
     if (rows.empty()) {
         return "";
@@ -132,43 +117,46 @@ std::string resources_table(std::vector<monitor::RunRecords> const& runs,
         heads.push_back(concat("CO2 at ", fixed(*carbon, 0), " g/kWh"));
         lines += "---:|";
     }
-    return concat("\n## Resources\n\n", row(heads), lines, "\n", rows);
+    return concat("\n## Resources\n\n", markdown_row(heads), lines, "\n", rows);
 }
 
 /// What a timeline shows at a glance.
 std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecord const& profile) {
     auto const ms = [](double value) { return value_text(value, 2); };
-    auto text = concat(
-        "\n## Timeline of ", run.name(), ", steps ", profile.first_step, " to ", profile.step,
-        "\n\n", cell(profile.file), " opens in ui.perfetto.dev and chrome://tracing.\n\n",
-        row({"rank", "steps (ms)", "waits for data", "forward, backward", "waits for slower ranks",
-             "waits longest for rank", "exposed communication", "update"}),
-        "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    auto text = concat("\n## Timeline of ", run.name(), ", steps ", profile.first_step, " to ",
+                       profile.step, "\n\n", cell(profile.file),
+                       " opens in ui.perfetto.dev and chrome://tracing.\n\n",
+                       markdown_row({"rank", "steps (ms)", "waits for data", "forward, backward",
+                                     "waits for slower ranks", "waits longest for rank",
+                                     "exposed communication", "update"}),
+                       "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (auto const& rank : profile.ranks) {
-        text += row({std::to_string(rank.rank), ms(rank.steps_ms), ms(rank.data_ms),
-                     ms(rank.compute_ms), ms(rank.waited_ms),
-                     rank.waited_for < 0 ? "–" : std::to_string(rank.waited_for),
-                     ms(rank.communication_ms), ms(rank.update_ms)});
+        text += markdown_row({std::to_string(rank.rank), ms(rank.steps_ms), ms(rank.data_ms),
+                              ms(rank.compute_ms), ms(rank.waited_ms),
+                              rank.waited_for < 0 ? "–" : std::to_string(rank.waited_for),
+                              ms(rank.communication_ms), ms(rank.update_ms)});
     }
     if (!profile.operators.empty()) {
-        text += concat("\n",
-                       row({"operator of rank 0", "calls", "itself (ms)", "with its callees (ms)"}),
-                       "|---|---:|---:|---:|\n");
+        text += concat(
+            "\n",
+            markdown_row({"operator of rank 0", "calls", "itself (ms)", "with its callees (ms)"}),
+            "|---|---:|---:|---:|\n");
     }
     for (auto const& each : profile.operators) {
-        text += row({concat(cell(each.name), each.on_device ? " (device)" : ""),
-                     count_text(each.calls), ms(each.self_ms), ms(each.total_ms)});
+        text += markdown_row({concat(cell(each.name), each.on_device ? " (device)" : ""),
+                              count_text(each.calls), ms(each.self_ms), ms(each.total_ms)});
     }
     if (!profile.memory.empty()) {
-        text += concat("\n",
-                       row({"memory that rank 0 allocated in", "peak", "at the peak of the total"}),
-                       "|---|---:|---:|\n");
+        text += concat(
+            "\n",
+            markdown_row({"memory that rank 0 allocated in", "peak", "at the peak of the total"}),
+            "|---|---:|---:|\n");
     }
     auto const size = [](double bytes) {
         return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";
     };
     for (auto const& each : profile.memory) {
-        text += row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.max),
+        text += markdown_row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.max),
                      size(each.at_peak)});
     }
     return text;

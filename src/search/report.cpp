@@ -25,10 +25,6 @@ std::string metric_text(Outcome const& outcome, std::string const& metric) {
     return found == outcome.metrics.end() ? "-" : number_text(found->second);
 }
 
-std::string row_of(std::vector<std::string> const& cells) {
-    return concat("| ", joined(cells, " | "), " |\n");
-}
-
 std::string table_of(Study const& study) {
     std::vector<std::string> heads{"trial"};
     for (auto const& goal : study.settings().goals) {
@@ -39,7 +35,7 @@ std::string table_of(Study const& study) {
     for (auto const& dimension : study.space().dimensions()) {
         heads.push_back(dimension.key);
     }
-    auto text = row_of(heads) + row_of(std::vector<std::string>(heads.size(), "---"));
+    auto text = markdown_row(heads) + markdown_row(std::vector<std::string>(heads.size(), "---"));
     for (std::size_t at = 0; at < study.trials().size(); ++at) {
         auto const& trial = study.trials()[at];
         auto const* const newest = trial.newest();
@@ -56,7 +52,7 @@ std::string table_of(Study const& study) {
             auto const found = trial.values.find(dimension.key);
             cells.push_back(found == trial.values.end() ? "-" : found->second);
         }
-        text += row_of(cells);
+        text += markdown_row(cells);
     }
     return text;
 }
@@ -80,10 +76,11 @@ std::string best_text(Study const& study) {
 
 std::string importance_text(Study const& study) {
     auto const importance = importance_of_keys(study);
-    std::string text = row_of({"key", "importance"}) + row_of({"---", "---"});
+    std::string text = markdown_row({"key", "importance"}) + markdown_row({"---", "---"});
     for (std::size_t at = 0; at < study.space().dimensions().size(); ++at) {
-        text += row_of({study.space().dimensions()[at].key,
-                        importance.empty() ? "-" : concat(fixed(100 * importance[at], 1), " %")});
+        text +=
+            markdown_row({study.space().dimensions()[at].key,
+                          importance.empty() ? "-" : concat(fixed(100 * importance[at], 1), " %")});
     }
     return text;
 }
@@ -111,15 +108,13 @@ Used used_by(Study const& study) {
     return used;
 }
 
-std::string energy_text(Used const& used, std::optional<double> carbon) {
+std::string used_energy(Used const& used, std::optional<double> carbon) {
     if (!used.has_energy) {
         return carbon ? "energy and CO2 not measured" : "energy not measured";
     }
-    constexpr double joules_per_kwh = 3.6e6;
-    auto const kwh = used.joules / joules_per_kwh;
-    auto const text = concat("energy ", fixed(kwh, 4), " kWh");
-    return carbon ? concat(text, ", ", fixed(kwh * *carbon, 2), " g CO2 at ", fixed(*carbon, 0),
-                           " g/kWh")
+    auto const text = concat("energy ", energy_text(used.joules));
+    return carbon ? concat(text, ", ", carbon_text(used.joules, *carbon), " CO2 at ",
+                           fixed(*carbon, 0), " g/kWh")
                   : text;
 }
 
@@ -140,7 +135,7 @@ std::string cost_text(Study const& study, std::optional<double> carbon) {
                   ". Time of all ranks, over all starts that ended: ", duration_text(all),
                   ", of which ", all > 0 ? fixed(100 * (1 - busy / all), 1) : "0",
                   " % without a trial; ", fixed(used_by(study).processor_s / 3600, 3),
-                  " core-hours, ", energy_text(used_by(study), carbon), ".\n");
+                  " core-hours, ", used_energy(used_by(study), carbon), ".\n");
 }
 
 /// The trial's deck, but for what belongs to the trial alone.

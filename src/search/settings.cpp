@@ -8,6 +8,8 @@
 #include <functional>
 #include <set>
 
+#include "search/strategy.hpp"
+
 namespace lockstep::search {
 
 namespace {
@@ -60,12 +62,6 @@ void check_together(Settings const& settings, config::DeckSource const& source) 
 }
 
 } // namespace
-
-std::vector<std::string> const& strategy_names() {
-    static std::vector<std::string> const names{"grid", "random", "sobol", "halving", "hyperband",
-                                                "asha", "tpe",    "nsga2", "pbt"};
-    return names;
-}
 
 Settings settings_of(config::DeckSource const& source) {
     Settings settings;

@@ -32,9 +32,6 @@ struct Settings {
     std::int64_t retries = 2;         ///< of a trial that ran out of memory or disk
 };
 
-/// The names of strategies.
-std::vector<std::string> const& strategy_names();
-
 /// Reads the keys "search.KEY" of `source`.
 ///
 /// Throws  Error 64 naming file, line and key, what was expected and the nearest valid name

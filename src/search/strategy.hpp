@@ -41,6 +41,9 @@ class Strategy {
     virtual bool depends_on_order() const { return false; }
 };
 
+/// The names of all strategies.
+std::vector<std::string> strategy_names();
+
 /// `space` must outlive it.
 ///
 /// Throws  Error 64 for a space that the strategy cannot search

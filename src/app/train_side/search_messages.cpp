@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <utility>
+
+#include "search/outcome_json.hpp"
 
 namespace lockstep::app {
 
@@ -23,37 +24,12 @@ std::string dumped(Json const& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json json_of_outcome(search::Outcome const& outcome) {
-    Json json{{"trial", outcome.trial}, {"share", outcome.share},     {"code", outcome.code},
-              {"step", outcome.step},   {"steps", outcome.steps},     {"seconds", outcome.seconds},
-              {"ranks", outcome.ranks}, {"message", outcome.message}, {"metrics", Json::object()}};
-    for (auto const& [name, value] : outcome.metrics) {
-        json["metrics"][name] = std::isfinite(value) ? Json(value) : Json(nullptr);
-    }
-    return json;
-}
-
-search::Outcome outcome_of_json(Json const& json) {
-    search::Outcome outcome{.trial = json.at("trial"),
-                            .share = json.at("share"),
-                            .code = json.at("code"),
-                            .message = json.at("message"),
-                            .step = json.at("step"),
-                            .steps = json.at("steps"),
-                            .seconds = json.at("seconds"),
-                            .ranks = json.at("ranks")};
-    for (auto const& [name, value] : json.at("metrics").items()) {
-        outcome.metrics[name] = value.is_null() ? std::nan("") : value.get<double>();
-    }
-    return outcome;
-}
-
 } // namespace
 
 std::string text_of(RankReport const& report) {
     Json json{{"interrupted", report.interrupted}, {"lost", report.lost}};
     if (auto const& end = report.end) {
-        json["outcome"] = json_of_outcome(end->outcome);
+        json["outcome"] = search::json_of(end->outcome);
         json["left"] = end->interrupted;
         json["kept"] = end->kept;
         if (end->fatal) {
@@ -68,7 +44,7 @@ RankReport report_of(std::string const& text) {
     RankReport report{
         .end = {}, .interrupted = json.at("interrupted"), .lost = json.at("lost").get<bool>()};
     if (json.contains("outcome")) {
-        report.end = TrialEnd{.outcome = outcome_of_json(json.at("outcome")),
+        report.end = TrialEnd{.outcome = search::outcome_of(json.at("outcome")),
                               .interrupted = json.at("left"),
                               .fatal = {},
                               .kept = json.at("kept")};

@@ -226,9 +226,7 @@ class Page {
         add("used",
             concat(fixed(used.processor_s / 3600, 3), " core-hours, disk ",
                    size_text(used.disk_read_bytes), " read, ", size_text(used.disk_written_bytes),
-                   " written, energy ",
-                   std::isfinite(used.joules()) ? concat(fixed(used.joules() / 3.6e6, 4), " kWh")
-                                                : std::string("not measured")));
+                   " written, energy ", energy_text(used.joules())));
     }
 
     /// What a step's time goes into, means of the last records.
