@@ -35,6 +35,7 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
         using Self = ChannelTracer;
         std::map<std::string, Rule> table{
             {"aten::convolution", &Self::convolution},
+            {"aten::_convolution", &Self::convolution}, // of traced scripts
             {"aten::linear", &Self::linear},
             {"aten::addmm", &Self::linear},
             {"aten::matmul", &Self::linear},
@@ -400,7 +401,9 @@ void ChannelTracer::permutation(RecordedCall const& call) {
     give(call, given.channels, std::ranges::find(order, given.axis) - order.begin());
 }
 
-/// Nothing is known of what comes out, so all that goes in stays.
+/// Nothing is known of what comes out, so all that goes in stays: also for convolutions with groups
+/// and for layer and group norms, since modules and graphs hold their number of channels, which
+/// does not shrink with the weights.
 void ChannelTracer::unknown(RecordedCall const& call) {
     for (std::size_t i = 0; i < call.values.size(); ++i) {
         keep(input(call, i).channels);

@@ -81,7 +81,8 @@ void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_sh
              concat("its forward method fails without the channels to remove: ",
                     error.code() == ExitCode::usage ? concat(text.what, ": ", text.why) : text.why),
              "Let its forward method take all sizes from its tensors (flatten(1) instead "
-             "of view(-1, 784)), or set prune.pattern = unstructured"});
+             "of view(-1, 784)), exempt the layer in prune.except, or set prune.pattern = "
+             "unstructured"});
     }
 }
 

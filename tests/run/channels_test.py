@@ -121,6 +121,17 @@ def of_files(scratch):
         def forward(self, images):
             return self.output(torch.relu(self.convolution(images)).view(-1, 144))
 
+    class Kept(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.depthwise = torch.nn.Conv2d(1, 4, 1), torch.nn.Conv2d(4, 4, 3, groups=4)
+            self.hidden, self.norm = torch.nn.Linear(4, 6), torch.nn.LayerNorm(6)
+            self.second, self.output = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
+
+        def forward(self, images):
+            places = torch.relu(self.depthwise(torch.relu(self.first(images))))
+            return self.output(torch.relu(self.second(self.norm(self.hidden(places.mean((2, 3)))))))
+
     small_models.write_data(scratch)
     small_models.lockstep_export.save(Fixed(), torch.rand(4, 1, 8, 8), scratch / "fixed.pt2")
     torch.jit.trace(Fixed(), torch.rand(4, 1, 8, 8)).save(str(scratch / "fixed.pt"))
@@ -142,6 +153,12 @@ def of_files(scratch):
             losses = [float(measured(deck, file, *more, ranks=1).split("loss ")[1].split(",")[0])
                       for file in (best, integers)]
             check(abs(losses[0] - losses[1]) < 0.05, f"int8 of {folder}: losses {losses}")
+    # What the graph holds the number of, groups and the shape of a norm, stays; other channels go.
+    small_models.lockstep_export.save(Kept(), torch.rand(4, 1, 8, 8), scratch / "kept.pt2")
+    run(["train", small_models.deck_of(scratch, "export", 4), "--run.directory", scratch / "kept", "--model.file",
+         scratch / "kept.pt2", "--prune.pattern", "channels", "--prune.target", "macs 0.9"], 1).expect(0)
+    now = shapes_in(scratch / "kept/best.h5")
+    check(now["depthwise/weight"] == (4, 1, 3, 3) and now["norm/weight"] == (6,) and now["second/weight"][0] < 8, now)
 
 
 with Scratch() as scratch:
