@@ -53,6 +53,9 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
     for (auto const& line : coordinator.remove(told.remove)) {
         std::cout << line << "\n";
     }
+    if (!told.accept.empty() || !told.remove.empty()) {
+        told.push.run(told.copy_limit_s); // the round itself may not be able to continue
+    }
     if (told.abandon) {
         std::cout << coordinator.abandon() << std::endl;
         told.push.run(told.copy_limit_s);

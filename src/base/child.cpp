@@ -73,7 +73,7 @@ struct Outputs {
 /// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
 /// is killed cannot end it.
 void become(std::vector<char*> const& words, Outputs outputs, pid_t parent) {
-    ::setpgid(0, 0);
+    ::setsid(); // a group of its own, without a terminal on which a question would wait unseen
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) { // it died before that could be noticed
         return;

@@ -207,7 +207,7 @@ std::string read_text(std::filesystem::path const& path) {
 
 void write_text_durably(std::filesystem::path const& path, std::string const& text) {
     PartialFile partial(path.string() + ".partial-" + std::to_string(::getpid()));
-    auto const file = File::create(partial.path());
+    auto const file = File::create_new(partial.path());
     file.write_at(0, std::as_bytes(std::span(text)));
     file.sync();
     partial.rename(path);

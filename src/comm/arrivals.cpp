@@ -1,6 +1,5 @@
 #include "arrivals.hpp"
 
-#include "base/host_facts.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -8,6 +7,7 @@
 #include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
 namespace lockstep::comm {
@@ -46,9 +46,9 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 
 Arrivals::Arrivals(Slot* slots, int rank, int size, std::chrono::duration<double> patience)
     : slots_(slots), rank_(rank), size_(size), patience_(patience),
-      // Some ten microseconds, the price of a sleep; none where ranks share cores. A launcher may
-      // bind each rank to a core of its own, so the cores of one rank are not those of all.
-      spins_(size <= granted_cores() ? 2000 : 0), count_(slots[rank].count.load()) {}
+      // Some ten microseconds, the price of a sleep; none where ranks share cores.
+      spins_(size <= static_cast<int>(std::thread::hardware_concurrency()) ? 2000 : 0),
+      count_(slots[rank].count.load()) {}
 
 void Arrivals::arrive() {
     auto& slot = slots_[rank_];

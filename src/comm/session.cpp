@@ -2,7 +2,6 @@
 
 #include "base/arrival.hpp"
 #include "base/environment.hpp"
-#include "base/host_facts.hpp"
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
@@ -49,10 +48,9 @@ bool srun_left_us_alone() {
 
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
 /// data and to ranks that compute: Open MPI spins unless it is told. A choice of the user's stays.
-/// A launcher may bind each rank to a core of its own, so the cores of one rank are not those of
-/// all.
 void wait_politely() {
-    if (environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= granted_cores()) {
+    auto const cores = static_cast<int>(std::thread::hardware_concurrency());
+    if (environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= cores) {
         set_environment("OMPI_MCA_mpi_yield_when_idle", "1");
     }
 }

@@ -289,6 +289,10 @@ std::vector<std::uint64_t> Dataset::weight_hashes(std::size_t groups) const {
     return hashes;
 }
 
+bool Dataset::is_masked() const {
+    return !parts_->mask.empty();
+}
+
 std::vector<std::string> Dataset::remarks() const {
     constexpr std::size_t max = 8; // of files; of more nobody reads
     std::vector<std::string> remarks;

@@ -115,7 +115,7 @@ std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> c
             if (host.is_root()) {
                 make_directories(directory);
                 for (auto const& copy : missing) {
-                    File::create(copy.partial).claim_space(copy.bytes);
+                    File::create_new(copy.partial).claim_space(copy.bytes);
                 }
             }
         });

@@ -20,7 +20,8 @@ void CopyCommand::run(double limit_s) const {
     }
     if (*code == no_such_program) {
         throw Error(ExitCode::unavailable,
-                    {what, concat("there is no program ", words.front()),
+                    {what,
+                     concat(words.front(), " or a program that it starts cannot be found or run"),
                      "Correct the option: its words are separated by blanks, and no shell reads "
                      "them"});
     }

@@ -23,6 +23,7 @@ std::map<std::string, std::string> paths_of(config::Deck const& deck) {
         paths["model.file"] = own("file");
     }
     paths["distill.teacher"] = deck.distill.teacher;
+    paths["distill.teacher-deck"] = deck.distill.teacher_deck;
     std::erase_if(paths, [](auto const& each) { return each.second.empty(); });
     return paths;
 }

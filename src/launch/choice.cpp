@@ -46,9 +46,11 @@ std::filesystem::path directory_of(LaunchChoice const& choice, config::Deck cons
     if (choice.search.empty()) {
         return deck.run.directory;
     }
-    return choice.search_directory.empty()
-               ? std::filesystem::path("runs") / std::filesystem::path(choice.search).stem()
-               : std::filesystem::path(choice.search_directory);
+    if (choice.search_directory.empty()) {
+        return std::filesystem::path("runs") / std::filesystem::path(choice.search).stem();
+    }
+    std::filesystem::path const named(choice.search_directory);
+    return named.has_filename() ? named : named.parent_path(); // "runs/tune/" is the same
 }
 
 std::string mode_of(LaunchChoice const& choice, config::Deck const& deck) {

@@ -80,9 +80,12 @@ void ask_deck(LaunchChoice& choice) {
 
 void ask_mode(LaunchChoice& choice, config::Deck const& deck) {
     std::cout << "  single  one process on one device\n"
-                 "  dp      one process, concurrent replicas on threads\n"
-                 "  ddp     a process for each device, started by MPI\n";
-    choice.mode = ask({"Mode", mode_of(choice, deck), one_of({"single", "dp", "ddp"})});
+              << (choice.search.empty() ? "  dp      one process, concurrent replicas on threads\n"
+                                        : "")
+              << "  ddp     a process for each device, started by MPI\n";
+    choice.mode =
+        ask({"Mode", mode_of(choice, deck),
+             choice.search.empty() ? one_of({"single", "dp", "ddp"}) : one_of({"single", "ddp"})});
 }
 
 void ask_count_here(LaunchChoice& choice, config::Deck const& deck, HostDevices const& here) {

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 
 namespace lockstep::nn {
 
@@ -134,8 +135,14 @@ void compare_rotary(Comparison& comparison, TransformerForm const& form) {
     if (!theta.empty() && base.get<double>() != form.rotary_base) {
         comparison.add(theta, base, concat("model.rotary-base = ", value_text(base)));
     }
-    auto const scaling = name.empty() ? std::string("none") : scaling_text(rope);
-    if (scaling.empty() || !(RotaryScaling::of(scaling) == form.rotary_scaling)) {
+    auto scaling = name.empty() ? std::string("none") : scaling_text(rope);
+    std::optional<RotaryScaling> theirs;
+    try {
+        theirs = RotaryScaling::of(scaling);
+    } catch (Error const&) { // values that no deck may have
+        scaling.clear();
+    }
+    if (scaling.empty() || !(theirs == form.rotary_scaling)) {
         comparison.add(name.empty() ? "rope_scaling" : name, rope,
                        scaling.empty() ? "" : concat("model.rotary-scaling = ", scaling));
     }
@@ -170,7 +177,16 @@ std::vector<Contradiction> contradictions_with(std::filesystem::path const& conf
                      {concat(config.string(), " cannot be understood"), why,
                       "Copy it again, or remove it: without it, the deck is not compared with it"});
     };
-    auto const json = Json::parse(read_text(config), nullptr, /*allow_exceptions=*/false);
+    constexpr int max_depth = 32;
+    auto const json = Json::parse(
+        read_text(config),
+        [&](int depth, Json::parse_event_t /*event*/, Json const& /*parsed*/) {
+            if (depth > max_depth) {
+                throw broken(concat("it is nested more than ", max_depth, " levels deep"));
+            }
+            return true;
+        },
+        /*allow_exceptions=*/false);
     if (!json.is_object()) {
         throw broken("it is not a JSON object");
     }

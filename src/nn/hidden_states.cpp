@@ -9,7 +9,7 @@ namespace lockstep::nn {
 void HiddenStates::keep(std::string const& name, torch::Tensor const& outputs) {
     layers_.push_back(name);
     if (std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end()) {
-        outputs_[name] = outputs;
+        outputs_[name] = outputs.clone(); // later operators may work in place
     }
 }
 

@@ -126,9 +126,7 @@ Description read_description(Archive const& archive, std::string const& name) {
     auto const json = archive.json(concat("models/", name, ".json"));
     require_training_dialect(json);
     auto const& module = json.at("graph_module");
-    Description result{
-        archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}, {}};
-    result.module_outputs = module_outputs(*result.graph);
+    Description result{archive.path().string(), read_graph(module.at("graph")), {}, {}, {}, {}, {}};
     for (auto const& [symbol, range] : json.at("range_constraints").items()) {
         auto& bounds = result.bounds[symbol];
         auto const set = [&](char const* key, std::int64_t& bound) {

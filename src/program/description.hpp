@@ -13,7 +13,6 @@
 #include "blocks.hpp"
 #include "program/archive.hpp"
 #include "program/graph.hpp"
-#include "program/module_outputs.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {
@@ -44,7 +43,6 @@ struct Description {
     std::string name; ///< of the file
     std::shared_ptr<Graph const> graph;
     std::vector<Block> blocks{}; ///< to be computed again in backward; none: everything is kept
-    std::vector<ModuleOutput> module_outputs{};
     std::vector<Input> inputs;
     std::map<std::string, Bounds> bounds;
     std::vector<std::string> guards;

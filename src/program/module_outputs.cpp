@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "aliases.hpp"
 
@@ -10,16 +11,18 @@ namespace lockstep::program {
 namespace {
 
 /// The paths of a module and of those around it, from the innermost.
-std::vector<std::string> with_parents(std::string const& module) {
-    std::vector<std::string> paths;
-    for (auto end = module.size(); end != std::string::npos && end > 0;
+std::vector<std::string_view> with_parents(std::string_view module) {
+    constexpr std::size_t max_depth = 100;
+    std::vector<std::string_view> paths;
+    for (auto end = module.size();
+         end != std::string_view::npos && end > 0 && paths.size() < max_depth;
          end = module.rfind('.', end - 1)) {
         paths.push_back(module.substr(0, end));
     }
     return paths;
 }
 
-bool is_in(std::string const& node_module, std::string const& module) {
+bool is_in(std::string_view node_module, std::string_view module) {
     return node_module.starts_with(module) &&
            (node_module.size() == module.size() || node_module[module.size()] == '.');
 }
@@ -46,10 +49,11 @@ std::vector<ModuleOutput> module_outputs(Graph const& graph) {
         auto const& node = graph.nodes[at];
         for (auto const& result : node.results) {
             for (auto const slot : slots_of(result)) {
-                for (auto const& module : with_parents(node.module)) {
+                for (auto const module : with_parents(node.module)) {
                     if (std::any_of(readers[slot].begin(), readers[slot].end(),
                                     [&](auto const* reader) { return !is_in(*reader, module); })) {
-                        found[module] = {at, slot, module};
+                        std::string const path(module);
+                        found[path] = {at, slot, path};
                     }
                 }
             }

@@ -210,8 +210,11 @@ std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs) {
 
 std::vector<c10::IValue> Program::run(std::vector<at::Tensor> const& inputs,
                                       KeepOutputs const& keep) {
+    if (!module_outputs_) {
+        module_outputs_ = module_outputs(*description_->graph);
+    }
     return execute(*description_->graph, values_of(inputs), inputs.front().device(),
-                   description_->module_outputs, keep);
+                   *module_outputs_, keep);
 }
 
 } // namespace lockstep::program

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ class Program {
 
     std::shared_ptr<Description const> description_;
     Tensors tensors_;
+    std::optional<std::vector<ModuleOutput>> module_outputs_; ///< once they have been asked for
 };
 
 } // namespace lockstep::program

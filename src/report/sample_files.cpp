@@ -27,7 +27,7 @@ class SampleFiles : public train::Observer {
         make_directories(directory_);
         for (std::size_t i = 0; i < pictures->samples.size(); ++i) {
             auto const partial = directory_ / (name_of(i) + ".partial");
-            File::create(partial).append_text(png_of(pictures->samples[i]));
+            File::create_new(partial).append_text(png_of(pictures->samples[i]));
             std::filesystem::rename(partial, directory_ / name_of(i));
         }
     }

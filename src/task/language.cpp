@@ -23,7 +23,7 @@ data::FieldInfo tokens_of(Samples const& samples) {
     };
     bool const tokens = samples.inputs.size() == 1 && samples.inputs.front().whole &&
                         !samples.inputs.front().ragged && samples.inputs.front().shape.size() == 1;
-    bool const targets = samples.targets.size() == 1 || samples.targets.size() == 2;
+    bool const targets = samples.targets.size() == (samples.masked ? 2 : 1);
     if (!tokens || !targets || !std::ranges::all_of(samples.targets, fits)) {
         throw Error(ExitCode::usage,
                     {"task.kind = language",
@@ -38,7 +38,7 @@ data::FieldInfo tokens_of(Samples const& samples) {
 class Language : public Task {
   public:
     Language(config::OwnValues const& values, Samples const& samples)
-        : token_bytes_(samples.token_bytes), masked_(samples.targets.size() == 2),
+        : token_bytes_(samples.token_bytes), masked_(samples.masked),
           smoothing_(values.number("label-smoothing", 0, 0.999)) {
         auto const tokens = tokens_of(samples);
         vocabulary_ = values.integer("vocabulary", 0);

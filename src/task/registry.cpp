@@ -50,7 +50,8 @@ Samples Samples::of(data::Dataset const& dataset) {
             .targets = dataset.targets(),
             .class_names = dataset.class_names(),
             .class_counts = dataset.class_counts(),
-            .token_bytes = dataset.token_bytes()};
+            .token_bytes = dataset.token_bytes(),
+            .masked = dataset.is_masked()};
 }
 
 Samples Samples::of(rl::Spaces const& spaces) {

@@ -319,9 +319,10 @@ StepOutcome Engine::step(StepInput const& input) {
     // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
     // does it in passing.
     // With privacy by what is drawn on average: how many samples were drawn is a secret.
-    // Where nothing counts, as in a step of tokens that are not learnt, all gradients are 0.
+    // Where nothing counts, as in a step of tokens that are not learnt, gradients are 0, but for
+    // what a compressing exchange has left over from earlier steps.
     double const norm = std::sqrt(comm::tree_sum(squares));
-    double const weight = outcome.weight == 0 && norm == 0 ? 1 : outcome.weight;
+    double const weight = outcome.weight == 0 ? static_cast<double>(input.samples) : outcome.weight;
     double const divisor = (privacy_ ? static_cast<double>(input.samples) : weight) * scale;
     outcome.grad_norm = norm / divisor;
     bool const finite = std::isfinite(outcome.grad_norm);

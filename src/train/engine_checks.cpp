@@ -52,7 +52,8 @@ void Engine::throw_not_finite(std::int64_t step) const {
     auto const squares = exchange_->squares();
     auto const bad = std::find_if(squares.begin(), squares.end(),
                                   [](double value) { return !std::isfinite(value); });
-    auto const first = (bad - squares.begin()) * reduction_block;
+    bool const is_in_one = bad != squares.end(); // else no block alone is too large
+    auto const first = is_in_one ? (bad - squares.begin()) * reduction_block : 0;
     auto const* const own = local_.gradients().cpu().const_data_ptr<float>() + first;
     auto const* const found =
         std::find_if(own, own + reduction_block, [](float value) { return !std::isfinite(value); });

@@ -162,7 +162,7 @@ def without_shared_directory(scratch, data, expected):
         return run(words, ranks)
 
     take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "repeat this command")
-    take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "there is no program no-such-program")
+    take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "no-such-program or a program that it starts cannot be found")
     take_part(SITES[0], "--fetch", "sleep 900", "--copy-limit", 1, ranks=2).expect(74, "did not end within 1 s")
     # What was written but not pushed is pushed by the next command.
     take_part(SITES[0], "--push", "false").expect(74, "--push false failed: it ended with exit code 1")

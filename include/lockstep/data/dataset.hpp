@@ -156,6 +156,8 @@ class Dataset {
     /// Hashes of the samples' weights, one for each of at most `groups` runs of files; empty
     /// without weights.
     std::vector<std::uint64_t> weight_hashes(std::size_t groups) const;
+    /// Whether the second target is a mask (DatasetOptions::mask).
+    bool is_masked() const;
     /// Warnings about the files: values that were never written, attributes that are not applied.
     std::vector<std::string> remarks() const;
     /// Samples that are best read together, those of a chunk or of 1 MiB, and how many such blocks

@@ -54,6 +54,7 @@ struct Samples {
     std::optional<rl::Spaces> spaces{};       ///< of an environment; none for a data set
     /// How many bytes of text each token stands for; empty where that is not known.
     std::vector<std::uint8_t> token_bytes{};
+    bool masked = false;      ///< the second target marks the tokens to learn (data.mask)
     std::string model_file{}; ///< the deck's model file, for a task that it describes
 
     static Samples of(data::Dataset const& dataset);

@@ -1,3 +1,4 @@
+#include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -7,6 +8,7 @@
 #include "monitor/watchdog.hpp"
 #include "nn/find_kind.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <thread>
@@ -129,7 +131,8 @@ ExitCode federate_round_command(Invocation const& invocation) {
             std::string said;
             std::int64_t pushed = -1; // what an earlier command has not pushed goes first
             auto const pause_s = told.fetch.words.empty() ? 1.0 : fetch_every_s;
-            for (auto left_s = told.wait_s;; left_s -= pause_s) {
+            for (Stopwatch const watch;;) {
+                auto const left_s = told.wait_s - watch.seconds();
                 auto const standing = take_part(context, federation, site, deck, signals);
                 if (!standing) {
                     return ExitCode::interrupted;
@@ -149,7 +152,7 @@ ExitCode federate_round_command(Invocation const& invocation) {
                 if (comm::all_reduce(world, over ? 1 : 0, comm::Reduce::maximum) != 0) {
                     return ExitCode::ok;
                 }
-                wait_for_news(std::min(left_s, pause_s));
+                wait_for_news(std::clamp(left_s, 0.0, pause_s));
                 copy_files(context, told.fetch, told.copy_limit_s, patience_s);
             }
         });

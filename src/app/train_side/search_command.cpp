@@ -90,7 +90,9 @@ search::Identity identity_of(SearchTask const& task) {
         identity.space[key] = written.value;
     }
     for (auto const& [key, written] : task.deck.values()) { // where it stood does not count
-        identity.deck += concat(key, " = ", written.value, "\n");
+        if (key != "run.walltime-seconds") { // which each job of a search has for itself
+            identity.deck += concat(key, " = ", written.value, "\n");
+        }
     }
     return identity;
 }

@@ -228,8 +228,12 @@ void SearchCoordinator::put_in_queue(search::Job job) {
     }
 }
 
-/// Whether one of this job and those that run is to run alone.
-bool SearchCoordinator::must_wait(search::Job const& job) const {
+/// Whether one of this job and those that run is to run alone. Once it has a newer checkpoint, it
+/// need not.
+bool SearchCoordinator::must_wait(search::Job const& job) {
+    std::erase_if(alone_, [this](std::int64_t trial) {
+        return parts_.study.deaths(trial, saved_step(trial)) == 0;
+    });
     return !running_.empty() &&
            (alone_.contains(job.trial) || alone_.contains(running_.begin()->first));
 }
@@ -263,8 +267,9 @@ int SearchCoordinator::ranks_for_next(int free) const {
         static_cast<int>(std::clamp<std::int64_t>(parts_.replicas(values), 1, parts_.ranks));
     auto const least =
         static_cast<int>(std::min<std::int64_t>(parts_.study.settings().ranks_per_trial, most));
+    auto const waiting = alone_.contains(job.trial) ? 1 : static_cast<int>(queue_.size());
     auto const wanted = search::ranks_of_next_trial(
-        {.trials = static_cast<int>(queue_.size()), .least = least, .most = most}, parts_.ranks);
+        {.trials = waiting, .least = least, .most = most}, parts_.ranks);
     if (free >= wanted) {
         return wanted;
     }

@@ -68,7 +68,7 @@ class SearchCoordinator {
     void leave();
     std::int64_t saved_step(std::int64_t trial) const;
     void put_in_queue(search::Job job);
-    bool must_wait(search::Job const& job) const;
+    bool must_wait(search::Job const& job);
     void fill();
     void schedule();
     int ranks_for_next(int free) const;

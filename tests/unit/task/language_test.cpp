@@ -48,6 +48,7 @@ std::unique_ptr<task::Task> language(bool masked, config::OwnKeys const& keys = 
     task::Samples samples{.inputs = {tokens}, .targets = {tokens}, .token_bytes = {1, 2, 3, 4, 0}};
     if (masked) {
         samples.targets.push_back(mask);
+        samples.masked = true;
     }
     return task::make_task({"language", "", keys}, samples);
 }
