@@ -150,10 +150,13 @@ def links(server, run, secret):
     (run / "log.txt").symlink_to(secret)
     (run / "deck.ini").unlink()
     (run / "deck.ini").symlink_to(secret)
-    (run / "plots").symlink_to(secret.parent)
+    for folder in ("plots", "samples"):
+        shutil.rmtree(run / folder, ignore_errors=True)
+        (run / folder).symlink_to(secret.parent)
     (run / "history.jsonl").unlink(missing_ok=True)
     os.mkfifo(run / "history.jsonl")
-    for path in ("/api/log?run=0", "/api/deck?run=0", "/api/run?run=0", "/api/picture?run=0&picture=0"):
+    for path in ("/api/log?run=0", "/api/deck?run=0", "/api/run?run=0", "/api/picture?run=0&picture=0",
+                 "/api/picture?run=0&picture=0&of=samples"):
         body = server.get(path)[1]
         harness.check(b"secret" not in body, f"{path} told what a link leads to: {body[:200]}")
 
