@@ -1,12 +1,10 @@
 #include "federate/deck_files.hpp"
 
-#include "base/file.hpp"
 #include "base/text.hpp"
 
-#include <algorithm>
 #include <map>
 
-#include "federate/keys.hpp"
+#include "federate/file_digest.hpp"
 
 namespace lockstep::federate {
 
@@ -29,17 +27,7 @@ std::map<std::string, std::string> paths_of(config::Deck const& deck) {
 }
 
 std::string digest_of_file(std::filesystem::path const& path) {
-    constexpr std::uint64_t read_bytes = std::uint64_t{1} << 20;
-    auto const file = File::open_read(path);
-    std::vector<std::byte> buffer(read_bytes);
-    Digester digester;
-    auto const size = file.size();
-    for (std::uint64_t at = 0; at < size; at += read_bytes) {
-        auto const part = std::span(buffer).first(std::min(read_bytes, size - at));
-        file.read_at(at, part);
-        digester.add(part);
-    }
-    return hex_text(digester.digest());
+    return hex_text(digest_of(File::open_read(path)));
 }
 
 } // namespace

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "federate/file_digest.hpp"
+
 namespace lockstep::federate {
 
 namespace {
@@ -28,19 +30,6 @@ Error refused(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " was refused"), why,
              "Copy the file again, or ask its sender to send it again"}};
-}
-
-Digest digest_of_content(File const& file) {
-    constexpr std::uint64_t read_bytes = std::uint64_t{256} << 10;
-    std::vector<std::byte> buffer(read_bytes);
-    Digester digester;
-    auto const size = file.size();
-    for (auto at = signed_from; at < size; at += read_bytes) {
-        auto const part = std::span(buffer).first(std::min(read_bytes, size - at));
-        file.read_at(at, part);
-        digester.add(part);
-    }
-    return digester.digest();
 }
 
 } // namespace
@@ -87,7 +76,7 @@ SignatureBlock read_signature_block(std::filesystem::path const& path) {
         throw refused(path, "it has bytes after its signed text, which nobody has signed");
     }
     block.text.assign(reinterpret_cast<char const*>(bytes.data()) + text_at, length);
-    block.content = digest_of_content(file);
+    block.content = digest_of(file, signed_from);
     return block;
 }
 
@@ -136,7 +125,7 @@ SignedFile::SignedFile(std::filesystem::path path, std::uint64_t bytes)
 
 void SignedFile::commit(std::string const& text, SigningKey const& key) {
     auto const file = File::open_write(partial_.path());
-    auto const whole = concat(text, "content ", hex_text(digest_of_content(file)), "\n");
+    auto const whole = concat(text, "content ", hex_text(digest_of(file, signed_from)), "\n");
     auto const length = static_cast<std::uint32_t>(whole.size());
     if (whole.size() > block_bytes - text_at) {
         throw Error(ExitCode::software,

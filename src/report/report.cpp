@@ -156,8 +156,8 @@ std::string profile_tables(monitor::RunRecords const& run, monitor::ProfileRecor
         return bytes >= 0 ? bytes_text(static_cast<std::uint64_t>(bytes)) : "–";
     };
     for (auto const& each : profile.memory) {
-        text += markdown_row({concat(cell(each.part), each.on_device ? " (device)" : ""), size(each.max),
-                     size(each.at_peak)});
+        text += markdown_row({concat(cell(each.part), each.on_device ? " (device)" : ""),
+                              size(each.max), size(each.at_peak)});
     }
     return text;
 }

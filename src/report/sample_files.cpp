@@ -4,15 +4,13 @@
 #include "base/text.hpp"
 #include "report/png.hpp"
 
-#include <fmt/format.h>
-
 namespace lockstep::report {
 
 namespace {
 
 /// The order of names is that of the samples.
 std::string name_of(std::size_t sample) {
-    return fmt::format("{:04}.png", sample);
+    return concat(zero_padded(static_cast<std::int64_t>(sample), 4), ".png");
 }
 
 class SampleFiles : public train::Observer {

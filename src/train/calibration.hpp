@@ -3,12 +3,11 @@
 #include "checkpoint/weights.hpp"
 #include "nn/layer_graph.hpp"
 #include "nn/quantiser.hpp"
+#include "train/workload.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -13,6 +13,7 @@
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
 #include "train/quantised_file.hpp"
+#include "train/workload.hpp"
 
 #include <optional>
 
@@ -23,7 +24,6 @@
 #include "plain_deck.hpp"
 #include "replica_state.hpp"
 #include "validation_share.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

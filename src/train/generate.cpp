@@ -8,13 +8,13 @@
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/decoder.hpp"
 #include "lockstep/train/load_weights.hpp"
+#include "train/workload.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "text/tokenizer.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

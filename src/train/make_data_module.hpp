@@ -2,11 +2,11 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "train/privacy.hpp"
+#include "train/workload.hpp"
 
 #include <memory>
 
 #include "data_module.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -4,6 +4,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "train/device.hpp"
 #include "train/engine.hpp"
+#include "train/workload.hpp"
 
 #include <c10/core/StreamGuard.h>
 
@@ -17,7 +18,6 @@
 #include "data_module.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -9,6 +9,7 @@
 #include "nn/traced.hpp"
 #include "train/configure_torch.hpp"
 #include "train/layout.hpp"
+#include "train/workload.hpp"
 
 #include <algorithm>
 #include <set>
@@ -18,7 +19,6 @@
 #include "narrow_as_noted.hpp"
 #include "plain_deck.hpp"
 #include "stored_deck.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

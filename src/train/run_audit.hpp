@@ -4,13 +4,12 @@
 #include "comm/topology.hpp"
 #include "data/audit.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "train/workload.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -5,9 +5,9 @@
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
 #include "train/quantised_file.hpp"
+#include "train/workload.hpp"
 
 #include "plain_deck.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -2,13 +2,13 @@
 
 #include "lockstep/config/deck.hpp"
 #include "train/layout.hpp"
+#include "train/workload.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "channel_pruning.hpp"
-#include "workload.hpp"
 
 namespace lockstep::train {
 

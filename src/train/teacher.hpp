@@ -2,12 +2,11 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
+#include "train/workload.hpp"
 
 #include <torch/types.h>
 
 #include <string>
-
-#include "workload.hpp"
 
 namespace lockstep::train {
 

@@ -2,8 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/share.hpp"
-
-#include "workload.hpp"
+#include "train/workload.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "workload.hpp"
+#include "train/workload.hpp"
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -17,10 +17,8 @@
 
 namespace lockstep::train {
 
-namespace {
-
-data::DatasetOptions options_of(config::Data const& data, std::string const& files,
-                                std::string const& weights) {
+data::DatasetOptions dataset_options(config::Data const& data, std::string const& files,
+                                     std::string const& weights) {
     return {.files = files,
             .inputs = data.inputs,
             .targets = data.targets,
@@ -30,13 +28,11 @@ data::DatasetOptions options_of(config::Data const& data, std::string const& fil
             .mask = data.mask};
 }
 
-} // namespace
-
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
                                             std::string const& weights) {
     return trimmed(files).empty()
                ? nullptr
-               : std::make_unique<data::Dataset>(options_of(data, files, weights));
+               : std::make_unique<data::Dataset>(dataset_options(data, files, weights));
 }
 
 std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
@@ -45,7 +41,7 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
                                                      comm::Communicator const& world) {
     return trimmed(files).empty() ? nullptr
                                   : std::make_unique<data::Dataset>(data::Dataset::open_together(
-                                        options_of(data, files, weights), world));
+                                        dataset_options(data, files, weights), world));
 }
 
 Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,

@@ -26,6 +26,11 @@ struct Workload {
     std::int64_t teacher = 0;         ///< hash of the model that is learnt from; 0: none
 };
 
+/// What the deck says of a data set in these files, with its samples' weights where `weights` names
+/// them.
+data::DatasetOptions dataset_options(config::Data const& data, std::string const& files,
+                                     std::string const& weights = {});
+
 /// Opens one data set of the deck, with its samples' weights where `weights` names them; null when
 /// `files` is empty.
 std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,

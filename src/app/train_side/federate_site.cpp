@@ -14,6 +14,7 @@
 #include "monitor/console.hpp"
 #include "monitor/watchdog.hpp"
 #include "train/schedule.hpp"
+#include "train/workload.hpp"
 
 #include <array>
 #include <iostream>
@@ -109,12 +110,7 @@ bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun c
 } // namespace
 
 data::Dataset open_training_set(config::Data const& data) {
-    return data::Dataset({.files = data.train,
-                          .inputs = data.inputs,
-                          .targets = data.targets,
-                          .sample_per_file = data.sample_per_file,
-                          .sequence = data.sequence,
-                          .mask = data.mask});
+    return data::Dataset(train::dataset_options(data, data.train));
 }
 
 std::optional<federate::Standing> take_part(monitor::CommandContext& context,
