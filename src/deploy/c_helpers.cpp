@@ -6,9 +6,8 @@ namespace lockstep::deploy {
 
 namespace {
 
-/// Four channels of the output at once read each row of the input once; the innermost loop has no
-/// sum, so that compilers vectorise it without being told to reorder one.
-constexpr char const* convolve = R"(
+/// What the next two share; named so that it stands before them.
+constexpr char const* convolution = R"(
 struct convolution {
     long channels, outputs, groups;
     long in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
@@ -18,7 +17,11 @@ static long first_inside(long stride, long offset)
 {
     return offset >= 0 ? 0 : (-offset + stride - 1) / stride;
 }
+)";
 
+/// Four channels of the output at once read each row of the input once; the innermost loop has no
+/// sum, so that compilers vectorise it without being told to reorder one.
+constexpr char const* convolve = R"(
 static void convolve_channels(const struct convolution *f, long block, const float *x,
                               const float *weights, long per_output, float *y)
 {
@@ -93,6 +96,48 @@ static void convolve(const struct convolution *f, const float *x, const float *w
                               y + o * out_plane);
             o += block;
         }
+}
+)";
+
+/// Adds each row of the input to the rows of the output that it reaches.
+constexpr char const* convolve_transposed = R"(
+static void convolve_transposed(const struct convolution *f, const float *x, const float *weights,
+                                const float *bias, float *y)
+{
+    const long plane = f->in[0] * f->in[1] * f->in[2];
+    const long out_plane = f->out[0] * f->out[1] * f->out[2];
+    const long taps = f->kernel[0] * f->kernel[1] * f->kernel[2];
+    const long own = f->channels / f->groups, each = f->outputs / f->groups;
+    const long step = f->stride[2];
+    for (long o = 0; o < f->outputs; ++o)
+        for (long i = 0; i < out_plane; ++i)
+            y[o * out_plane + i] = bias ? bias[o] : 0;
+    for (long o = 0; o < f->outputs; ++o)
+        for (long c = o / each * own; c < (o / each + 1) * own; ++c)
+            for (long tap = 0; tap < taps; ++tap) {
+                const long kz = tap / (f->kernel[1] * f->kernel[2]);
+                const long ky = tap / f->kernel[2] % f->kernel[1], kx = tap % f->kernel[2];
+                const float w = weights[(c * each + o % each) * taps + tap];
+                const long left = kx * f->dilation[2] - f->pad[2];
+                const long low = first_inside(step, left);
+                const long room = f->out[2] - left;
+                const long last = room <= 0 ? 0 : (room + step - 1) / step;
+                const long high = last < f->in[2] ? last : f->in[2];
+                for (long z = 0; z < f->in[0]; ++z) {
+                    const long oz = z * f->stride[0] + kz * f->dilation[0] - f->pad[0];
+                    if (oz < 0 || oz >= f->out[0])
+                        continue;
+                    for (long row = 0; row < f->in[1]; ++row) {
+                        const long oy = row * f->stride[1] + ky * f->dilation[1] - f->pad[1];
+                        if (oy < 0 || oy >= f->out[1])
+                            continue;
+                        const float *in = x + c * plane + (z * f->in[1] + row) * f->in[2];
+                        float *out = y + o * out_plane + (oz * f->out[1] + oy) * f->out[2] + left;
+                        for (long i = low; i < high; ++i)
+                            out[i * step] += w * in[i];
+                    }
+                }
+            }
 }
 )";
 
@@ -335,9 +380,17 @@ static void layer_norm(long rows, long width, float epsilon, const float *x, con
 
 std::string c_helper(std::string const& name) {
     static std::map<std::string, char const*> const texts{
-        {"convolve", convolve},       {"pool", pool},         {"pool_bytes", pool_bytes},
-        {"integers", integers},       {"multiply", multiply}, {"softmax", softmax},
-        {"log_softmax", log_softmax}, {"sum_up", sum_up},     {"sum_up_wholes", sum_up_wholes},
+        {"convolution", convolution},
+        {"convolve", convolve},
+        {"convolve_transposed", convolve_transposed},
+        {"pool", pool},
+        {"pool_bytes", pool_bytes},
+        {"integers", integers},
+        {"multiply", multiply},
+        {"softmax", softmax},
+        {"log_softmax", log_softmax},
+        {"sum_up", sum_up},
+        {"sum_up_wholes", sum_up_wholes},
         {"layer_norm", layer_norm}};
     return texts.at(name);
 }

@@ -208,11 +208,13 @@ std::string CStatements::convolution_form(Node const& node) const {
 }
 
 std::string CStatements::convolution(Node const& node) {
-    helpers_.insert("convolve");
+    auto const* const helper = node.kind == "Conv" ? "convolve" : "convolve_transposed";
+    helpers_.insert("convolution");
+    helpers_.insert(helper);
     auto const in = extents(node.inputs[0]);
     return concat("    {\n        static const struct convolution form = {", convolution_form(node),
-                  "};\n        for (long n = 0; n < ", in[0],
-                  "; ++n)\n            convolve(&form, ", pointer(node.inputs[0]), " + n * ",
+                  "};\n        for (long n = 0; n < ", in[0], "; ++n)\n            ", helper,
+                  "(&form, ", pointer(node.inputs[0]), " + n * ",
                   elements(graph_[node.inputs[0]].shape) / in[0], ", ", pointer(node.inputs[1]),
                   ", ", node.inputs.size() > 2 ? pointer(node.inputs[2]) : std::string("0"), ", ",
                   pointer(node.output), " + n * ", elements(graph_[node.output].shape) / in[0],
@@ -419,6 +421,7 @@ std::string CStatements::of(Node const& node) {
     using Reader = std::string (CStatements::*)(Node const&) const;
     static std::map<std::string, Member> const callers{
         {"Conv", &CStatements::convolution},
+        {"ConvTranspose", &CStatements::convolution},
         {"MaxPool", &CStatements::pool},
         {"AveragePool", &CStatements::pool},
         {"QuantizeLinear", &CStatements::quantiser},

@@ -87,6 +87,10 @@ Costs costs_of(Graph const& graph) {
         if (node.kind.ends_with("Conv")) {
             auto const& weights = graph[node.inputs[1]].shape;
             costs.multiplications += made * (elements(weights) / weights.front().count);
+        } else if (node.kind == "ConvTranspose") {
+            auto const& weights = graph[node.inputs[1]].shape;
+            costs.multiplications +=
+                elements(graph[node.inputs[0]].shape) * (elements(weights) / weights.front().count);
         } else if (node.kind.ends_with("Gemm") || node.kind == "MatMul") {
             costs.multiplications += made * graph[node.inputs[0]].shape.back().count;
         }

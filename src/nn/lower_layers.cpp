@@ -106,9 +106,62 @@ void lower_convolution(LoweredCall& call) { // convNd
     convolve(call, call.wholes_of(3), padding, call.wholes_of(5), call.whole(6));
 }
 
+/// Strides, padding and so on of a transposed convolution.
+struct Transposed {
+    Wholes stride;
+    Wholes padding;
+    Wholes output_padding;
+    Wholes dilation;
+    std::int64_t groups;
+};
+
+void convolve_transposed(LoweredCall& call, Transposed form) {
+    auto const x = call.tensor(0);
+    auto const weight = call.tensor(1);
+    auto const dimensions = call.shape(weight).size() - 2;
+    if (call.shape(x).size() != dimensions + 2) {
+        call.refuse("its input has no batch dimension");
+    }
+    auto const strides = spread(form.stride, dimensions);
+    auto pads = both_sides(spread(form.padding, dimensions));
+    auto more = spread(form.output_padding, dimensions);
+    Wholes kernel;
+    for (std::size_t i = 0; i < dimensions; ++i) {
+        kernel.push_back(call.shape(weight)[i + 2].count);
+        if (more[i] >=
+            strides[i]) { // which onnxruntime refuses, but less padding behind is the same
+            auto& behind = pads[dimensions + i];
+            auto const less = std::min(more[i], behind);
+            behind -= less;
+            more[i] -= less;
+        }
+        if (more[i] >= strides[i]) {
+            call.refuse("its output_padding is neither below its stride nor at most its padding");
+        }
+    }
+    std::vector<Id> inputs{x, weight};
+    if (call.has(2)) {
+        inputs.push_back(call.tensor(2));
+    }
+    call.give(call.graph().add("ConvTranspose", inputs, {Element::f32, call.result_shape()},
+                               {{"kernel_shape", kernel},
+                                {"strides", strides},
+                                {"pads", pads},
+                                {"output_padding", more},
+                                {"dilations", spread(form.dilation, dimensions)},
+                                {"group", form.groups}}));
+}
+
+void lower_transposed_convolution(LoweredCall& call) { // conv_transposeNd
+    convolve_transposed(call, {call.wholes_of(3), call.wholes_of(4), call.wholes_of(5),
+                               call.wholes_of(7), call.whole(6)});
+}
+
 void lower_any_convolution(LoweredCall& call) { // convolution, _convolution
     if (call.flag(6)) {
-        call.refuse("transposed convolutions are not supported");
+        convolve_transposed(call, {call.wholes_of(3), call.wholes_of(4), call.wholes_of(7),
+                                   call.wholes_of(5), call.whole(8)});
+        return;
     }
     convolve(call, call.wholes_of(3), call.wholes_of(4), call.wholes_of(5), call.whole(8));
 }
@@ -363,6 +416,7 @@ Lowerings lower_layers() {
             return std::string("aten::") + name + std::to_string(dimensions) + "d";
         };
         table[of("conv")] = lower_convolution;
+        table[of("conv_transpose")] = lower_transposed_convolution;
         table[of("max_pool")] = max_pool(dimensions);
         table[of("avg_pool")] = average_pool(dimensions);
         table[of("adaptive_avg_pool")] = adaptive_pool(dimensions);

@@ -187,6 +187,53 @@ def own_loss(scratch):
     from_c(scratch / "own.c", "own", inputs, eager.numpy())
 
 
+class Upwards(torch.nn.Module):
+    """Transposed convolutions over lines, images and volumes, as LibTorch's two kinds of operators."""
+
+    def __init__(self):
+        super().__init__()
+        self.doubled = torch.nn.ConvTranspose2d(1, 4, 3, stride=2, padding=1, output_padding=1)
+        wide = torch.nn.ConvTranspose2d(4, 6, 3, stride=(1, 2), padding=(1, 0), output_padding=1, dilation=(2, 1),
+                                        groups=2, bias=False)
+        self.wide = torch.jit.trace(wide, torch.rand(2, 4, 16, 16))  # aten::_convolution
+        self.line = torch.nn.ConvTranspose1d(6, 2, 4, stride=3)
+        self.volume = torch.nn.ConvTranspose3d(2, 3, (2, 3, 1), stride=(2, 1, 2), output_padding=(1, 0, 1))
+        self.norm = torch.nn.BatchNorm3d(3)
+        self.last = torch.nn.Linear(930, 3)
+
+    def forward(self, images):
+        found = self.wide(torch.relu(self.doubled(images)))  # [n, 6, 19, 34]
+        found = self.line(found.mean(3)).reshape(-1, 2, 2, 29, 1)
+        return self.last(self.norm(self.volume(found)).flatten(1))
+
+
+def trained_script(scratch, name, net, inputs, data):
+    """The newest checkpoint of a script that was trained for two steps."""
+    torch.jit.script(net).save(str(scratch / f"{name}.pt"))
+    deck = scratch / f"{name}.ini"
+    deck.write_text(small_models.DECK.format(data=f"train = {data}\ninputs = {inputs}", steps=2,
+                                             task="kind = classification",
+                                             model=f"name = script\nfile = {scratch}/{name}.pt").replace(
+        "validate-every = 2", ""))
+    shutil.rmtree(scratch / name, ignore_errors=True)
+    run(["train", deck, "--run.directory", scratch / name], 1).expect(0)
+    return checkpoints(scratch / name)[-1]
+
+
+def transposed_convolutions(scratch):
+    newest = trained_script(scratch, "upwards", Upwards(), "inputs", scratch / "images.h5")
+    for file in (scratch / "upwards.onnx", scratch / "upwards.c"):
+        run(["checkpoint", "export", newest, file]).expect(0)
+        run(["export", "check", file, "--data", scratch / "images.h5"]).expect(0, "It agrees with")
+    kinds = [node.op_type for node in onnx.load(scratch / "upwards.onnx").graph.node]
+    check(kinds.count("ConvTranspose") == 4, kinds)
+    from_c(scratch / "upwards.c", "upwards", *in_onnxruntime(scratch / "upwards.onnx"))
+    odd = torch.nn.Sequential(torch.nn.ConvTranspose2d(1, 1, 2, output_padding=1, dilation=2), torch.nn.Flatten(),
+                              torch.nn.Linear(121, 3))
+    newest = trained_script(scratch, "behind", odd, "inputs", scratch / "images.h5")
+    run(["checkpoint", "export", newest, scratch / "behind.onnx"]).expect(64, "output_padding")
+
+
 class Odd(torch.nn.Module):
     """Sorts, which exported models cannot."""
 
@@ -212,13 +259,7 @@ class Mixing(torch.nn.Module):
 
 def mistakes(scratch):
     for net, told in ((Odd(), "operator aten::sort"), (Mixing(), "along the batch")):
-        torch.jit.script(net).save(str(scratch / "odd.pt"))
-        deck = scratch / "odd.ini"
-        deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=2, task="kind = classification",
-                                                 model=f"name = script\nfile = {scratch}/odd.pt").replace(
-            "validate-every = 2", ""))
-        shutil.rmtree(scratch / "odd", ignore_errors=True)
-        run(["train", deck, "--run.directory", scratch / "odd"], 1).expect(0)
+        trained_script(scratch, "odd", net, "inputs", scratch / "images.h5")
         for extension in ("onnx", "c"):
             run(["checkpoint", "export", scratch / "odd", scratch / f"odd.{extension}"]).expect(64, told, "safetensors")
             check(not (scratch / f"odd.{extension}").exists(), "nothing is left")
@@ -260,4 +301,5 @@ with Scratch() as scratch:
     from_other_languages(scratch)
     raw_bytes(scratch)
     own_loss(scratch)
+    transposed_convolutions(scratch)
     mistakes(scratch)

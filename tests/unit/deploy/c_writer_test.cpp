@@ -73,3 +73,24 @@ TEST_CASE("an operator without a form in C is refused by its name") {
     CHECK(error.code() == ExitCode::usage);
     CHECK(test::says(error, "Einsum"));
 }
+
+TEST_CASE("convolutions of both kinds share one form") {
+    Graph graph;
+    Shape const shape{{1, true}, {1, false}, {3, false}};
+    std::vector<std::int64_t> const one{1};
+    auto found = graph.input("inputs", Element::f32, shape);
+    for (auto const* const kind : {"ConvTranspose", "Conv"}) {
+        found = graph.add(kind, {found, graph.reals({2}, {1, 1, 1})}, {Element::f32, shape},
+                          {{"kernel_shape", one},
+                           {"strides", one},
+                           {"pads", std::vector<std::int64_t>{0, 0}},
+                           {"dilations", one},
+                           {"group", std::int64_t{1}}});
+    }
+    graph.set_output(found);
+    auto const text = c_source(graph, "net").source;
+    auto const form = text.find("struct convolution {");
+    CHECK(form < text.find("static void convolve("));
+    CHECK(form < text.find("static void convolve_transposed("));
+    CHECK(text.find("struct convolution {", form + 1) == std::string::npos);
+}

@@ -173,3 +173,12 @@ TEST_CASE("costs count weights once, and products per sample") {
     CHECK(costs.parameters == 6);
     CHECK(costs.multiplications == 2 * 3 * 2);
 }
+
+TEST_CASE("costs of a transposed convolution count products of each input") {
+    Graph graph;
+    auto const x = graph.input("inputs", Element::f32, {{1, true}, {2, false}, {3, false}});
+    auto const weights = graph.reals(std::vector<float>(24, 1), {2, 3, 4});
+    graph.set_output(graph.add("ConvTranspose", {x, weights},
+                               {Element::f32, {{1, true}, {3, false}, {6, false}}}));
+    CHECK(costs_of(graph).multiplications == 2 * 3 * 3 * 4);
+}
