@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -131,8 +132,9 @@ std::string c_number(double value, Element element) {
 
 std::string CStatements::pointer(TensorId id) const {
     auto const root = plan_.storage(id);
-    if (root == graph_.input()) {
-        return "input";
+    auto const& inputs = graph_.inputs();
+    if (auto const at = std::ranges::find(inputs, root); at != inputs.end()) {
+        return concat("input", at - inputs.begin());
     }
     if (root == graph_.output()) {
         return "output";

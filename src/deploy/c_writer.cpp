@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
+#include <span>
 
 #include "deploy/c_statements.hpp"
 
@@ -93,38 +93,110 @@ std::string memory_of(MemoryPlan const& plan) {
     return text;
 }
 
+std::string lower(std::string text) {
+    std::ranges::transform(text, text.begin(),
+                           [](unsigned char letter) { return std::tolower(letter); });
+    return text;
+}
+
+std::string upper(std::string text) {
+    std::ranges::transform(text, text.begin(),
+                           [](unsigned char letter) { return std::toupper(letter); });
+    return text;
+}
+
+/// An input as all three files write it.
+struct Input {
+    std::string parameter; ///< "inputs", "in_image"
+    std::string suffix;    ///< of the constant for its number of values: "", "_image"
+    std::string type;
+    std::int64_t values = 0; ///< of a sample
+
+    std::string macro(std::string const& name) const {
+        return concat(upper(name), "_INPUTS", upper(suffix));
+    }
+};
+
+/// Fortran, which has no capitals, takes names of up to 63 letters.
+std::vector<Input> named(std::vector<CInput> const& inputs) {
+    constexpr std::size_t longest = 32;
+    if (inputs.size() == 1) {
+        return {{"inputs", "", c_type(inputs.front().element)}};
+    }
+    std::vector<Input> made;
+    for (auto const& input : inputs) {
+        auto const plain = lower(c_name(input.name)).substr(0, longest);
+        auto label = plain;
+        for (int number = 2; std::ranges::count(made, "_" + label, &Input::suffix) > 0; ++number) {
+            label = concat(plain, "_", number);
+        }
+        made.push_back({"in_" + label, "_" + label, c_type(input.element)});
+    }
+    return made;
+}
+
+std::vector<Input> inputs_of(Graph const& graph) {
+    std::vector<CInput> inputs;
+    for (auto const id : graph.inputs()) {
+        inputs.push_back({graph[id].name, graph[id].element});
+    }
+    auto made = named(inputs);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        made[i].values = elements(graph[graph.inputs()[i]].shape);
+    }
+    return made;
+}
+
+/// What a function gives for each input, in a list.
+template <class Give>
+std::string listed(std::vector<Input> const& inputs, std::string const& between, Give give) {
+    std::vector<std::string> texts;
+    for (auto const& input : inputs) {
+        texts.push_back(give(input));
+    }
+    return joined(texts, between);
+}
+
+std::string parameters(std::vector<Input> const& inputs) {
+    return listed(inputs, ", ", [](Input const& input) {
+        return concat("const ", input.type, " *", input.parameter);
+    });
+}
+
 /// What stands in both files.
 struct Facts {
     std::string name;
-    std::string input_type;
-    std::int64_t inputs = 0;
+    std::vector<Input> inputs;
     std::int64_t outputs = 0;
     std::uint64_t memory = 0;
     std::string told; ///< one line, JSON, for those who read the file again
 
     std::string first_lines() const {
-        return concat("/* Written by lockstep. lockstep-export ", commented(told), "\n   ", inputs,
-                      " values (", input_type, ") in, ", outputs, " float out, for each sample. ",
-                      memory,
+        auto const in = listed(inputs, " and ", [](Input const& input) {
+            return concat(input.values, " values (", input.type, ")");
+        });
+        return concat("/* Written by lockstep. lockstep-export ", commented(told), "\n   ", in,
+                      " in, ", outputs, " float out, for each sample. ", memory,
                       " bytes of static memory for\n   the values between layers, besides the "
                       "weights;\n   only one thread at a time may run the model. */\n");
     }
 };
 
 std::string header_of(Facts const& facts) {
-    std::string upper = facts.name;
-    std::ranges::transform(upper, upper.begin(),
-                           [](unsigned char letter) { return std::toupper(letter); });
     auto const& name = facts.name;
-    return concat(facts.first_lines(), "#ifndef ", upper, "_H\n#define ", upper,
+    auto const capitals = upper(name);
+    auto const sizes = listed(facts.inputs, "", [&](Input const& input) {
+        return concat("#define ", input.macro(name), " ", input.values, "\n");
+    });
+    return concat(facts.first_lines(), "#ifndef ", capitals, "_H\n#define ", capitals,
                   "_H\n#include <stddef.h>\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" "
-                  "{\n#endif\n\n#define ",
-                  upper, "_INPUTS ", facts.inputs, "\n#define ", upper, "_OUTPUTS ", facts.outputs,
+                  "{\n#endif\n\n",
+                  sizes, "#define ", capitals, "_OUTPUTS ", facts.outputs,
                   "\n\n/* Computes the outputs of `samples` samples, stored one after the other. "
                   "Returns 0, or 1 if\n   a whole number among the inputs is out of range. */\n"
                   "int ",
-                  name, "_run(size_t samples, const ", facts.input_type,
-                  " *inputs, float *outputs);\n\n/* Bytes of static memory besides the weights. "
+                  name, "_run(size_t samples, ", parameters(facts.inputs),
+                  ", float *outputs);\n\n/* Bytes of static memory besides the weights. "
                   "*/\nsize_t ",
                   name,
                   "_memory(void);\n\n/* The name of a class; null if it has none. */\n"
@@ -133,20 +205,31 @@ std::string header_of(Facts const& facts) {
 }
 
 std::string fortran_of(Facts const& facts) {
-    auto const type = facts.input_type == "float"     ? "real(c_float)"
-                      : facts.input_type == "int64_t" ? "integer(c_int64_t)"
-                                                      : "integer(c_int8_t)";
+    auto const type = [](Input const& input) {
+        return input.type == "float"     ? "real(c_float)"
+               : input.type == "int64_t" ? "integer(c_int64_t)"
+                                         : "integer(c_int8_t)";
+    };
     auto const& name = facts.name;
+    auto const sizes = listed(facts.inputs, "", [](Input const& input) {
+        return concat("  integer, parameter :: model_inputs", input.suffix, " = ", input.values,
+                      "\n");
+    });
+    auto const arguments = listed(facts.inputs, "", [](Input const& input) {
+        return concat("        ", input.parameter, ", &\n");
+    });
+    auto const declared = listed(facts.inputs, "", [&](Input const& input) {
+        return concat("      ", type(input), ", intent(in) :: ", input.parameter, "(*)\n");
+    });
     return concat(
         "! Written by lockstep: interfaces to ", name, ".c\nmodule ", name,
-        "_model\n  use, intrinsic :: iso_c_binding\n  implicit none\n  integer, parameter :: "
-        "model_inputs = ",
-        facts.inputs, "\n  integer, parameter :: model_outputs = ", facts.outputs,
+        "_model\n  use, intrinsic :: iso_c_binding\n  implicit none\n", sizes,
+        "  integer, parameter :: model_outputs = ", facts.outputs,
         "\n  interface\n    ! Returns 0, or 1 if a whole number among the inputs is out of "
-        "range\n    integer(c_int) function run_model(samples, inputs, outputs) &\n"
-        "        bind(c, name='",
-        name, "_run')\n      import\n      integer(c_size_t), value :: samples\n      ", type,
-        ", intent(in) :: inputs(*)\n      real(c_float), intent(out) :: outputs(*)\n    end "
+        "range\n    integer(c_int) function run_model(samples, &\n",
+        arguments, "        outputs) bind(c, name='", name,
+        "_run')\n      import\n      integer(c_size_t), value :: samples\n", declared,
+        "      real(c_float), intent(out) :: outputs(*)\n    end "
         "function\n    integer(c_size_t) function model_memory() bind(c, name='",
         name, "_memory')\n      import\n    end function\n  end interface\nend module ", name,
         "_model\n");
@@ -168,6 +251,28 @@ std::string classes_of(Graph const& graph, std::string const& name) {
                   " ? 0 : names[number];\n}\n");
 }
 
+/// As the statements name them.
+std::string parameters_of_one(Graph const& graph) {
+    std::string text;
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+        text += concat("const ", c_type(graph[graph.inputs()[i]].element), " *input", i, ", ");
+    }
+    return text;
+}
+
+/// Compilers warn of parameters that no statement reads.
+std::string unread(Graph const& graph) {
+    std::string text;
+    for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+        bool const is_read = std::ranges::any_of(graph.nodes(), [&](Node const& node) {
+            auto const count = node.kind == "ExpandAs" ? 1 : node.inputs.size();
+            return std::ranges::count(std::span(node.inputs).first(count), graph.inputs()[i]) > 0;
+        });
+        text += is_read ? std::string() : concat("    (void)input", i, ";\n");
+    }
+    return text;
+}
+
 } // namespace
 
 CSource c_source(Graph const& graph, std::string const& name) {
@@ -178,10 +283,7 @@ CSource c_source(Graph const& graph, std::string const& name) {
         body += statements.of(node);
     }
     auto const told = graph.facts.find("lockstep");
-    Facts const facts{name,
-                      c_type(graph[graph.input()].element),
-                      elements(graph[graph.input()].shape),
-                      elements(graph[graph.output()].shape),
+    Facts const facts{name, inputs_of(graph), elements(graph[graph.output()].shape),
                       plan.bytes() + static_cast<std::uint64_t>(statements.patch()) * patch_bytes,
                       told == graph.facts.end() ? std::string() : told->second};
     auto text = concat(facts.first_lines(), "#include \"", name,
@@ -193,12 +295,15 @@ CSource c_source(Graph const& graph, std::string const& name) {
     for (auto const& helper : statements.helpers()) {
         text += c_helper(helper);
     }
-    text += concat("\nstatic int run_one(const ", facts.input_type, " *input, float *output)\n{\n",
-                   body, "    return 0;\n}\n\nint ", name, "_run(size_t samples, const ",
-                   facts.input_type,
-                   " *inputs, float *outputs)\n{\n"
-                   "    for (size_t i = 0; i < samples; ++i)\n        if (run_one(inputs + i * ",
-                   facts.inputs, ", outputs + i * ", facts.outputs,
+    auto const at_sample = listed(facts.inputs, "", [](Input const& input) {
+        return concat(input.parameter, " + i * ", input.values, ", ");
+    });
+    text += concat("\nstatic int run_one(", parameters_of_one(graph), "float *output)\n{\n",
+                   unread(graph), body, "    return 0;\n}\n\nint ", name, "_run(size_t samples, ",
+                   parameters(facts.inputs),
+                   ", float *outputs)\n{\n"
+                   "    for (size_t i = 0; i < samples; ++i)\n        if (run_one(",
+                   at_sample, "outputs + i * ", facts.outputs,
                    ") != 0)\n            return 1;\n    return 0;\n}\n\nsize_t ", name,
                    "_memory(void)\n{\n    return ", facts.memory, ";\n}\n");
     text += classes_of(graph, name);
@@ -216,31 +321,33 @@ std::string c_name(std::string const& stem) {
     return begins_well ? name : "model_" + name;
 }
 
-std::string c_runner(Graph const& graph, std::string const& name) {
-    return c_runner(c_type(graph[graph.input()].element), name);
-}
-
-std::string c_runner(std::string const& input_type, std::string const& name) {
-    std::string upper = name;
-    std::ranges::transform(upper, upper.begin(),
-                           [](unsigned char letter) { return std::toupper(letter); });
+std::string c_runner(std::vector<CInput> const& inputs, std::string const& name) {
+    auto const all = named(inputs);
+    auto const read = listed(all, "", [&](Input const& input) {
+        auto const& values = input.parameter;
+        auto const count = concat("samples * ", input.macro(name));
+        return concat("    ", input.type, " *", values, " = malloc(", count, " * sizeof *", values,
+                      ");\n    if (!", values, " || fread(", values, ", sizeof *", values, ", ",
+                      count, ", file) != ", count, ")\n        return 2;\n");
+    });
+    auto const arguments =
+        listed(all, "", [](Input const& input) { return input.parameter + ", "; });
     return concat(
         "#include \"", name,
         ".h\"\n#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
         "int main(int argc, char **argv)\n{\n"
         "    const size_t samples = argc == 5 ? strtoul(argv[3], 0, 10) : 0;\n"
-        "    const size_t in = samples * ",
-        upper, "_INPUTS, out = samples * ", upper, "_OUTPUTS;\n    ", input_type,
-        " *inputs = malloc(in * sizeof *inputs);\n    float *outputs = malloc(out * sizeof "
-        "*outputs);\n    FILE *file = argc == 5 ? fopen(argv[1], \"rb\") : 0;\n    clock_t "
-        "best = 0;\n    long times = argc == 5 ? strtol(argv[4], 0, 10) : 0;\n"
-        "    if (!file || !inputs || !outputs || fread(inputs, sizeof *inputs, in, file) != in)\n"
-        "        return 2;\n    fclose(file);\n    while (times-- > 0) {\n        clock_t begin = "
-        "clock(), "
-        "end;\n        if (",
-        name,
-        "_run(samples, inputs, outputs) != 0)\n            return 1;\n        end = clock() - "
-        "begin;\n"
+        "    const size_t out = samples * ",
+        upper(name),
+        "_OUTPUTS;\n    float *outputs = malloc(out * sizeof *outputs);\n"
+        "    FILE *file = argc == 5 ? fopen(argv[1], \"rb\") : 0;\n    clock_t best = 0;\n"
+        "    long times = argc == 5 ? strtol(argv[4], 0, 10) : 0;\n"
+        "    if (!file || !outputs)\n        return 2;\n",
+        read,
+        "    fclose(file);\n    while (times-- > 0) {\n        clock_t begin = clock(), end;\n"
+        "        if (",
+        name, "_run(samples, ", arguments,
+        "outputs) != 0)\n            return 1;\n        end = clock() - begin;\n"
         "        best = best == 0 || end < best ? end : best;\n    }\n"
         "    file = fopen(argv[2], \"wb\");\n    if (!file || fwrite(outputs, sizeof *outputs, "
         "out, "

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "deploy/graph.hpp"
 
@@ -14,8 +15,8 @@ struct CSource {
 };
 
 /// Writes the graph for one sample after the other, with static memory. All names of the source
-/// begin with `name`, which has a letter, then letters, digits and underscores. The same graph
-/// gives the same text.
+/// begin with `name`, which has a letter, then letters, digits and underscores. A single input is
+/// called inputs, one of several in_ and its name. The same graph gives the same text.
 ///
 /// Throws  Error 64 for an operator that has no C form here, by name
 CSource c_source(Graph const& graph, std::string const& name);
@@ -23,11 +24,15 @@ CSource c_source(Graph const& graph, std::string const& name);
 /// A C identifier from the stem of a file name: "my-net.v2" becomes "my_net_v2".
 std::string c_name(std::string const& stem);
 
-/// A program around the model: argv is a file of samples, one for their outputs, the number of
-/// samples, and how often to compute them; prints seconds per sample, and exits with 1 where the
-/// model refused a sample.
-std::string c_runner(Graph const& graph, std::string const& name);
-/// The same from what the header says, "uint8_t" and so on.
-std::string c_runner(std::string const& input_type, std::string const& name);
+/// An input of a graph that has become C.
+struct CInput {
+    std::string name; ///< in the graph
+    Element element = Element::f32;
+};
+
+/// A program around the model: argv is a file of samples (those of the first input, then those of
+/// the next), one for their outputs, the number of samples, and how often to compute them; prints
+/// seconds per sample, and exits with 1 where the model refused a sample.
+std::string c_runner(std::vector<CInput> const& inputs, std::string const& name);
 
 } // namespace lockstep::deploy

@@ -94,9 +94,9 @@ std::vector<std::int64_t> const& Node::wholes(std::string const& name) const {
 }
 
 TensorId Graph::input(std::string name, Element element, Shape shape) {
-    input_ = tensors_.size();
+    inputs_.push_back(tensors_.size());
     tensors_.push_back({std::move(name), element, std::move(shape)});
-    return input_;
+    return inputs_.back();
 }
 
 TensorId Graph::constant(std::string name, Element element, Shape shape,

@@ -74,9 +74,10 @@ struct Node {
 };
 
 /// An inference graph, free of any framework: the input of the writers of ONNX and C. Nodes come
-/// after those whose results they need; the first extent of input and output is the batch.
+/// after those whose results they need; the first extent of inputs and output is the batch.
 class Graph {
   public:
+    /// The next input.
     TensorId input(std::string name, Element element, Shape shape);
     TensorId constant(std::string name, Element element, Shape shape,
                       std::vector<std::byte> values);
@@ -90,7 +91,7 @@ class Graph {
     Tensor const& operator[](TensorId id) const { return tensors_.at(id); }
     std::vector<Tensor> const& tensors() const noexcept { return tensors_; }
     std::vector<Node> const& nodes() const noexcept { return nodes_; }
-    TensorId input() const noexcept { return input_; }
+    std::vector<TensorId> const& inputs() const noexcept { return inputs_; }
     TensorId output() const noexcept { return output_; }
 
     /// Replaces the nodes.
@@ -103,7 +104,7 @@ class Graph {
   private:
     std::vector<Tensor> tensors_;
     std::vector<Node> nodes_;
-    TensorId input_ = 0;
+    std::vector<TensorId> inputs_;
     TensorId output_ = 0;
 };
 

@@ -92,7 +92,9 @@ class OnnxGraph {
         for (auto const& constant : constants_) {
             whole.message(5, constant);
         }
-        whole.message(11, value_info(graph_[graph_.input()], name(graph_.input())));
+        for (auto const id : graph_.inputs()) {
+            whole.message(11, value_info(graph_[id], name(id)));
+        }
         whole.message(12, value_info(graph_[graph_.output()], name(graph_.output())));
         return whole;
     }

@@ -51,7 +51,11 @@ int ended(std::vector<std::string> const& words, std::filesystem::path const& lo
 std::vector<std::string> compiled(std::filesystem::path const& file, RunInputs const& inputs,
                                   std::filesystem::path const& scratch) {
     auto const name = c_name(file.stem().string());
-    write_text_durably(scratch / "runner.c", c_runner(c_type(inputs.element), name));
+    std::vector<CInput> named;
+    for (auto const& input : inputs.inputs) {
+        named.push_back({input.name, input.element});
+    }
+    write_text_durably(scratch / "runner.c", c_runner(named, name));
     auto const program = (scratch / "runner").string();
     auto const log = scratch / "compiler.log";
     auto const code = ended({"cc", "-std=c99", "-O3", "-I", file.parent_path().string(), "-o",
@@ -92,7 +96,12 @@ RunResult run_exported(std::filesystem::path const& named, RunInputs const& inpu
     bool const onnx = file.extension() == ".onnx";
     auto words = onnx ? std::vector<std::string>{"python3", check_script().string(), file.string()}
                       : compiled(file, inputs, scratch.path());
-    File::create(scratch.path() / "inputs").write_at(0, inputs.samples);
+    File const samples = File::create(scratch.path() / "inputs");
+    std::uint64_t at = 0;
+    for (auto const& input : inputs.inputs) {
+        samples.write_at(at, input.samples);
+        at += input.samples.size();
+    }
     for (auto const* const name : {"inputs", "outputs"}) {
         words.push_back((scratch.path() / name).string());
     }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,12 +9,17 @@
 
 namespace lockstep::deploy {
 
-/// Samples for an exported model, one after the other as its graph takes them.
-struct RunInputs {
-    std::span<std::byte const> samples;
-    std::size_t count = 0;
+/// An input of an exported model, for all samples.
+struct RunInput {
+    std::string name; ///< in its graph
     Element element = Element::f32;
-    int times = 1; ///< how often they are computed, to find the fastest
+    std::vector<std::byte> samples; ///< one after the other as the graph takes them
+};
+
+struct RunInputs {
+    std::vector<RunInput> inputs;
+    std::size_t count = 0; ///< samples
+    int times = 1;         ///< how often they are computed, to find the fastest
 };
 
 struct RunResult {

@@ -16,8 +16,8 @@ ChannelGraph::ChannelGraph(Model& model, std::vector<std::int64_t> const& sample
     constexpr std::int64_t samples = 2;
     shape.insert(shape.begin(), samples);
     auto const recording =
-        record_calls([&](torch::Tensor const& given) { return model.forward(Fields(given)); },
-                     torch::zeros(shape, device), ChannelTracer::known());
+        record_calls([&](auto const& given) { return model.forward(Fields(given.front())); },
+                     {torch::zeros(shape, device)}, ChannelTracer::known());
     ChannelTracer tracer(*this, model);
     tracer.follow(recording);
     tracer.finish();

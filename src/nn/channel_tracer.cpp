@@ -80,7 +80,7 @@ std::set<std::string> ChannelTracer::known() {
 }
 
 void ChannelTracer::follow(Recording const& recording) {
-    values_.push_back({recording.input.sizes().vec(), {}, 0});
+    values_.push_back({recording.inputs.front().sizes().vec(), {}, 0});
     for (auto const& call : recording.calls) {
         auto const found = rules().find(call.name);
         auto const before = values_.size();

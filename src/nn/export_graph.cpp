@@ -29,34 +29,50 @@ std::set<std::string> names_in(Lowerings const& table) {
     return names;
 }
 
-torch::Tensor trial(ExportInputs const& inputs, std::int64_t samples) {
-    auto shape = inputs.sample();
-    shape.insert(shape.begin(), samples);
-    return inputs.info.whole ? torch::zeros(shape, torch::kInt64) : torch::zeros(shape);
+std::vector<torch::Tensor> trial(std::vector<ExportInput> const& inputs, std::int64_t samples) {
+    std::vector<torch::Tensor> zeros;
+    for (auto const& input : inputs) {
+        auto shape = input.sample();
+        shape.insert(shape.begin(), samples);
+        zeros.push_back(torch::zeros(shape, input.info.whole ? torch::kInt64 : torch::kFloat32));
+    }
+    return zeros;
 }
 
-/// The graph's input, scaled as data::Normaliser does it.
-deploy::TensorId scaled_input(deploy::Graph& graph, ExportInputs const& inputs) {
-    auto shape = deploy::fixed_shape(inputs.sample());
+Fields fields_of(std::vector<torch::Tensor> const& given) {
+    std::vector<Field> fields;
+    for (auto const& values : given) {
+        fields.push_back({values, {}});
+    }
+    return Fields(std::move(fields));
+}
+
+deploy::TensorId graph_input(deploy::Graph& graph, std::string const& name,
+                             ExportInput const& input) {
+    auto shape = deploy::fixed_shape(input.sample());
     shape.insert(shape.begin(), deploy::Extent{1, true});
+    return graph.input(name, input.element(), shape);
+}
+
+/// An input of the graph, scaled as data::Normaliser does it.
+deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInput const& input) {
     GraphParts parts(graph);
-    auto found = graph.input("inputs", inputs.element(), shape);
-    if (inputs.element() == deploy::Element::u8) {
+    if (input.element() == deploy::Element::u8) {
         found = parts.binary("Div", parts.cast(found, deploy::Element::f32), graph.real(255));
     }
-    if (inputs.info.whole || inputs.mean.empty()) {
+    if (input.info.whole || input.mean.empty()) {
         return found;
     }
     std::vector<std::int64_t> extents;
-    if (inputs.mean.size() > 1) { // one a channel, the first extent of a sample
-        extents.assign(inputs.sample().size(), 1);
-        extents[0] = static_cast<std::int64_t>(inputs.mean.size());
+    if (input.mean.size() > 1) { // one a channel, the first extent of a sample
+        extents.assign(input.sample().size(), 1);
+        extents[0] = static_cast<std::int64_t>(input.mean.size());
     }
     auto const constant = [&](std::vector<double> const& values) {
         return graph.reals({values.begin(), values.end()}, extents);
     };
-    found = parts.binary("Sub", found, constant(inputs.mean));
-    return parts.binary("Div", found, constant(inputs.std));
+    found = parts.binary("Sub", found, constant(input.mean));
+    return parts.binary("Div", found, constant(input.std));
 }
 
 /// Where an operator stands: after the last parameter that was used before it.
@@ -101,7 +117,7 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
 
 } // namespace
 
-std::vector<std::int64_t> ExportInputs::sample() const {
+std::vector<std::int64_t> ExportInput::sample() const {
     std::vector<std::int64_t> shape(info.shape.begin(), info.shape.end());
     if (info.ragged) {
         shape.insert(shape.begin(), rows);
@@ -109,13 +125,30 @@ std::vector<std::int64_t> ExportInputs::sample() const {
     return shape;
 }
 
-deploy::Element ExportInputs::element() const {
+deploy::Element ExportInput::element() const {
     return info.whole                  ? deploy::Element::i64
            : info.type == h5::Type::u8 ? deploy::Element::u8
                                        : deploy::Element::f32;
 }
 
-deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
+std::vector<std::string> input_names(std::vector<ExportInput> const& inputs) {
+    if (inputs.size() == 1) {
+        return {"inputs"};
+    }
+    std::vector<std::string> names;
+    for (auto const& input : inputs) {
+        auto name = input.info.name;
+        name.erase(0, name.find_first_not_of('/')); // "/x" is x in HDF5, and of our own names here
+        auto const plain = name;
+        for (int number = 2; name == "outputs" || std::ranges::count(names, name) > 0; ++number) {
+            name = concat(plain, "_", number);
+        }
+        names.push_back(name);
+    }
+    return names;
+}
+
+deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs) {
     torch::NoGradGuard const no_grad;
     EvaluationMode const evaluation(model);
     IntegerOperator const integers;
@@ -124,7 +157,7 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     std::array<Recording, 2> recordings;
     for (std::size_t i = 0; i < recordings.size(); ++i) {
         recordings[i] =
-            record_calls([&](torch::Tensor const& given) { return model.forward(Fields(given)); },
+            record_calls([&](auto const& given) { return model.forward(fields_of(given)); },
                          trial(inputs, LoweredCall::batches[i]), known);
     }
     auto const alike = [](RecordedCall const& a, RecordedCall const& b) {
@@ -138,7 +171,14 @@ deploy::Graph export_graph(Model& model, ExportInputs const& inputs) {
     }
     deploy::Graph graph;
     ValueTable table;
-    table.values.push_back(scaled_input(graph, inputs));
+    auto const names = input_names(inputs);
+    for (std::size_t i = 0; i < inputs.size();
+         ++i) { // first all inputs, so that they keep their names
+        table.values.push_back(graph_input(graph, names[i], inputs[i]));
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        table.values[i] = scaled(graph, table.values[i], inputs[i]);
+    }
     for (auto const& item : model.named_parameters()) {
         table.names[item.value().unsafeGetTensorImpl()] = item.key();
     }

@@ -9,12 +9,12 @@
 
 namespace lockstep::nn {
 
-/// The inputs that an exported model takes.
-struct ExportInputs {
-    data::FieldInfo info;     ///< of the only input
-    std::int64_t rows = 0;    ///< of a sample, where the data's samples are ragged
-    std::vector<double> mean; ///< as in data::Dataset: for u8 in units of 1/255
-    std::vector<double> std;
+/// An input that an exported model takes.
+struct ExportInput {
+    data::FieldInfo info;
+    std::int64_t rows = 0;      ///< of a sample, where the data's samples are ragged
+    std::vector<double> mean{}; ///< as in data::Dataset: for u8 in units of 1/255
+    std::vector<double> std{};
 
     /// The shape of a sample, with its rows.
     std::vector<std::int64_t> sample() const;
@@ -23,11 +23,15 @@ struct ExportInputs {
     deploy::Element element() const;
 };
 
+/// The names of a graph's inputs: "inputs" of a single one, whatever its dataset is called; of
+/// several, those of the datasets, with a number behind a name that is taken already.
+std::vector<std::string> input_names(std::vector<ExportInput> const& inputs);
+
 /// The graph of a model's forward in evaluation, with the scaling of its inputs inside: it is run
 /// for batches of 2 and of 3 samples, and the operators that LibTorch runs are recorded.
 ///
 /// Throws  Error 64 for an operator, or a use of the batch, that exported models do not have, by
 ///         its name and what it followed
-deploy::Graph export_graph(Model& model, ExportInputs const& inputs);
+deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs);
 
 } // namespace lockstep::nn

@@ -24,10 +24,11 @@ void require_one_input(Interface const& interface) {
     bool const simple =
         inputs.empty() || (inputs.size() == 1 && !inputs.front().whole && !inputs.front().ragged);
     if (!simple) {
-        throw Error(ExitCode::usage,
-                    {"this model cannot be exported as TorchScript",
-                     "it takes several inputs, whole numbers, or samples of different lengths",
-                     "Use --format safetensors and load the weights by name"});
+        throw Error(
+            ExitCode::usage,
+            {"this model cannot be exported as TorchScript",
+             "it takes several inputs, whole numbers, or samples of different lengths",
+             "Use --format onnx, or use --format safetensors and load the weights by name"});
     }
 }
 

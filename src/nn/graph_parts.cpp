@@ -164,7 +164,7 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     if (!(deploy::broadcast(shape(a), wanted) == wanted)) {
         refuse_export("the shape of a tensor does not fit the shape to which it is expanded");
     }
-    return graph_.add("ExpandAs", {a, graph_.input()}, {graph_[a].element, wanted},
+    return graph_.add("ExpandAs", {a, graph_.inputs().front()}, {graph_[a].element, wanted},
                       {{"batch", std::int64_t{0}}});
 }
 

@@ -63,7 +63,7 @@ struct Notes {
     Recording recording;
     std::set<std::string> const& known;
     std::map<void const*, std::size_t> numbers; ///< of values, by their implementation
-    std::size_t count = 1;
+    std::size_t count = 0;
 
     std::optional<std::size_t> number_of(torch::Tensor const& tensor) const {
         auto const found = numbers.find(tensor.unsafeGetTensorImpl());
@@ -160,19 +160,23 @@ bool is_recording() {
            !c10::impl::tls_is_dispatch_key_excluded(mode);
 }
 
-Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
-                       torch::Tensor const& input, std::set<std::string> const& known) {
-    Notes notes{{input, {}, 0}, known, {{input.unsafeGetTensorImpl(), 0}}};
+Recording
+record_calls(std::function<torch::Tensor(std::vector<torch::Tensor> const&)> const& function,
+             std::vector<torch::Tensor> const& inputs, std::set<std::string> const& known) {
+    Notes notes{{inputs, {}, 0}, known, {}};
+    for (auto const& input : inputs) {
+        notes.numbers[input.unsafeGetTensorImpl()] = notes.count++;
+    }
     torch::Library library(torch::Library::IMPL, "_", mode, __FILE__, __LINE__);
     library.fallback(torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(notes)));
     torch::Tensor result;
     {
         c10::impl::IncludeDispatchKeyGuard const recording(mode);
-        result = function(input);
+        result = function(inputs);
     }
     auto const output = notes.number_of(result);
     if (!output) {
-        refuse_export("its output does not depend on its input", "there is nothing to compute");
+        refuse_export("its output depends on no input", "there is nothing to compute");
     }
     notes.recording.output = *output;
     return std::move(notes.recording);

@@ -22,9 +22,9 @@ struct RecordedCall {
     std::vector<torch::Tensor> results; ///< the next values, in order
 };
 
-/// What a function of tensors did with its inputs: value 0 is the input.
+/// What a function of tensors did with its inputs: they are the first values.
 struct Recording {
-    torch::Tensor input;
+    std::vector<torch::Tensor> inputs;
     std::vector<RecordedCall> calls;
     std::size_t output = 0; ///< number of the value that it returned
 };
@@ -35,8 +35,9 @@ struct Recording {
 ///
 /// Throws  Error 64 for what calls cannot represent: a decision by an input's values, a write into
 ///         part of a tensor
-Recording record_calls(std::function<torch::Tensor(torch::Tensor const&)> const& function,
-                       torch::Tensor const& input, std::set<std::string> const& known);
+Recording
+record_calls(std::function<torch::Tensor(std::vector<torch::Tensor> const&)> const& function,
+             std::vector<torch::Tensor> const& inputs, std::set<std::string> const& known);
 
 /// Whether `record_calls` is recording this thread's calls.
 bool is_recording();

@@ -7,6 +7,8 @@
 #include "train/quantised_file.hpp"
 #include "train/workload.hpp"
 
+#include <algorithm>
+
 #include "plain_deck.hpp"
 
 namespace lockstep::train {
@@ -30,16 +32,18 @@ config::Deck evaluation_deck(config::Deck deck) {
     return deck;
 }
 
-nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
+std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) {
     auto const& inputs = work.samples.inputs;
-    if (inputs.size() != 1) {
-        throw Error(ExitCode::usage, {"this model cannot be exported",
-                                      "it takes several inputs, but exported models take only one",
-                                      "Use --format safetensors and load the weights by name"});
-    }
-    if (inputs.front().ragged != (rows > 0)) {
+    bool const ragged = std::ranges::any_of(inputs, &data::FieldInfo::ragged);
+    if (inputs.size() > 1 && ragged) {
         throw Error(ExitCode::usage,
-                    inputs.front().ragged
+                    {"this model cannot be exported",
+                     "it takes several inputs, and samples of some differ in their number of rows",
+                     "Use --format safetensors and load the weights by name"});
+    }
+    if (ragged != (rows > 0)) {
+        throw Error(ExitCode::usage,
+                    ragged
                         ? ErrorText{"--rows is not set",
                                     "samples of this model differ in their number of rows, but an "
                                     "exported model takes samples of one size",
@@ -47,12 +51,36 @@ nn::ExportInputs inputs_of(Workload const& work, std::int64_t rows) {
                         : ErrorText{concat("--rows ", rows),
                                     "samples of this model all have one size", "Leave out --rows"});
     }
-    nn::ExportInputs found{inputs.front(), rows, {}, {}};
+    std::vector<nn::ExportInput> found;
+    for (auto const& info : inputs) {
+        found.push_back({info, rows});
+    }
     if (work.train) {
-        found.mean = work.train->mean();
-        found.std = work.train->std();
+        found.front().mean = work.train->mean();
+        found.front().std = work.train->std();
     }
     return found;
+}
+
+/// In what a set's inputs are others than a model's; empty: in nothing that matters.
+std::string difference_of(std::vector<data::FieldInfo> const& inputs,
+                          std::vector<nn::ExportInput> const& own) {
+    if (inputs.size() != own.size()) {
+        return "number";
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        auto const& info = own[i].info;
+        if (inputs[i].type != info.type) {
+            return "type";
+        }
+        if (inputs[i].shape != info.shape) {
+            return "shape";
+        }
+        if (inputs[i].ragged != info.ragged) {
+            return "whether all samples have the same length";
+        }
+    }
+    return {};
 }
 
 } // namespace
@@ -74,22 +102,14 @@ SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile c
 std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data const& data,
                                            std::string const& files) {
     auto set = open_dataset(data, files);
-    auto const& inputs = set->inputs();
-    auto const& own = saved.inputs.info;
-    if (inputs.size() != 1 || inputs.front().shape != own.shape ||
-        inputs.front().type != own.type || inputs.front().ragged != own.ragged) {
-        auto const differs = inputs.size() != 1                ? "number"
-                             : inputs.front().type != own.type ? "type"
-                             : inputs.front().shape != own.shape
-                                 ? "shape"
-                                 : "whether all samples have the same length";
+    if (auto const differs = difference_of(set->inputs(), saved.inputs); !differs.empty()) {
         throw Error(ExitCode::usage,
                     {concat("--data ", files),
                      concat("the inputs in this set differ in ", differs,
                             ", compared with those that the model was trained on"),
                      "Name a set that was imported in the same way as the model's training set"});
     }
-    set->scale_as(saved.inputs.mean, saved.inputs.std);
+    set->scale_as(saved.inputs.front().mean, saved.inputs.front().std);
     return set;
 }
 

@@ -19,10 +19,10 @@ namespace lockstep::train {
 void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                    std::filesystem::path const& out);
 
-/// A model from a file with its weights, and a description of its inputs.
+/// A model from a file with its weights, and descriptions of its inputs.
 struct SavedModel {
     std::shared_ptr<nn::Model> model;
-    nn::ExportInputs inputs;
+    std::vector<nn::ExportInput> inputs;
     std::vector<std::string> class_names;
     bool quantised = false; ///< its layers are int8
 };
@@ -31,8 +31,8 @@ struct SavedModel {
 /// model was trained with; `rows` per sample are needed where samples are ragged, and are 0
 /// otherwise.
 ///
-/// Throws  Error 64 for a model of several inputs, or where rows are missing or too many; as
-///         `load_weights` and `open_workload` do
+/// Throws  Error 64 for a model of several inputs of which some are ragged, or where rows are
+///         missing or too many; as `load_weights` and `open_workload` do
 SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                             std::int64_t rows);
 

@@ -234,6 +234,65 @@ def transposed_convolutions(scratch):
     run(["checkpoint", "export", newest, scratch / "behind.onnx"]).expect(64, "output_padding")
 
 
+class Places(torch.nn.Module):
+    """Reads images of bytes, tokens and reals, and nothing of the last input."""
+
+    def __init__(self):
+        super().__init__()
+        self.images = torch.nn.Conv2d(2, 4, 3)
+        self.words = torch.nn.Embedding(20, 5)
+        self.last = torch.nn.Linear(4 * 36 + 5 + 3, 3)
+
+    def forward(self, images, words, reals, unread):
+        found = torch.relu(self.images(images)).flatten(1)
+        return self.last(torch.cat([found, self.words(words).mean(1), reals], 1))
+
+
+def several_inputs(scratch):
+    """Inputs keep the names of their datasets, and go in as they are stored: the first is scaled by mean and std."""
+    dice = np.random.default_rng(SEED)
+    sets = {"scene/images": dice.integers(0, 256, (70, 2, 8, 8)).astype("u1"), "words": dice.integers(0, 20, (70, 6)),
+            "outputs": dice.normal(size=(70, 3)).astype("f4"), "Words": dice.normal(size=(70, 2)).astype("f4")}
+    with h5py.File(scratch / "several.h5", "w") as file:
+        for name, values in sets.items():
+            file[name] = values
+        file["targets"] = dice.integers(0, 3, 70)
+        file.attrs["classes"] = ["a", "b", "c"]
+        file.attrs["mean"], file.attrs["std"] = [0.3, 0.5], [0.2, 0.25]
+    newest = trained_script(scratch, "several", Places(), ", ".join(sets), scratch / "several.h5")
+    model, source = scratch / "several.onnx", scratch / "several.c"
+    for file in (model, source):
+        run(["checkpoint", "export", newest, file]).expect(0, "multiply-adds")
+        before = file.read_bytes()
+        run(["checkpoint", "export", newest, file, "--overwrite"]).expect(0)
+        check(file.read_bytes() == before, f"twice the same bytes: {file}")
+        run(["export", "check", file, "--data", scratch / "several.h5"]).expect(0, "70 samples", "It agrees with")
+    run(["checkpoint", "export", newest, scratch / "no.onnx", "--rows", 4]).expect(64, "--rows 4")
+    onnx.checker.check_model(str(model), full_check=True)
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [form.name for form in session.get_inputs()]
+    check(names == ["scene/images", "words", "outputs_2", "Words"], names)
+    check([form.shape[0] for form in session.get_inputs()] == ["batch"] * 4, "inputs of any number of samples")
+    given = dict(zip(names, (values[:64] for values in sets.values())))
+    [outputs] = session.run(["outputs"], given)
+    for batch in (1, 7):
+        [part] = session.run(None, {name: values[:batch] for name, values in given.items()})
+        close(part, outputs[:batch], f"batch {batch} of several inputs")
+    library = source.with_suffix(".so")
+    subprocess.run(["cc", *STRICT, "-Wextra", "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    found = np.empty(outputs.shape, np.float32)
+    code = ctypes.CDLL(str(library)).several_run(
+        ctypes.c_size_t(64), *(np.ascontiguousarray(values).ctypes.data_as(ctypes.c_void_p) for values in given.values()),
+        found.ctypes.data_as(ctypes.c_void_p))
+    check(code == 0, f"several_run returns {code}")
+    close(found, outputs, "several inputs from C")
+    header = source.with_suffix(".h").read_text()
+    check(header.count("SEVERAL_INPUTS_") == 4 and "SEVERAL_INPUTS_SCENE_IMAGES 128" in header
+          and "const float *in_words_2" in header, header)
+    if shutil.which("gfortran"):
+        subprocess.run(["gfortran", "-Wall", "-Werror", "-std=f2008", "-c", "several.f90"], check=True, cwd=scratch)
+
+
 class Odd(torch.nn.Module):
     """Sorts, which exported models cannot."""
 
@@ -302,4 +361,5 @@ with Scratch() as scratch:
     raw_bytes(scratch)
     own_loss(scratch)
     transposed_convolutions(scratch)
+    several_inputs(scratch)
     mistakes(scratch)

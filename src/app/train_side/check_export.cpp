@@ -16,22 +16,25 @@ namespace {
 
 constexpr std::int64_t batch = 64;
 
-std::size_t elements_of(nn::ExportInputs const& inputs) {
-    auto const shape = inputs.sample();
+std::size_t elements_of(nn::ExportInput const& input) {
+    auto const shape = input.sample();
     return static_cast<std::size_t>(
         std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-/// Values of so many samples, one after the other.
-template <class Value>
-std::vector<Value> values_of(data::Dataset const& set, nn::ExportInputs const& inputs,
-                             std::int64_t samples) {
+data::Batch first_samples(data::Dataset const& set, std::int64_t samples) {
     data::Batch read;
     data::Scratch scratch;
     read.indices.resize(static_cast<std::size_t>(samples));
     std::iota(read.indices.begin(), read.indices.end(), 0);
     set.read(read, scratch);
-    auto const& field = read.fields.front();
+    return read;
+}
+
+/// Values of an input for so many samples, one after the other.
+template <class Value>
+std::vector<Value> values_of(data::Values const& field, nn::ExportInput const& input,
+                             std::size_t samples) {
     auto const& given = [&]() -> std::vector<Value> const& {
         if constexpr (std::is_same_v<Value, float>) {
             return field.reals;
@@ -39,13 +42,13 @@ std::vector<Value> values_of(data::Dataset const& set, nn::ExportInputs const& i
             return field.wholes;
         }
     }();
-    if (!inputs.info.ragged) {
+    if (!input.info.ragged) {
         return given;
     }
-    auto const each = elements_of(inputs);
-    auto const row = each / static_cast<std::size_t>(inputs.rows);
-    std::vector<Value> values(each * static_cast<std::size_t>(samples));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(samples); ++i) {
+    auto const each = elements_of(input);
+    auto const row = each / static_cast<std::size_t>(input.rows);
+    std::vector<Value> values(each * samples);
+    for (std::size_t i = 0; i < samples; ++i) {
         auto const first = static_cast<std::size_t>(field.offsets[i]) * row;
         auto const own = static_cast<std::size_t>(field.offsets[i + 1]) * row - first;
         std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(first), std::min(own, each),
@@ -61,13 +64,13 @@ std::vector<std::byte> bytes_from(std::vector<Value> const& values) {
 }
 
 /// Of samples as the exported file takes them.
-std::vector<std::byte> raw_inputs(data::Dataset const& unscaled, nn::ExportInputs const& inputs,
-                                  std::int64_t samples) {
-    if (inputs.info.whole) {
-        return bytes_from(values_of<std::int64_t>(unscaled, inputs, samples));
+std::vector<std::byte> raw_input(data::Values const& field, nn::ExportInput const& input,
+                                 std::size_t samples) {
+    if (input.info.whole) {
+        return bytes_from(values_of<std::int64_t>(field, input, samples));
     }
-    auto const values = values_of<float>(unscaled, inputs, samples);
-    if (inputs.element() != deploy::Element::u8) {
+    auto const values = values_of<float>(field, input, samples);
+    if (input.element() != deploy::Element::u8) {
         return bytes_from(values);
     }
     std::vector<std::uint8_t> bytes;
@@ -77,23 +80,48 @@ std::vector<std::byte> raw_inputs(data::Dataset const& unscaled, nn::ExportInput
     return bytes_from(bytes);
 }
 
+/// How a file is run on so many samples, whose values `bytes` gives by the number of the input.
+template <class Bytes>
+deploy::RunInputs run_inputs(std::vector<nn::ExportInput> const& inputs, std::size_t samples,
+                             int times, Bytes bytes) {
+    deploy::RunInputs made{{}, samples, times};
+    auto const names = nn::input_names(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        made.inputs.push_back({names[i], inputs[i].element(), bytes(i)});
+    }
+    return made;
+}
+
+torch::Tensor our_input(data::Values const& field, nn::ExportInput const& input,
+                        std::int64_t samples) {
+    auto shape = input.sample();
+    shape.insert(shape.begin(), samples);
+    auto const count = static_cast<std::size_t>(samples);
+    if (input.info.whole) {
+        auto values = values_of<std::int64_t>(field, input, count);
+        return torch::from_blob(values.data(), shape, torch::kInt64).clone();
+    }
+    auto values = values_of<float>(field, input, count);
+    return torch::from_blob(values.data(), shape).clone();
+}
+
 torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& set,
                           std::int64_t samples) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*saved.model);
-    auto shape = saved.inputs.sample();
-    shape.insert(shape.begin(), samples);
-    torch::Tensor inputs;
-    if (saved.inputs.info.whole) {
-        auto values = values_of<std::int64_t>(set, saved.inputs, samples);
-        inputs = torch::from_blob(values.data(), shape, torch::kInt64).clone();
-    } else {
-        auto values = values_of<float>(set, saved.inputs, samples);
-        inputs = torch::from_blob(values.data(), shape).clone();
+    auto const read = first_samples(set, samples);
+    std::vector<torch::Tensor> inputs;
+    for (std::size_t i = 0; i < saved.inputs.size(); ++i) {
+        inputs.push_back(our_input(read.fields[i], saved.inputs[i], samples));
     }
     std::vector<torch::Tensor> parts;
-    for (auto const& part : inputs.split(batch)) {
-        parts.push_back(saved.model->forward(nn::Fields(part)).to(torch::kFloat32));
+    for (std::int64_t first = 0; first < samples; first += batch) {
+        std::vector<nn::Field> fields;
+        for (auto const& input : inputs) {
+            fields.push_back({input.slice(0, first, first + batch), {}});
+        }
+        auto const outputs = saved.model->forward(nn::Fields(std::move(fields)));
+        parts.push_back(outputs.to(torch::kFloat32));
     }
     return torch::cat(parts).contiguous();
 }
@@ -108,9 +136,12 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     ExportDifference found;
     found.samples = std::min(samples, scaled->samples());
     auto const ours = our_outputs(saved, *scaled, found.samples);
-    auto const raw = raw_inputs(*unscaled, saved.inputs, found.samples);
-    auto const run = deploy::run_exported(
-        file, {raw, static_cast<std::size_t>(found.samples), saved.inputs.element(), 3});
+    auto const raw = first_samples(*unscaled, found.samples);
+    auto const count = static_cast<std::size_t>(found.samples);
+    auto const run =
+        deploy::run_exported(file, run_inputs(saved.inputs, count, 3, [&](std::size_t i) {
+                                 return raw_input(raw.fields[i], saved.inputs[i], count);
+                             }));
     if (static_cast<std::int64_t>(run.outputs.size()) != ours.numel()) {
         throw Error(
             ExitCode::data,
@@ -134,10 +165,13 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     return found;
 }
 
-double export_latency(std::filesystem::path const& file, nn::ExportInputs const& inputs) {
-    auto const bytes = elements_of(inputs) * deploy::bytes_of(inputs.element());
-    std::vector<std::byte> const zeros(bytes);
-    return deploy::run_exported(file, {zeros, 1, inputs.element(), 20}).seconds_per_sample;
+double export_latency(std::filesystem::path const& file,
+                      std::vector<nn::ExportInput> const& inputs) {
+    auto const zeros = run_inputs(inputs, 1, 20, [&](std::size_t i) {
+        return std::vector<std::byte>(elements_of(inputs[i]) *
+                                      deploy::bytes_of(inputs[i].element()));
+    });
+    return deploy::run_exported(file, zeros).seconds_per_sample;
 }
 
 } // namespace lockstep::app

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace lockstep::app {
 
@@ -31,6 +32,7 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
 /// Seconds that an exported file needs for one sample of zeros, on one core.
 ///
 /// Throws  as deploy::run_exported
-double export_latency(std::filesystem::path const& file, nn::ExportInputs const& inputs);
+double export_latency(std::filesystem::path const& file,
+                      std::vector<nn::ExportInput> const& inputs);
 
 } // namespace lockstep::app

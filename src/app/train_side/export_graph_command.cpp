@@ -34,7 +34,8 @@ deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkp
     if (!saved.class_names.empty()) {
         graph.facts["classes"] = ascii_text(saved.class_names);
     }
-    graph.facts["lockstep"] = ascii_text({{"checkpoint", checkpoint}, {"rows", saved.inputs.rows}});
+    graph.facts["lockstep"] =
+        ascii_text({{"checkpoint", checkpoint}, {"rows", saved.inputs.front().rows}});
     return graph;
 }
 
@@ -49,8 +50,8 @@ void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
 }
 
 /// Not measured where nothing here runs such files; the export is good all the same.
-std::string latency_text(std::filesystem::path const& out, nn::ExportInputs const& inputs,
-                         std::int64_t parameters) {
+std::string latency_text(std::filesystem::path const& out,
+                         std::vector<nn::ExportInput> const& inputs, std::int64_t parameters) {
     if (out.extension() == ".c" && parameters > max_compiled_parameters) {
         return "not measured: this many weights would take long to compile";
     }
@@ -62,7 +63,7 @@ std::string latency_text(std::filesystem::path const& out, nn::ExportInputs cons
 }
 
 void print_costs(std::filesystem::path const& out, deploy::Graph const& graph,
-                 nn::ExportInputs const& inputs) {
+                 std::vector<nn::ExportInput> const& inputs) {
     auto const costs = deploy::costs_of(graph);
     std::cout << "  file size              " << bytes_text(std::filesystem::file_size(out))
               << "\n  parameters             " << count_text(costs.parameters)

@@ -74,6 +74,30 @@ TEST_CASE("an operator without a form in C is refused by its name") {
     CHECK(test::says(error, "Einsum"));
 }
 
+TEST_CASE("several inputs have pointers and sizes of their own, with names that fit") {
+    Graph graph;
+    Shape const shape{{1, true}, {2, false}};
+    auto const a = graph.input("scene/Images", Element::f32, shape);
+    auto const b = graph.input("scene_images", Element::u8, shape);
+    graph.input("2nd", Element::i64, {{1, true}});
+    auto const reals = graph.add("Cast", {b}, {Element::f32, shape});
+    graph.set_output(graph.add("Add", {a, reals}, {Element::f32, shape}));
+    auto const made = c_source(graph, "net");
+    CHECK(made.source.find("int net_run(size_t samples, const float *in_scene_images, "
+                           "const uint8_t *in_scene_images_2, const int64_t *in_model_2nd, "
+                           "float *outputs)") != std::string::npos);
+    CHECK(made.source.find("(void)input2;") != std::string::npos);
+    CHECK(made.source.find("(void)input1;") == std::string::npos);
+    CHECK(made.header.find("#define NET_INPUTS_MODEL_2ND 1\n") != std::string::npos);
+    CHECK(made.fortran.find("integer(c_int8_t), intent(in) :: in_scene_images_2(*)") !=
+          std::string::npos);
+    auto const runner = c_runner(
+        {{"scene/Images", Element::f32}, {"scene_images", Element::u8}, {"2nd", Element::i64}},
+        "net");
+    CHECK(runner.find("net_run(samples, in_scene_images, in_scene_images_2, in_model_2nd, ") !=
+          std::string::npos);
+}
+
 TEST_CASE("convolutions of both kinds share one form") {
     Graph graph;
     Shape const shape{{1, true}, {1, false}, {3, false}};

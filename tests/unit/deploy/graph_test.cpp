@@ -174,6 +174,19 @@ TEST_CASE("costs count weights once, and products per sample") {
     CHECK(costs.multiplications == 2 * 3 * 2);
 }
 
+TEST_CASE("an ONNX file names all inputs, also those that nothing reads") {
+    Graph graph;
+    auto const a = graph.input("images", Element::f32, sample);
+    graph.input("words", Element::i64, sample);
+    CHECK(graph[graph.constant("words", Element::f32, {}, std::vector<std::byte>(4))].name !=
+          "words");
+    graph.set_output(graph.add("Relu", {a}, {Element::f32, sample}));
+    simplify(graph);
+    auto const file = onnx_file(graph);
+    CHECK(file.find("images") < file.find("words"));
+    CHECK(file.find("words") != std::string::npos);
+}
+
 TEST_CASE("costs of a transposed convolution count products of each input") {
     Graph graph;
     auto const x = graph.input("inputs", Element::f32, {{1, true}, {2, false}, {3, false}});
