@@ -12,9 +12,8 @@ constexpr double effort_of_doubling = 0.1;
 
 /// Numbers of ranks that are tried: powers of two, and the largest.
 std::vector<int> widths_of(Waiting const& waiting, int ranks) {
-    auto const& [trials, least, most] = waiting;
-    auto const max = std::clamp(most, 1, std::max(ranks, 1));
-    auto const min = std::clamp(least, 1, max);
+    auto const max = std::clamp(waiting.max_ranks, 1, std::max(ranks, 1));
+    auto const min = std::clamp(waiting.min_ranks, 1, max);
     std::vector<int> widths;
     for (auto width = min; width < max; width *= 2) {
         widths.push_back(width);

@@ -5,8 +5,8 @@ namespace lockstep::search {
 /// The trials that wait to be trained, all alike.
 struct Waiting {
     int trials = 1;
-    int least = 1; ///< ranks of a trial
-    int most = 1;
+    int min_ranks = 1; ///< of a trial
+    int max_ranks = 1;
 };
 
 /// How many ranks a trial gets so that all of them are done soonest, where all ranks are free: few

@@ -28,7 +28,7 @@ struct Settings {
     std::int64_t batch = 4;           ///< tpe: trials that are chosen without each other's results
     std::int64_t population = 16;     ///< nsga2, pbt
     std::int64_t intervals = 5;       ///< pbt
-    std::int64_t ranks_per_trial = 1; ///< the least
+    std::int64_t ranks_per_trial = 1; ///< at least
     std::int64_t retries = 2;         ///< of a trial that ran out of memory or disk
 };
 

@@ -263,17 +263,17 @@ void SearchCoordinator::schedule() {
 int SearchCoordinator::ranks_for_next(int free) const {
     auto const& job = queue_.front();
     auto const& values = parts_.study.trials()[static_cast<std::size_t>(job.trial)].values;
-    auto const most =
+    auto const max =
         static_cast<int>(std::clamp<std::int64_t>(parts_.replicas(values), 1, parts_.ranks));
-    auto const least =
-        static_cast<int>(std::min<std::int64_t>(parts_.study.settings().ranks_per_trial, most));
+    auto const min =
+        static_cast<int>(std::min<std::int64_t>(parts_.study.settings().ranks_per_trial, max));
     auto const waiting = alone_.contains(job.trial) ? 1 : static_cast<int>(queue_.size());
     auto const wanted = search::ranks_of_next_trial(
-        {.trials = waiting, .least = least, .most = most}, parts_.ranks);
+        {.trials = waiting, .min_ranks = min, .max_ranks = max}, parts_.ranks);
     if (free >= wanted) {
         return wanted;
     }
-    if (free < least || some_are_coming()) {
+    if (free < min || some_are_coming()) {
         return 0;
     }
     auto const effort = effort_expected(job);

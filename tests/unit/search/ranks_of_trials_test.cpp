@@ -6,8 +6,9 @@
 using namespace lockstep;
 
 TEST_CASE("many trials get a rank each, the last ones share what is left") {
-    auto const given = [](int trials, int ranks, int least = 1, int most = 100) {
-        return search::ranks_of_next_trial({.trials = trials, .least = least, .most = most}, ranks);
+    auto const given = [](int trials, int ranks, int min = 1, int max = 100) {
+        return search::ranks_of_next_trial({.trials = trials, .min_ranks = min, .max_ranks = max},
+                                           ranks);
     };
     CHECK(given(1, 1) == 1);
     CHECK(given(100'000, 1024) == 1);
