@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "choice.hpp"
 
@@ -54,36 +53,25 @@ Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
 }
 
 std::string slurm_head(Shape const& job) {
-    std::ostringstream out;
-    out << "#SBATCH --job-name=" << job.name << "\n#SBATCH --nodes=" << job.nodes
-        << "\n#SBATCH --ntasks-per-node=" << job.ranks
-        << "\n#SBATCH --cpus-per-task=" << job.threads << "\n";
-    out << (job.partition.empty() ? "" : concat("#SBATCH --partition=", job.partition, "\n"))
-        << (job.account.empty() ? "" : concat("#SBATCH --account=", job.account, "\n"));
-    if (job.gpus > 0) {
-        out << "#SBATCH --gpus-per-node=" << job.gpus << "\n";
-    }
-    out << "#SBATCH --time=" << job.time
-        << "\n#SBATCH --output=%x-%j.out\n#SBATCH --open-mode=append\n"
-           "#SBATCH --signal=B:USR1@"
-        << notice_s(job.time) << "\n#SBATCH --requeue\n"
-        << (job.nodes > 1 ? "#SBATCH --no-kill\n" : "");
-    return out.str();
+    return concat(
+        "#SBATCH --job-name=", job.name, "\n#SBATCH --nodes=", job.nodes,
+        "\n#SBATCH --ntasks-per-node=", job.ranks, "\n#SBATCH --cpus-per-task=", job.threads, "\n",
+        job.partition.empty() ? "" : concat("#SBATCH --partition=", job.partition, "\n"),
+        job.account.empty() ? "" : concat("#SBATCH --account=", job.account, "\n"),
+        job.gpus > 0 ? concat("#SBATCH --gpus-per-node=", job.gpus, "\n") : "",
+        "#SBATCH --time=", job.time,
+        "\n#SBATCH --output=%x-%j.out\n#SBATCH --open-mode=append\n#SBATCH --signal=B:USR1@",
+        notice_s(job.time), "\n#SBATCH --requeue\n", job.nodes > 1 ? "#SBATCH --no-kill\n" : "");
 }
 
 std::string pbs_head(Shape const& job) {
-    std::ostringstream out;
-    out << "#PBS -N " << job.name << "\n"
-        << (job.partition.empty() ? "" : concat("#PBS -q ", job.partition, "\n"))
-        << (job.account.empty() ? "" : concat("#PBS -A ", job.account, "\n"))
-        << "#PBS -l select=" << job.nodes << ":ncpus=" << job.ranks * job.threads
-        << ":mpiprocs=" << job.ranks;
-    if (job.gpus > 0) {
-        out << ":ngpus=" << job.gpus;
-    }
-    out << "\n#PBS -l place=scatter\n#PBS -l walltime=" << job.time
-        << "\n#PBS -j oe\n#PBS -r y\n#PBS -V\n";
-    return out.str();
+    return concat("#PBS -N ", job.name, "\n",
+                  job.partition.empty() ? "" : concat("#PBS -q ", job.partition, "\n"),
+                  job.account.empty() ? "" : concat("#PBS -A ", job.account, "\n"),
+                  "#PBS -l select=", job.nodes, ":ncpus=", job.ranks * job.threads,
+                  ":mpiprocs=", job.ranks, job.gpus > 0 ? concat(":ngpus=", job.gpus) : "",
+                  "\n#PBS -l place=scatter\n#PBS -l walltime=", job.time,
+                  "\n#PBS -j oe\n#PBS -r y\n#PBS -V\n");
 }
 
 /// One run says so, too: jobs get the environment of whoever submits them.
@@ -138,19 +126,17 @@ std::string job_script(LaunchChoice const& choice) {
     std::string input;
     auto const words = script_words(train_words(choice, deck), input);
     bool const one = mode_of(choice, deck) != "ddp";
-    std::ostringstream out;
-    out << "#!/bin/bash\n# Written by lockstep launch. To submit it again: "
-        << (slurm ? "sbatch " : "qsub ") << path << "\n"
-        << (slurm ? slurm_head(shape) : pbs_head(shape)) << "\nset -euo pipefail\n"
-        << "cd \"$" << (slurm ? "SLURM_SUBMIT_DIR" : "PBS_O_WORKDIR")
-        << "\"\nEXE=" << shell_line({own_program().string()}) << "\nINPUT=" << shell_line({input})
-        << "\nRESTARTS=" << restarts << "\n"
-        << search_lines(choice) << (one ? "LAUNCH=env # one process: no launcher\n" : "")
-        << (choice.launcher == "srun" ? "LAUNCH=\"srun --mpi=pmix\"\nLAUNCHER=srun\n" : "")
-        << (slurm ? "" : concat("script=", shell_line({path}), "\n")) << "source "
-        << shell_line({concat(script_directory(), slurm ? "/slurm/lib.sh" : "/pbs/lib.sh")})
-        << "\ntrain" << (words.empty() ? "" : " ") << words << "\n";
-    return out.str();
+    return concat("#!/bin/bash\n# Written by lockstep launch. To submit it again: ",
+                  slurm ? "sbatch " : "qsub ", path, "\n",
+                  slurm ? slurm_head(shape) : pbs_head(shape), "\nset -euo pipefail\ncd \"$",
+                  slurm ? "SLURM_SUBMIT_DIR" : "PBS_O_WORKDIR",
+                  "\"\nEXE=", shell_line({own_program().string()}), "\nINPUT=", shell_line({input}),
+                  "\nRESTARTS=", restarts, "\n", search_lines(choice),
+                  one ? "LAUNCH=env # one process: no launcher\n" : "",
+                  choice.launcher == "srun" ? "LAUNCH=\"srun --mpi=pmix\"\nLAUNCHER=srun\n" : "",
+                  slurm ? "" : concat("script=", shell_line({path}), "\n"), "source ",
+                  shell_line({concat(script_directory(), slurm ? "/slurm/lib.sh" : "/pbs/lib.sh")}),
+                  "\ntrain", words.empty() ? "" : " ", words, "\n");
 }
 
 std::string shell_line(std::vector<std::string> const& words) {
