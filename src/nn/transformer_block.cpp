@@ -24,6 +24,17 @@ std::string choice(config::OwnValues const& values, std::string const& key,
     return given;
 }
 
+/// Whether anything has a bias.
+bool has_bias(config::OwnValues const& values) {
+    try {
+        return values.text("bias") == "qkv" || values.boolean("bias");
+    } catch (Error const& error) { // it names the values of a boolean key only
+        auto text = error.text();
+        text.why = "expected true, false or qkv";
+        throw Error(error.code(), text);
+    }
+}
+
 void require(bool fits, std::string const& what, std::string const& why, std::string const& next) {
     if (!fits) {
         throw Error(ExitCode::usage, {what, why, next});
@@ -94,7 +105,7 @@ TransformerForm TransformerForm::of(config::OwnValues const& values) {
     form.norm = choice(values, "norm", {"rms", "layer"});
     form.epsilon = values.number("norm-epsilon", 0, 1);
     form.activation = choice(values, "activation", {"swiglu", "gelu", "gelu-tanh"});
-    form.qkv_bias = values.text("bias") == "qkv" || values.boolean("bias");
+    form.qkv_bias = has_bias(values);
     form.bias = form.qkv_bias && values.text("bias") != "qkv";
     form.dropout = values.number("dropout", 0, 0.999);
     if (form.key_value_heads == 0) {

@@ -281,6 +281,7 @@ def test_elsewhere(scratch, path, exported, told):
         weights[name.replace(".weight", ".bias")] = torch.zeros(len(weights[name]))
     save(weights)
     evaluated(64, "q_proj.bias", "model.bias = qkv")
+    evaluated(64, "model.bias = qvk", "expected true, false or qkv", keys=["--model.bias", "qvk"])
     evaluated(0, told.strip(), keys=["--model.bias", "qkv"])
 
 
