@@ -104,7 +104,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
     }
 }
 
-/// A search is one process or ranks, of trials without --force.
+/// Trials of a search are never forced. Its mode is looked at when the deck is known.
 void require_fit_for_search(LaunchTold const& told) {
     auto const& choice = told.choice;
     if (choice.search.empty() && !choice.search_directory.empty()) {
@@ -115,12 +115,10 @@ void require_fit_for_search(LaunchTold const& told) {
     if (choice.search.empty()) {
         return;
     }
-    if (told.force || choice.mode == "dp") {
-        throw Error(ExitCode::usage,
-                    {concat("--search with ", told.force ? "--force" : "--mode dp"),
-                     told.force ? "trials of a search are never resumed with a changed deck"
-                                : "the replicas of a trial run on ranks, not on threads",
-                     told.force ? "Leave --force out" : "Leave --mode dp out"});
+    if (told.force) {
+        throw Error(ExitCode::usage, {"--search with --force",
+                                      "trials of a search are never resumed with a changed deck",
+                                      "Leave --force out"});
     }
 }
 

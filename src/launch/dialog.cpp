@@ -83,8 +83,9 @@ void ask_mode(LaunchChoice& choice, config::Deck const& deck) {
               << (choice.search.empty() ? "  dp      one process, concurrent replicas on threads\n"
                                         : "")
               << "  ddp     a process for each device, started by MPI\n";
+    auto const likely = mode_of(choice, deck);
     choice.mode =
-        ask({"Mode", mode_of(choice, deck),
+        ask({"Mode", likely == "dp" && !choice.search.empty() ? "ddp" : likely,
              choice.search.empty() ? one_of({"single", "dp", "ddp"}) : one_of({"single", "ddp"})});
 }
 

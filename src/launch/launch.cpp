@@ -22,6 +22,18 @@ bool on_terminal() {
     return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
 }
 
+/// In mode dp there is one process, and a search needs a rank for each replica of a trial.
+void require_mode_of_search(LaunchChoice const& choice) {
+    if (choice.search.empty() || mode_of(choice, deck_of(choice)) != "dp") {
+        return;
+    }
+    bool const deck_says = choice.mode.empty();
+    throw Error(ExitCode::usage,
+                {concat("--search with ", deck_says ? "run.mode = dp" : "--mode dp"),
+                 "the replicas of a trial run on ranks, not on threads",
+                 deck_says ? "Set run.mode = auto, or give --mode ddp" : "Leave --mode dp out"});
+}
+
 /// Writes the job script and becomes the command that submits it.
 ExitCode submit(LaunchChoice const& choice, Consent consent) {
     auto const path = job_script_path(choice);
@@ -59,6 +71,7 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
     if (asks) {
         ask_for_the_rest(choice, scheduler);
     }
+    require_mode_of_search(choice);
     if (choice.submit == "slurm" || choice.submit == "pbs") {
         settle_job(choice, scheduler);
         if (shows) {

@@ -222,6 +222,10 @@ def submits(scratch):
                           env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
     check(done.returncode == 0 and "best: trial" in done.stdout, f"{done}")
     run(["launch", "--yes", *search, "--force", DECK], env=site.environment()).expect(64, "--search with --force")
+    for options in (search, search[4:]):  # a job, and here
+        run(["launch", "--yes", *options, DECK, "--run.mode", "dp"], env=site.environment()).expect(
+            64, "--search with run.mode = dp")
+    run(["launch", "--yes", *search, DECK, "--mode", "dp"], env=site.environment()).expect(64, "--search with --mode dp")
 
 
 def fits_the_partition(env):

@@ -47,6 +47,8 @@ def check_refused(scratch):
             ("[search]\ntrails = 3\n[space]\nrun.seed = list(1, 2)\n", ("wrong.ini:2", "search.trials")),
             ("[search]\nstrategy = hyperband\n", ("no keys to search",))):
         run(words(write(scratch / "wrong.ini", text), scratch / "wrong")).expect(64, *phrases)
+    right = write(scratch / "right.ini", "[search]\nstrategy = grid\n[space]\nrun.seed = list(1, 2)\n")
+    run(words(right, scratch / "wrong", "--run.mode", "dp")).expect(64, "run.mode = dp in a search")
     check(not (scratch / "wrong").exists(), "a refused search left a directory")
     goal = write(scratch / "goal.ini", SPACE.replace("accuracy max", "acuracy max"))
     run(words(goal, scratch / "goal"), 1).expect(64, "acuracy", "Did you mean accuracy?")

@@ -186,6 +186,11 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     drop_keys_of_others(source);
     auto const set = [&](std::string const& key) { return source.values().contains(key); };
     auto deck = source.parse();
+    if (deck.run.mode == "dp") {
+        throw Error(ExitCode::usage, {"run.mode = dp in a search",
+                                      "the replicas of a trial run on ranks, not on threads",
+                                      "Set run.mode = auto"});
+    }
     deck.run.name = concat("trial-", job.trial + 1);
     deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
     deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
@@ -207,8 +212,10 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
 
 std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const& values) {
     std::int64_t replicas = 1;
-    static_cast<void>(
-        comm::failure_of([&] { replicas = trial_deck(setting, {}, values).run.replicas; }));
+    static_cast<void>(comm::failure_of([&] {
+        auto const run = trial_deck(setting, {}, values).run;
+        replicas = run.mode == "single" ? 1 : run.replicas;
+    }));
     return replicas;
 }
 
