@@ -1,5 +1,6 @@
 #include "search/study.hpp"
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -287,6 +288,22 @@ std::vector<std::int64_t> Study::best() const {
 
 std::string trial_directory(std::int64_t trial) {
     return fmt::format("trials/{:04}", trial + 1);
+}
+
+void require_known_trials(std::filesystem::path const& directory, std::size_t known) {
+    std::error_code none; // a search without trials
+    for (auto const& entry : std::filesystem::directory_iterator(directory / "trials", none)) {
+        auto const number = number_of<std::size_t>(entry.path().filename().string());
+        if (number && *number > known) {
+            throw Error(ExitCode::data,
+                        {concat(entry.path().string(), " is no trial of this search"),
+                         concat("the search's journal ", journal_name, " names only ",
+                                amount_of(known, "trial"),
+                                ": it was removed, or it is older than the trials"),
+                         "Restore the newest journal, remove the trials that it does not name, or "
+                         "start the search in another --directory"});
+        }
+    }
 }
 
 } // namespace lockstep::search

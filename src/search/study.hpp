@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -123,6 +124,12 @@ class Study {
 
 /// "trials/0001", from a trial's number.
 std::string trial_directory(std::int64_t trial);
+
+/// Refuses trials beside the journal that it does not name: it was removed, or a backup of it was
+/// restored. `known` is the number of trials that it names.
+///
+/// Throws  Error 65
+void require_known_trials(std::filesystem::path const& directory, std::size_t known);
 
 constexpr char const* journal_name = "search.jsonl";
 

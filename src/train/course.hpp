@@ -33,6 +33,7 @@ class Course {
 
     /// Sets the share of the length, above 0, after which the run pauses; 1: it does not.
     void pause_at(double share);
+    std::int64_t pause_step() const noexcept { return pause_step_; }
     /// Whether the run takes no more steps for now.
     bool is_at_rest(std::int64_t step) const { return step >= pause_step_ || is_done(step); }
 

@@ -37,6 +37,7 @@ class Run {
     Ended finish();
 
     std::int64_t step() const { return progress_.step; }
+    std::int64_t pause_step() const { return opened_.course->pause_step(); }
     checkpoint::Snapshot snapshot() { return state_.snapshot(); }
     nn::Model& model() { return *opened_.work.model; }
 

@@ -31,6 +31,10 @@ std::int64_t Trainer::step() const {
     return run_->step();
 }
 
+std::int64_t Trainer::pause_step() const {
+    return run_->pause_step();
+}
+
 checkpoint::Snapshot Trainer::snapshot() {
     return run_->snapshot();
 }

@@ -75,6 +75,37 @@ def check_journal(scratch, done):
     holder.wait()
 
 
+def check_older_journal(scratch, done):
+    """Trials beside a journal that is gone, or that was restored from a backup, are not taken for its own."""
+    copy = scratch / "backup"
+    shutil.copytree(done, copy)
+    again = words(scratch / "space.ini", copy)
+    journal = copy / "search.jsonl"
+    whole = journal.read_bytes().splitlines(keepends=True)
+    journal.unlink()
+    run(again).expect(65, "trials/000", "is no trial of this search", "names only 0 trials")
+    check(journal.read_bytes() == b"", "a refused search began its journal")
+
+    def before(event, trial):  # the journal up to this line
+        return next(at for at, line in enumerate(map(json.loads, whole))
+                    if (line["event"], line.get("trial")) == (event, trial))
+    journal.write_bytes(b"".join(whole[:before("ask", 3)]))
+    run(again).expect(65, "trials/0004 is no trial of this search", "names only 3 trials")
+    farther = next(line["trial"] for line in lines(done, "result") if line["share"] == 1)
+    journal.write_bytes(b"".join(whole[:before("result", farther)]))
+    for trial in (copy / "trials").iterdir():
+        if int(trial.name) > 1 + max(line["trial"] for line in lines(copy, "ask")):
+            shutil.rmtree(trial)
+    run(again).expect(65, f"trials/{farther + 1:04} is of step 8", "the journal is older than the trial")
+    shutil.rmtree(copy / "trials")
+    run(again, 1).expect(0, "best: trial")
+
+    def results(directory):
+        return sorted((line["trial"], line["share"], line["step"], line["metrics"]["loss"])
+                      for line in lines(directory, "result"))
+    check(results(copy) == results(done), f"trained again, other results: {results(copy)} and {results(done)}")
+
+
 def check_full_disk(scratch):
     """A full disk ends the search with 74; it continues when there is room."""
     disk = scratch / "disk"
@@ -196,6 +227,7 @@ with Scratch() as scratch:
     check_lethal(scratch)
     check_deaths(scratch)
     check_journal(scratch, on_1)
+    check_older_journal(scratch, on_1)
     check_failures(scratch)
     check_full_disk(scratch)
     check_report(on_1)

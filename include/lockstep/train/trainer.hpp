@@ -102,6 +102,8 @@ class Trainer {
     Ended finish();
 
     std::int64_t step() const; ///< steps done; not collective
+    /// The step at which the run pauses or ends; not collective.
+    std::int64_t pause_step() const;
     /// This rank's part of a checkpoint of this step. It refers to the trainer's memory, and is
     /// valid until the next step.
     ///

@@ -186,7 +186,11 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     head.lease.emplace(task.directory, head.lock->is_held_elsewhere());
     auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
     journal->set_guard([&head] { head.lease->require(); });
+    if (journal->before().empty()) { // before its first line is written
+        search::require_known_trials(task.directory, 0);
+    }
     head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
+    search::require_known_trials(task.directory, head.study->trials().size());
     head.study->note({{"event", "start"}, {"ranks", world.size()}});
     auto const done = head.study->trials().size();
     std::cout << concat("search in ", task.directory.string(), ": ",

@@ -204,6 +204,19 @@ std::int64_t SearchCoordinator::saved_step(std::int64_t trial) const {
     return list.empty() ? -1 : list.front().step;
 }
 
+/// Step that a job begins at by the journal: that of the trial's last result or, for a new trial,
+/// of its parent's result.
+std::int64_t SearchCoordinator::first_step(search::Job const& job) const {
+    auto const& trials = parts_.study.trials();
+    if (job.parent < 0) {
+        auto const* const newest = trials[static_cast<std::size_t>(job.trial)].newest();
+        return newest != nullptr ? newest->step : 0;
+    }
+    auto const& outcomes = trials[static_cast<std::size_t>(job.parent)].outcomes;
+    auto const found = std::ranges::find(outcomes, job.parent_share, &search::Outcome::share);
+    return found != outcomes.end() ? found->step : 0;
+}
+
 /// A trial that may be what the job died of several times, for it came to no checkpoint, gets a
 /// last chance alone: if the job dies once more, no other trial was the cause, and it has failed.
 void SearchCoordinator::put_in_queue(search::Job job) {
@@ -341,9 +354,8 @@ void SearchCoordinator::give(search::Job const& job, int ranks) {
     parts_.study.note({{"event", "begin"}, {"trial", job.trial}, {"step", saved_step(job.trial)}});
     Running running{.job = job, .ranks = take_idle(ranks), .parent = parent_in_memory(job)};
     running.expected_s = effort_expected(job) * search::effort_of(ranks) / ranks;
-    TrialJob trial{.job = job, .values = values};
+    TrialJob trial{.job = job, .values = values, .first_step = first_step(job)};
     if (running.parent) {
-        trial.parent_step = running.parent->second;
         trial.parent_ranks = held_.at(job.parent).ranks;
     }
     running_.insert_or_assign(job.trial, running);
@@ -401,19 +413,21 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     }
     auto const parent = parts_.directory / search::trial_directory(job.parent) / "checkpoints";
     auto const list = checkpoint::Store(parent, 1).list();
-    if (list.empty()) {
+    auto const step = first_step(job);
+    auto const found = std::ranges::find(list, step, &checkpoint::Entry::step);
+    if (found == list.end()) { // it is lost, or the parent was trained on with a newer journal
         throw Error(
             ExitCode::data,
-            {concat("no checkpoint in ", parent.string()),
+            {concat("no checkpoint of step ", step, " in ", parent.string()),
              concat("trial ", job.trial + 1, " starts from a checkpoint of trial ", job.parent + 1),
              "Restore a checkpoint there, or start the search in another --directory"});
     }
     make_directories(own);
     std::error_code failure;
-    std::filesystem::create_hard_link(list.front().path, from, failure);
+    std::filesystem::create_hard_link(found->path, from, failure);
     if (failure) { // a file system without links
         auto const partial = std::filesystem::path(from.string() + ".partial");
-        std::filesystem::copy_file(list.front().path, partial,
+        std::filesystem::copy_file(found->path, partial,
                                    std::filesystem::copy_options::overwrite_existing);
         rename_durably(partial, from);
     }

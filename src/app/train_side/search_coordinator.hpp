@@ -67,6 +67,7 @@ class SearchCoordinator {
     void note_left(std::int64_t trial) noexcept;
     void leave();
     std::int64_t saved_step(std::int64_t trial) const;
+    std::int64_t first_step(search::Job const& job) const;
     void put_in_queue(search::Job job);
     bool must_wait(search::Job const& job);
     void fill();

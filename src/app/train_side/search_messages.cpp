@@ -68,7 +68,7 @@ std::string text_of(RankOrder const& order) {
                    {"trial", trial.job.trial},
                    {"share", trial.job.share},
                    {"parent", trial.job.parent},
-                   {"parent_step", trial.parent_step},
+                   {"first_step", trial.first_step},
                    {"parent_ranks", trial.parent_ranks},
                    {"values", trial.values},
                    {"needed", order.needed}});
@@ -89,7 +89,7 @@ RankOrder order_of(std::string const& text) {
                               .share = json.at("share"),
                               .parent = json.at("parent")},
                       .values = json.at("values").get<search::Values>(),
-                      .parent_step = json.at("parent_step"),
+                      .first_step = json.at("first_step"),
                       .parent_ranks = json.at("parent_ranks")},
             .needed = json.at("needed").get<std::set<StateOf>>()};
 }

@@ -113,7 +113,7 @@ std::shared_ptr<checkpoint::Reader const> state_of_parent(TrialSetting const& se
         return nullptr;
     }
     auto state =
-        fetch_state(*setting.desk, {trial.job.parent, trial.parent_step}, trial.parent_ranks);
+        fetch_state(*setting.desk, {trial.job.parent, trial.first_step}, trial.parent_ranks);
     bool const all = comm::all_reduce(ranks, state ? 1 : 0, comm::Reduce::minimum) != 0;
     return all ? state : nullptr; // the file tells the same
 }
@@ -135,6 +135,27 @@ bool keep_state(TrialSetting const& setting, comm::Communicator const& ranks,
     return true;
 }
 
+/// A trial that has come farther than this search asked for was trained while a newer journal was
+/// there: what it would measure is not the result of this job.
+///
+/// Collective  over `ranks`
+void require_not_ahead(comm::Communicator const& ranks, train::Trainer const& trainer,
+                       TrialJob const& trial, std::string const& directory) {
+    comm::agree(ranks, "comparing a trial with the journal", [&] {
+        if (trainer.step() <= std::max(trainer.pause_step(), trial.first_step)) {
+            return;
+        }
+        throw Error(ExitCode::data,
+                    {concat("the checkpoint in ", directory, " is of step ", trainer.step()),
+                     concat("by the journal ", search::journal_name,
+                            " the trial has not been trained beyond step ",
+                            std::max(trainer.pause_step(), trial.first_step),
+                            ": the journal is older than the trial"),
+                     "Restore the newest journal, or remove that directory to train the trial "
+                     "again"});
+    });
+}
+
 /// Collective  over `ranks`
 TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
                  config::Deck const& deck, TrialJob const& trial) {
@@ -144,6 +165,7 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
     auto options = options_of(setting, deck, job, heard);
     options.resume_from = state_of_parent(setting, ranks, deck, trial);
     train::Trainer trainer(ranks, std::move(options), setting.signals);
+    require_not_ahead(ranks, trainer, trial, deck.run.directory);
     while (trainer.train_epoch()) {
     }
     // One that was killed after it had measured measures again: the same weights, the same values.

@@ -37,7 +37,7 @@ struct TrialSetting {
 struct TrialJob {
     search::Job job{};
     search::Values values{};
-    std::int64_t parent_step = 0;    ///< step of the parent's state
+    std::int64_t first_step = 0;     ///< of its last result, or of its parent's
     std::vector<int> parent_ranks{}; ///< of the whole job, which have it in memory; empty: none
 };
 
