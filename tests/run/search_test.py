@@ -1,10 +1,13 @@
 """lockstep search: its journal; failing trials; what is refused; report, suggest and tell."""
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
-from harness import DATA, DECK, Scratch, check, checkpoints, run
+from harness import DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, run
 
 SPACE = """[search]
 strategy = halving
@@ -33,7 +36,7 @@ def write(path, text):
 
 
 def lines(directory, event):
-    every = [json.loads(line) for line in (directory / "search.jsonl").read_text().splitlines()]
+    every = [json.loads(line) for line in (directory / "search.jsonl").read_text().rpartition("\n")[0].splitlines()]
     return [line for line in every if line["event"] == event]
 
 
@@ -71,8 +74,33 @@ def check_journal(scratch, done):
                                str(copy / "lock")], stdout=subprocess.PIPE)
     holder.stdout.readline()
     run(["search", "tell", copy, "1", "0.5"]).expect(73, "another process")
+    run(words(scratch / "space.ini", copy)).expect(73, "another live job is using it")
     holder.kill()
     holder.wait()
+
+
+def check_second_start(scratch):
+    """Of two starts in one job of a scheduler the later one has the directory: the job may have lost ranks."""
+    directory = scratch / "both"
+    command = [str(word) for word in [LOCKSTEP, *words(scratch / "space.ini", directory, "--train.steps", 1_000_000)]]
+
+    def start():
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                env={**os.environ, "PBS_JOBID": "5.server"})
+
+    def begun(times):
+        while not (directory / "search.jsonl").exists() or len(lines(directory, "begin")) < times:
+            check(newest.poll() is None, "it trains")
+            time.sleep(0.1)
+    older = newest = start()
+    begun(1)
+    newest = start()
+    begun(2)
+    text = older.communicate(timeout=120)[0]
+    check(older.returncode == 79 and "has taken it over (job 5.server" in text, f"{older.returncode}: {text}")
+    newest.send_signal(signal.SIGUSR1)
+    text = newest.communicate(timeout=120)[0]
+    check(newest.returncode == 75 and "start the same command again" in text, f"{newest.returncode}: {text}")
 
 
 def check_older_journal(scratch, done):
@@ -228,6 +256,7 @@ with Scratch() as scratch:
     check_deaths(scratch)
     check_journal(scratch, on_1)
     check_older_journal(scratch, on_1)
+    check_second_start(scratch)
     check_failures(scratch)
     check_full_disk(scratch)
     check_report(on_1)
