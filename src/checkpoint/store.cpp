@@ -34,7 +34,7 @@ std::string reason_of(std::filesystem::path const& path, Error const& error) {
 
 void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to) {
     auto const source = File::open_read(from);
-    auto const copy = File::create(to);
+    auto const copy = File::create_new(to);
     auto const bytes = source.size();
     copy.claim_space(bytes);
     std::vector<std::byte> chunk(std::size_t{16} << 20);

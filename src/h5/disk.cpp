@@ -81,7 +81,7 @@ bool is_marked_as_written(int descriptor, haddr_t length) {
 
 H5FD_t* open_file(char const* name, unsigned flags, hid_t access, haddr_t) {
     int const how = ((flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY) |
-                    ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC : 0) |
+                    ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC | O_NOFOLLOW : 0) |
                     ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) |
                     ((flags & H5F_ACC_EXCL) != 0 ? O_EXCL : 0);
     int const descriptor = ::open(name, how | O_CLOEXEC, 0644);

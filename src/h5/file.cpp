@@ -73,6 +73,8 @@ File File::create(std::filesystem::path const& path, CreateOptions const& option
           "H5Pset_libver_bounds");
     auto const creation = property_list(H5P_FILE_CREATE);
     check(H5Pset_userblock(creation.id(), options.user_block), Doing::planning, "H5Pset_userblock");
+    std::error_code ignored; // what cannot be removed cannot be created either
+    std::filesystem::remove(path, ignored);
     // Without times, the same content makes the same bytes.
     check(H5Pset_obj_track_times(creation.id(), false), Doing::planning, "H5Pset_obj_track_times");
     Id const id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id());

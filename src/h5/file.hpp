@@ -44,7 +44,8 @@ concept Contiguous = std::ranges::contiguous_range<Values> && std::ranges::sized
 /// One thread of a process calls HDF5 at a time: the library here is not thread-safe.
 class File {
   public:
-    /// A new file written by this process alone. Throws Error 73.
+    /// A new file written by this process alone: whatever has the name, such as a link that others
+    /// have put there, is removed first. Throws Error 73.
     [[nodiscard]] static File create(std::filesystem::path const& path,
                                      CreateOptions const& options = {});
     /// An existing file for reading by this process alone; no file locks are taken.

@@ -185,7 +185,7 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
     packer.add(hash64(packer.bytes()));
     // No fsync: a part that did not reach the disk has a wrong checksum and is made again.
     auto const partial = std::filesystem::path(path.string() + ".partial");
-    File::create(partial).write_at(0, std::as_bytes(std::span(packer.bytes())));
+    File::create_new(partial).write_at(0, std::as_bytes(std::span(packer.bytes())));
     std::filesystem::rename(partial, path);
 }
 

@@ -19,7 +19,7 @@ void record_flight(Recorder const& recorder, Flight const& flight) noexcept {
         make_directories(directory);
         auto const partial = directory / concat(name, ".json.partial");
         {
-            auto const file = File::create(partial);
+            auto const file = File::create_new(partial);
             file.append_text(text.whole({{"written", utc_now()},
                                          {"rank", std::to_string(flight.rank)},
                                          {"host", flight.host},

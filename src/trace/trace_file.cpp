@@ -37,8 +37,10 @@ TraceFile::TraceFile(std::filesystem::path path)
     : path_(std::move(path)), partial_(path_.string() + ".partial"),
       stream_(std::make_unique<Stream>()) {
     make_directories(path_.parent_path());
+    std::error_code ignored; // what cannot be removed cannot be created either
+    std::filesystem::remove(partial_, ignored);
     errno = 0;
-    stream_->file = ::gzopen(partial_.c_str(), "wb3");
+    stream_->file = ::gzopen(partial_.c_str(), "wbx3"); // x: new, and no link
     if (stream_->file == nullptr) {
         throw creation_error(concat("cannot create ", partial_.string()), path_.parent_path(),
                              errno);

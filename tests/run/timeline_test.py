@@ -132,9 +132,13 @@ def last_seconds(scratch):
     for name, fault, written in (("killed", "kill:rank=1:step=6", [0]), ("hung", "hang:rank=1:step=6", [0, 1]),
                                  ("failed", "throw:rank=1:step=6", [0, 1])):
         directory = scratch / name
+        (directory / "flight").mkdir(parents=True)
+        (scratch / "of-another").write_text("text")
+        (directory / "flight/rank-0000.json.partial").symlink_to(scratch / "of-another")
         result = train(directory, *BRIEF, "--train.steps", 50, "--communication.timeout-seconds", 4,
                        env={"LOCKSTEP_INJECT": fault})
         check(result.code != 0, f"{name}: {result.text}")
+        check((scratch / "of-another").read_text() == "text", f"{name}: a link was followed")
         for rank in written:
             file = directory / f"flight/rank-{rank:04}.json"
             check(file.exists(), f"{name}: rank {rank} has not written its last seconds:\n{result.text}")

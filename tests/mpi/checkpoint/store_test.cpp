@@ -178,6 +178,12 @@ TEST_CASE("with a local directory a checkpoint is there first, and a verified co
     test::ScratchDir const scratch(world);
     Store const store(scratch / "checkpoints", 2, {}, scratch / "local");
     Store const local(scratch / "local", 2);
+    auto const other = scratch / "of another";
+    on_root([&] { // somebody else's link, in place of what is copied
+        make_directories(store.directory());
+        write_text_durably(other, "text");
+        std::filesystem::create_symlink(other, checkpoint::partial_path(store.path_for(1), "1"));
+    });
     for (int const step : {1, 2, 3}) {
         save(store, step);
     }
@@ -185,6 +191,7 @@ TEST_CASE("with a local directory a checkpoint is there first, and a verified co
     CHECK(store.list().size() == 2);
     CHECK(local.list().size() == 2);
     CHECK(checkpoint::verify(store.path_for(3)).empty());
+    CHECK(read_text(other) == "text");
     auto const newest = [&] {
         auto const found = store.newest_good(world);
         return found ? found->file.path() : std::filesystem::path();

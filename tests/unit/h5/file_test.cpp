@@ -86,6 +86,18 @@ TEST_CASE("the offset is where the bytes lie, with a user block before HDF5's ow
     }
 }
 
+TEST_CASE("a new file takes the place of a link, and not that of the file it leads to") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "of another", "text");
+    std::filesystem::create_symlink(scratch / "of another", scratch / "f.h5");
+    auto file = h5::File::create(scratch / "f.h5");
+    file.create_dataset("x", Type::u8, {3});
+    file.close();
+    CHECK_FALSE(std::filesystem::is_symlink(scratch / "f.h5"));
+    CHECK(read_text(scratch / "of another") == "text");
+    CHECK(h5::File::open(scratch / "f.h5").info("x").shape == Shape{3});
+}
+
 TEST_CASE("large datasets begin on the alignment") {
     test::ScratchDir const scratch;
     auto file = h5::File::create(scratch / "f.h5", {.alignment = 8192});
