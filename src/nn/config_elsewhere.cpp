@@ -1,6 +1,7 @@
 #include "config_elsewhere.hpp"
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -178,15 +179,9 @@ std::vector<Contradiction> contradictions_with(std::filesystem::path const& conf
                       "Copy it again, or remove it: without it, the deck is not compared with it"});
     };
     constexpr int max_depth = 32;
-    auto const json = Json::parse(
-        read_text(config),
-        [&](int depth, Json::parse_event_t /*event*/, Json const& /*parsed*/) {
-            if (depth > max_depth) {
-                throw broken(concat("it is nested more than ", max_depth, " levels deep"));
-            }
-            return true;
-        },
-        /*allow_exceptions=*/false);
+    auto const json = parsed_json(read_text(config), max_depth, [&](std::string const& why) {
+        throw broken(concat("it ", why));
+    });
     if (!json.is_object()) {
         throw broken("it is not a JSON object");
     }

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/hash.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -106,16 +107,10 @@ std::string Archive::text(std::string const& record) const {
 }
 
 nlohmann::json Archive::json(std::string const& record) const {
-    constexpr int deepest = 1000;
-    auto const check = [&](int depth, nlohmann::json::parse_event_t /*event*/,
-                           nlohmann::json const& /*parsed*/) {
-        if (depth > deepest) {
-            damaged(
-                concat("its record ", record, " is nested more than ", deepest, " levels deep"));
-        }
-        return true;
-    };
-    return nlohmann::json::parse(text(record), check);
+    constexpr int max_depth = 1000;
+    return parsed_json(text(record), max_depth, [&](std::string const& why) {
+        damaged(concat("its record ", record, " ", why));
+    });
 }
 
 at::Tensor Archive::bytes(std::string const& record) const {

@@ -37,8 +37,8 @@ class Archive {
     bool has(std::string const& record) const;
     /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
     std::string text(std::string const& record) const;
-    /// Throws  Error 65 where there is no such record, or it is damaged or nested too deeply to be
-    ///         read by recursion; exceptions of nlohmann::json for text that is not JSON
+    /// Throws  Error 65 where there is no such record, or it is damaged, is not JSON or is
+    ///         nested too deeply to be read by recursion
     nlohmann::json json(std::string const& record) const;
     /// Shape  [bytes] of type uint8, in memory of its own
     at::Tensor bytes(std::string const& record) const;

@@ -125,4 +125,7 @@ TEST_CASE("a damaged config.json is refused by name") {
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, "config.json"));
     }
+    auto const deep = concat("{\"a\": ", std::string(100'000, '['));
+    CHECK(test::says(test::error_of([&] { differences(deep, llama(), nullptr); }),
+                     "it is nested more than 32 levels deep"));
 }
