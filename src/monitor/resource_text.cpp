@@ -11,13 +11,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json rank_json(train::RankResources const& e) {
-    return {{"rank", e.rank},
-            {"user_s", e.user_s},
-            {"system_s", e.system_s},
-            {"memory_peak_bytes", e.memory_peak},
-            {"disk_read_bytes", e.disk_read},
-            {"disk_written_bytes", e.disk_written},
-            {"exchanged_bytes", e.exchanged}};
+    Json json{{"rank", e.rank},
+              {"user_s", e.user_s},
+              {"system_s", e.system_s},
+              {"memory_peak_bytes", e.memory_peak},
+              {"disk_read_bytes", e.disk_read},
+              {"disk_written_bytes", e.disk_written},
+              {"exchanged_bytes", e.exchanged}};
+    if (e.device_utilization) {
+        json["device_utilization"] = *e.device_utilization;
+    }
+    if (e.device_joules) {
+        json["device_joules"] = *e.device_joules;
+    }
+    return json;
 }
 
 } // namespace

@@ -113,6 +113,12 @@ Resources ResourceTracker::gathered(Values const& own, double seconds) const {
                            .disk_read = its[read],
                            .disk_written = its[written],
                            .exchanged = its[exchanged]});
+        if (its[busy_samples] > 0) {
+            of_rank.back().device_utilization = its[busy_sum] / its[busy_samples];
+        }
+        if (its[has_device_joules] > 0) {
+            of_rank.back().device_joules = its[device_joules];
+        }
     }
     auto const max = [&](auto const& value) {
         return *std::ranges::max_element(of_rank, {}, value);

@@ -71,7 +71,8 @@ def sees_a_new_record(page, run):
 
 def shows_what_was_used(page, run):
     """Core-hours, energy, and its CO2 as `lockstep report` computes it."""
-    of_ranks = [{"rank": rank, "memory_peak_bytes": (5 + rank) << 30} for rank in range(2)]
+    of_ranks = [{"rank": rank, "memory_peak_bytes": (5 + rank) << 30, "device_utilization": 80.0 + rank,
+                 "device_joules": 3.6e6 * (1 + rank)} for rank in range(2)]
     used = {"user_s": 3600.0, "system_s": 1800.0, "processor_joules": 1.8e6, "device_joules": 5.4e6, "ranks": of_ranks}
     with open(run / "metrics.jsonl", "a") as file:
         file.write(json.dumps({"event": "end", "time": "2026-01-01T01:00:00.000Z", "elapsed_s": 3600, "step": 51,
@@ -84,8 +85,10 @@ def shows_what_was_used(page, run):
     page.until("document.querySelector('#view .tile')")
     tiles = page.evaluate("[...document.querySelectorAll('#view .tile')].map((tile) => tile.innerText)")
     for rank in range(2):  # of the first run
-        mine = [tile for tile in tiles if tile.startswith(f"rank {rank}\n") and f"memory, at most: {5 + rank} GiB" in tile]
-        harness.check(len(mine) == 1, f"the memory of rank {rank}: {tiles}")
+        facts = (f"memory, at most: {5 + rank} GiB", f"device use, mean: {80 + rank} %",
+                 f"energy of the device: {1 + rank}.0000 kWh")
+        mine = [tile for tile in tiles if tile.startswith(f"rank {rank}\n") and all(fact in tile for fact in facts)]
+        harness.check(len(mine) == 1, f"what rank {rank} used: {tiles}")
 
 
 def shows_samples(page):

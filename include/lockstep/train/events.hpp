@@ -108,7 +108,9 @@ struct RankResources {
     double memory_peak = 0; ///< bytes, resident
     double disk_read = 0;   ///< bytes that had to come from a disk, or go there
     double disk_written = 0;
-    double exchanged = 0; ///< bytes read from or sent to other ranks
+    double exchanged = 0;                       ///< bytes read from or sent to other ranks
+    std::optional<double> device_utilization{}; ///< per cent, mean over logged steps
+    std::optional<double> device_joules{}; ///< of its device; none where a lower rank has it, too
 
     double processor_s() const { return user_s + system_s; }
 };

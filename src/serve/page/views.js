@@ -151,10 +151,10 @@ export function ranks(state, element) {
     element.replaceChildren();
     for (const { name, details } of state.chosen()) {
       const start = details.events.findLast((each) => each.event === "start"), step = details.newest_step ?? {};
-      const peaks = memoryPeaks(details.events);
+      const used = usedByRank(details.events);
       const box = panel(name, start ? `${start.ranks} rank${start.ranks === 1 ? "" : "s"}, step ${step.step ?? "–"}` : "");
       const tiles = make("div", "", "tiles");
-      for (let rank = 0; rank < Math.min(start?.ranks ?? 0, 4096); ++rank) tiles.append(rankTile(rank, start, step, peaks.get(rank)));
+      for (let rank = 0; rank < Math.min(start?.ranks ?? 0, 4096); ++rank) tiles.append(rankTile(rank, start, step, used.get(rank)));
       if (!tiles.children.length) tiles.append(make("p", "The run has not begun.", "empty"));
       box.append(tiles);
       element.append(box);
@@ -164,14 +164,14 @@ export function ranks(state, element) {
   return update;
 }
 
-/// The most memory of each rank in the newest attempt, up to its newest epoch or its end, by rank; records have it where
+/// What each rank has used in the newest attempt, as its newest epoch or its end tells, by rank; records have it where
 /// ranks are few.
-function memoryPeaks(events) {
+function usedByRank(events) {
   const newest = events.findLast((each) => each.event === "start" || each.resources?.ranks);
-  return new Map((newest?.resources?.ranks ?? []).map((each) => [each.rank, each.memory_peak_bytes]));
+  return new Map((newest?.resources?.ranks ?? []).map((each) => [each.rank, each]));
 }
 
-function rankTile(rank, start, step, peak) {
+function rankTile(rank, start, step, used) {
   const late = step.straggler === rank, tile = make("div", "", late ? "tile late" : "tile");
   const lines = [`${start.hosts?.[rank] ?? ""} · ${start.devices?.[rank] ?? ""}`,
     `replicas: ${start.replicas_of_rank?.[rank] ?? "–"}`];
@@ -181,7 +181,9 @@ function rankTile(rank, start, step, peak) {
     if ("device_memory_bytes" in step) lines.push(`device memory: ${bytes(step.device_memory_bytes)}`);
     if ("device_utilization" in step) lines.push(`device use: ${shortNumber(step.device_utilization)} %`);
   }
-  if (peak !== undefined) lines.push(`memory, at most: ${bytes(peak)}`);
+  if (used) lines.push(`memory, at most: ${bytes(used.memory_peak_bytes)}`);
+  if (used && "device_utilization" in used) lines.push(`device use, mean: ${shortNumber(used.device_utilization)} %`);
+  if (used && "device_joules" in used) lines.push(`energy of the device: ${(used.device_joules / 3.6e6).toFixed(4)} kWh`);
   for (const [name, values] of Object.entries(step)) { // whatever else is told by rank
     if (Array.isArray(values) && values.length === start.ranks && typeof values[rank] === "number") {
       lines.push(`${name.replaceAll("_", " ")}: ${name.endsWith("_bytes") ? bytes(values[rank]) : shortNumber(values[rank])}`);

@@ -1,4 +1,5 @@
 #include "base/file.hpp"
+#include "base/json_line.hpp"
 #include "base/text.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/monitor/run_records.hpp"
@@ -260,7 +261,9 @@ train::Resources used(double user_s, std::optional<double> joules) {
     train::Resources resources{
         .seconds = 10, .ranks = 2, .user_s = user_s, .system_s = 1, .disk_read = 4096};
     resources.processor_joules = joules;
-    resources.of_rank = {{.rank = 0, .user_s = user_s}, {.rank = 1}};
+    resources.of_rank = {
+        {.rank = 0, .user_s = user_s, .device_utilization = 75, .device_joules = joules},
+        {.rank = 1}};
     return resources;
 }
 
@@ -288,6 +291,12 @@ TEST_CASE("what attempts used is that of their ends, or of their epochs where th
     CHECK(run.resources().joules() == Approx(360));
     CHECK(run.resources().disk_read_bytes == Approx(3 * 4096));
     CHECK(run.epochs.back().metrics.empty()); // none of it is a metric
+    auto const lines = split(read_text(scratch / "metrics.jsonl"), '\n');
+    auto const ranks = JsonLine(lines.at(4)).record("resources").records("ranks"); // epoch 3
+    REQUIRE(ranks.size() == 2);
+    CHECK(ranks[0].number("device_utilization") == 75);
+    CHECK(ranks[0].number("device_joules") == 100);
+    CHECK(std::isnan(ranks[1].number("device_utilization"))); // it has no device
 }
 
 TEST_CASE("a timeline's tables are read back, and hostile ones do no harm") {
