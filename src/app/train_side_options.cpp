@@ -93,13 +93,18 @@ Options estimate_options(measure::EstimateOptions& told) {
         .nearest_key = config::nearest_key};
 }
 
-Options evaluate_options(NothingTold&) {
+Options evaluate_options(EvaluateTold& told) {
     return {.command = "lockstep evaluate",
             .positions = {"DECK CHECKPOINT|RUN", 2, 2},
             .about = "Evaluates a checkpoint or a best.h5 on data.test or, if the deck has no test "
                      "set, on data.validation. If RUN is given, the run's best.h5 or, if the run "
                      "has none, its newest checkpoint is evaluated. The results are bitwise "
                      "identical on any number of ranks.",
+            .rows = {option::path("--outputs FILE.h5",
+                                  "evaluate on data.train instead, and write what the model "
+                                  "returns for each sample to FILE.h5, for the key distill.outputs",
+                                  told.outputs),
+                     option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite)},
             .nearest_key = config::nearest_key};
 }
 

@@ -47,6 +47,11 @@ struct ExportCheckTold {
     std::optional<double> tolerance{};
 };
 
+struct EvaluateTold {
+    std::filesystem::path outputs; ///< empty: none are written
+    bool overwrite = false;
+};
+
 struct SearchTold {
     std::filesystem::path directory; ///< empty: runs/NAME of SPACE
 };
@@ -56,7 +61,7 @@ Options search_options(SearchTold& told);
 Options plan_options(PlanTold& told);
 Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);
-Options evaluate_options(NothingTold&);
+Options evaluate_options(EvaluateTold& told);
 Options generate_options(train::GenerateOptions& told);
 Options quantise_options(train::QuantiseOptions& told);
 Options bench_step_options(BenchStepTold& told);

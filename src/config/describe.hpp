@@ -181,6 +181,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
           "deck that describes the teacher's model; needed if the teacher is a safetensors file");
+    visit(
+        "distill.outputs", distill.outputs, such_as(check_paths, fixed),
+        "file with a teacher's outputs for the samples of data.train, written by lockstep evaluate "
+        "--outputs; the run reads them instead of running distill.teacher");
     visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
           "number by which the scores of both models are divided before they are compared");
     visit("distill.weight", distill.weight, between(0, 1, fixed),

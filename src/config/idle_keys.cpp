@@ -21,6 +21,8 @@ std::vector<Needs> needs_of(Deck const& deck) {
     bool const scaled = deck.optimizer.scale_learning_rate != "none";
     auto const& pattern = deck.prune.pattern;
     bool const teaches = !deck.distill.teacher.empty();
+    bool const learns = teaches || !deck.distill.outputs.empty();
+    char const* const teachers = "a file, or distill.outputs = a file";
     bool const prunes = pattern != "none";
     bool const unstructured = pattern == "unstructured";
     bool const channels = pattern == "channels";
@@ -29,9 +31,9 @@ std::vector<Needs> needs_of(Deck const& deck) {
     char const* const degrees = "unstructured or channels";
     return {
         {"distill.teacher-deck", teaches, "distill.teacher", "a file"},
-        {"distill.temperature", teaches, "distill.teacher", "a file"},
-        {"distill.weight", teaches, "distill.teacher", "a file"},
-        {"distill.hidden", teaches, "distill.teacher", "a file"},
+        {"distill.temperature", learns, "distill.teacher", teachers},
+        {"distill.weight", learns, "distill.teacher", teachers},
+        {"distill.hidden", learns, "distill.teacher", "a file"}, // with outputs it is refused
         {"distill.hidden-weight", teaches && deck.distill.hidden != "none", "distill.hidden",
          "a list of layers"},
         {"prune.target", channels, "prune.pattern", "channels"},

@@ -34,11 +34,11 @@ bool names(std::string const& text, std::string const& word) {
 
 /// Files, or datasets in them. The values of other keys are words that any sentence may have.
 bool holds_names(std::string const& key) {
-    constexpr std::array keys{"data.train",          "data.validation",     "data.test",
-                              "data.inputs",         "data.targets",        "data.sample-per-file",
-                              "data.sample-weights", "data.mask",           "data.cache",
-                              "model.weights",       "model.file",          "checkpoint.resume",
-                              "distill.teacher",     "distill.teacher-deck"};
+    constexpr std::array keys{
+        "data.train",      "data.validation",      "data.test",           "data.inputs",
+        "data.targets",    "data.sample-per-file", "data.sample-weights", "data.mask",
+        "data.cache",      "model.weights",        "model.file",          "checkpoint.resume",
+        "distill.teacher", "distill.teacher-deck", "distill.outputs"};
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 

@@ -9,15 +9,15 @@
 
 namespace lockstep::task {
 
-bool learns_classes(std::string const& kind) {
+bool learns_classes(std::string const& kind, std::string const& key) {
     if (kind == "classification" || kind == "segmentation" || kind == "language") {
         return true;
     }
     if (kind != "regression") {
-        throw Error(ExitCode::usage, {concat("distill.teacher with task.kind = ", kind),
+        throw Error(ExitCode::usage, {concat(key, " with task.kind = ", kind),
                                       "only classification, segmentation, language and regression "
                                       "can learn from a teacher's outputs",
-                                      "Remove distill.teacher, or choose one of these tasks"});
+                                      concat("Remove ", key, ", or choose one of these tasks")});
     }
     return false;
 }
@@ -207,10 +207,12 @@ class Distilled : public Task {
         }
     }
 
-    Loss training_loss(nn::Model& model, Tensors const& batch) const override {
+    Loss training_loss(nn::Model& model, Tensors const& whole) const override {
+        auto const [batch, recorded] = parts_of(whole);
         KeptAnswer kept(model, layers_);
         auto loss = task_->training_loss(kept, batch);
-        auto const taught = teachers_.run(batch.inputs, teacher_layers_);
+        auto const taught =
+            lesson_.recorded ? Answer{recorded, {}} : teachers_.run(batch.inputs, teacher_layers_);
         auto const student = kept.answer.outputs.to(torch::kFloat32);
         auto const teacher = taught.outputs.detach().to(torch::kFloat32);
         if (teacher.sizes() != student.sizes()) {
@@ -261,6 +263,17 @@ class Distilled : public Task {
     std::int64_t classes_of_places() const override { return task_->classes_of_places(); }
 
   private:
+    /// What the task learns, and the outputs of a teacher that came with it.
+    std::pair<Tensors, torch::Tensor> parts_of(Tensors const& whole) const {
+        if (!lesson_.recorded) {
+            return {whole, {}};
+        }
+        std::vector<nn::Field> targets(whole.targets.begin(), whole.targets.end());
+        auto outputs = targets.back().values;
+        targets.pop_back();
+        return {{whole.inputs, nn::Fields(std::move(targets))}, std::move(outputs)};
+    }
+
     torch::Tensor distance_of_hidden(Answer const& teacher, Answer const& student) const {
         auto sum = torch::zeros({}, student.outputs.options().dtype(torch::kFloat32));
         for (std::size_t at = 0; at < lesson_.hidden.size(); ++at) {

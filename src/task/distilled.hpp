@@ -19,13 +19,16 @@ struct Lesson {
     std::vector<std::shared_ptr<nn::Model>> teachers;
     bool of_classes = true; ///< outputs are scores [n, classes, place…]; else real values
     std::vector<config::HiddenPair> hidden{}; ///< layers whose outputs are to become alike
+    /// There are no teachers: the last target of each training batch holds a teacher's outputs, of
+    /// the shape of the model's. Batches of an evaluation do not have it.
+    bool recorded = false;
 };
 
-/// Whether models that learn `kind` can learn it from another model's outputs.
+/// Whether models that learn `kind` can learn it from another model's outputs, as `key` asks for.
 ///
 /// Returns  true where outputs are scores of classes, false for real values
 /// Throws   Error 64 for a kind that cannot be learnt from another model's outputs
-bool learns_classes(std::string const& kind);
+bool learns_classes(std::string const& kind, std::string const& key = "distill.teacher");
 
 /// How far outputs are from a teacher's: for scores the Kullback-Leibler divergence of softened
 /// probabilities, times the square of the temperature so that gradients keep their size (Hinton,

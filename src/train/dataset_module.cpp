@@ -10,6 +10,7 @@
 
 #include "privacy_rules.hpp"
 #include "step_batches.hpp"
+#include "teacher_outputs.hpp"
 #include "train_plan.hpp"
 
 namespace lockstep::train {
@@ -22,7 +23,7 @@ class LoaderBatches : public BatchSource {
     LoaderBatches(Workload const& work, data::Loader::Request request,
                   data::LoaderOptions const& options, torch::Device device)
         : loader_(*work.train, std::move(request), options),
-          batches_(batches_on(device, loader_, work.samples.inputs, work.samples.targets)) {}
+          batches_(batches_on(device, loader_, work.samples.inputs, batch_targets(work))) {}
 
     task::Tensors next() override { return batches_->next(); }
 
@@ -48,8 +49,22 @@ std::unique_ptr<BatchSource> DatasetModule::batches(std::int64_t first_step,
         data::LoaderOptions{static_cast<int>(data.workers), static_cast<int>(data.prefetch),
                             [this, batches](std::int64_t k, data::Batch& batch) {
                                 augmentation_.apply(batch, batches.epoch(k));
+                                add_outputs(batch);
                             }},
         parts_.device);
+}
+
+/// As `batch_targets` has it.
+void DatasetModule::add_outputs(data::Batch& batch) const {
+    auto const& work = parts_.work;
+    if (!work.outputs) {
+        return;
+    }
+    std::vector<std::int64_t> samples(batch.indices.size());
+    std::ranges::transform(batch.indices, samples.begin(), [&](std::int64_t sample) {
+        return work.train->number_in_files(sample);
+    });
+    work.outputs->read(samples, batch.fields.emplace_back().reals);
 }
 
 void DatasetModule::require_finite(std::int64_t step) const {

@@ -33,6 +33,7 @@ class DatasetModule : public DataModule {
     std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) override;
 
   private:
+    void add_outputs(data::Batch& batch) const;
     data::Dataset const* dataset(Set set) const {
         auto const& work = parts_.work;
         return (set == Set::training     ? work.train

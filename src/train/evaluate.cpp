@@ -39,6 +39,34 @@ std::int64_t rounds_of(data::EvaluationPlan const& plan, int ranks) {
     return (max + batches_of_a_round - 1) / batches_of_a_round;
 }
 
+/// Another model, what it has returned last.
+class HeardModel : public nn::Model {
+  public:
+    explicit HeardModel(nn::Model& model) : model_(model) {}
+
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        outputs = model_.forward(inputs);
+        return outputs;
+    }
+
+    torch::Tensor outputs;
+
+  private:
+    nn::Model& model_;
+};
+
+/// The task's tally of a batch whose first sample is `first`; what the model returned is handed on.
+task::Tally tally_of(task::Task const& task, nn::Model& model, task::Tensors const& batch,
+                     std::int64_t first, TakeOutputs const& take) {
+    if (!take) {
+        return task.evaluate(model, batch);
+    }
+    HeardModel heard(model);
+    auto tally = task.evaluate(heard, batch);
+    take(first, heard.outputs);
+    return tally;
+}
+
 } // namespace
 
 std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
@@ -77,7 +105,9 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
         auto const tensors = source->next();
-        auto const tally = on_batch(tensors, [&] { return task.evaluate(model, tensors); });
+        auto const tally = on_batch(tensors, [&] {
+            return tally_of(task, model, tensors, plan.part(mine.first + k).first, options.outputs);
+        });
         auto const batch = static_cast<std::size_t>(mine.first + k);
         column(0)[batch] = tally.loss_sum;
         column(1)[batch] = tally.weight;

@@ -23,12 +23,17 @@ struct Evaluation {
 /// This rank has done `done` of its `all` batches or rounds.
 using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
 
+/// Gets what the model returned for a batch; `first` is the batch's first sample. On each rank, the
+/// samples of a batch follow those of the batch before.
+using TakeOutputs = std::function<void(std::int64_t first, torch::Tensor const& outputs)>;
+
 struct EvaluateOptions {
     std::int64_t batch = 128;
     data::LoaderOptions loader;
     torch::Device device = torch::kCPU;
     config::Precision precision{};
     StopEvaluation stop{};
+    TakeOutputs outputs{}; ///< null: nobody needs them
 };
 
 /// Options from a deck. The batch does not depend on the deck's, so that a checkpoint's measurement

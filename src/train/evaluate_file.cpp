@@ -1,3 +1,4 @@
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
@@ -9,20 +10,26 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "task/distilled.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
 #include "train/quantised_file.hpp"
 #include "train/workload.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "data_cache.hpp"
+#include "first_weights.hpp"
 #include "input_scale.hpp"
 #include "make_data_module.hpp"
+#include "outputs_format.hpp"
+#include "outputs_recorder.hpp"
 #include "place.hpp"
 #include "plain_deck.hpp"
 #include "replica_state.hpp"
+#include "teacher_outputs.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
@@ -135,6 +142,47 @@ Measurable open_share_to_measure(comm::Communicator const& world, config::Deck c
     return set;
 }
 
+/// The training set as the run of a small model reads it, without its scale of another set.
+///
+/// Collective  over `world`
+Measurable open_set_to_record(comm::Communicator const& world, config::Data const& data) {
+    Measurable set{.dataset = open_dataset_together(data, data.train, data.sample_weights, world),
+                   .samples = {}};
+    comm::agree(world, opening, [&] {
+        if (!set.dataset) {
+            throw Error(ExitCode::usage,
+                        {"data.train is not set", "--outputs is about the samples of data.train",
+                         "Set data.train to the files that a model is to learn from"});
+        }
+        set.samples = task::Samples::of(*set.dataset);
+        auto const& inputs = set.samples.inputs;
+        if (std::ranges::any_of(inputs, [](data::FieldInfo const& info) { return info.ragged; })) {
+            throw Error(ExitCode::usage,
+                        {"--outputs with samples of different lengths",
+                         "a file of outputs has one shape for all samples",
+                         "Name the model in distill.teacher instead: it then runs in each step"});
+        }
+    });
+    return set;
+}
+
+/// Whose outputs, and for what.
+checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& model,
+                                     data::Dataset const& dataset,
+                                     checkpoint::VerifiedFile const& file) {
+    checkpoint::Record record;
+    record.integers[hash_of_data] = TeacherOutputs::hash_of(dataset);
+    auto const hash = hash64(concat(hash_of_tensors(model), " ", model.fingerprint()));
+    record.integers[hash_of_model] = static_cast<std::int64_t>(hash >> 1 | 1);
+    record.notes[task_note] = deck.task.kind;
+    auto const weights = checkpoint::open_weights(file);
+    if (auto const found = weights->record().notes.find(classes_note);
+        found != weights->record().notes.end()) {
+        record.notes[classes_note] = found->second;
+    }
+    return record;
+}
+
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
@@ -163,7 +211,11 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
 } // namespace
 
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
-                       std::filesystem::path const& path) {
+                       std::filesystem::path const& path, std::filesystem::path const& outputs) {
+    bool const records = !outputs.empty();
+    if (records) {
+        comm::agree(world, opening, [&] { task::learns_classes(deck.task.kind, "--outputs"); });
+    }
     auto const file = checkpoint::verify_together(world, path);
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
@@ -176,7 +228,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         configure_torch(deck.run);
     });
     auto const& files = has_test ? deck.data.test : deck.data.validation;
-    auto [dataset, samples] = !has_test && config::share_of(files)
+    auto [dataset, samples] = records ? open_set_to_record(world, deck.data)
+                              : !has_test && config::share_of(files)
                                   ? open_share_to_measure(world, deck)
                                   : open_file_to_measure(world, deck.data, files, file);
     std::unique_ptr<task::Task> task;
@@ -205,13 +258,26 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                 .start();
         }
     });
-    auto result = evaluate(world, *model, *task, *dataset, evaluate_options(deck, device)).value();
+    auto options = evaluate_options(deck, device);
+    OutputsRecorder recorder;
+    if (records) {
+        options.outputs = [&](std::int64_t first, torch::Tensor const& batch) {
+            recorder.add(first, batch);
+        };
+    }
+    auto result = evaluate(world, *model, *task, *dataset, options).value();
     comm::agree(world, "checking the data", [&] {
         if (audit) {
             audit->finish();
         }
     });
-    return measured(has_test ? "test" : "validation", std::move(result));
+    if (records) {
+        checkpoint::Record record;
+        comm::agree(world, "describing the outputs",
+                    [&, &set = dataset] { record = record_of_outputs(deck, *model, *set, file); });
+        recorder.write(world, dataset->samples(), std::move(record), outputs);
+    }
+    return measured(records ? "training" : has_test ? "test" : "validation", std::move(result));
 }
 
 } // namespace lockstep::train

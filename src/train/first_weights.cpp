@@ -14,7 +14,7 @@ namespace lockstep::train {
 std::uint64_t hash_of_tensors(nn::Model const& model) {
     Hasher hash;
     auto const add = [&](torch::Tensor const& tensor) {
-        auto const values = tensor.detach().contiguous();
+        auto const values = tensor.detach().cpu().contiguous();
         hash.add({static_cast<std::byte const*>(values.const_data_ptr()), values.nbytes()});
     };
     for (auto const& item : model.named_parameters()) {

@@ -19,7 +19,7 @@ namespace lockstep::train {
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& given);
 
-/// XXH3 of a model's parameters and buffers, which are on the CPU.
+/// XXH3 of a model's parameters and buffers.
 std::uint64_t hash_of_tensors(nn::Model const& model);
 
 } // namespace lockstep::train

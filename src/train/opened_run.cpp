@@ -142,9 +142,11 @@ std::vector<comm::TreeNode> OpenedRun::place_replicas() const {
     }
     auto alone = deck();
     alone.communication.sync_batch_norm = false;
-    return comm::subtrees_by_speed(replicas,
-                                   measured_speeds(world, alone, another_model(alone, work),
-                                                   *work.task, work.samples, device));
+    auto samples = work.samples;
+    samples.targets = batch_targets(work);
+    return comm::subtrees_by_speed(
+        replicas,
+        measured_speeds(world, alone, another_model(alone, work), *work.task, samples, device));
 }
 
 void OpenedRun::plan() {

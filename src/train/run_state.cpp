@@ -85,7 +85,13 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
     }
     if (auto const teacher = run_.work.teacher;
         integer_of(record, "teacher", teacher) != teacher && !may_change) {
-        throw Error(ExitCode::usage, {concat("distill.teacher = ", run_.deck().distill.teacher,
+        auto const& distill = run_.deck().distill;
+        if (!distill.outputs.empty()) {
+            throw Error(ExitCode::usage, {concat("distill.outputs = ", distill.outputs,
+                                                 " is not the file that this run began with"),
+                                          "it holds other outputs", next});
+        }
+        throw Error(ExitCode::usage, {concat("distill.teacher = ", distill.teacher,
                                              " is not the model that this run began with"),
                                       "its weights have changed", next});
     }

@@ -16,12 +16,16 @@
 #include "train/device.hpp"
 #include "train/precision.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "first_weights.hpp"
 #include "input_scale.hpp"
+#include "outputs_format.hpp"
 #include "place.hpp"
 #include "stored_deck.hpp"
+#include "teacher_outputs.hpp"
 
 namespace lockstep::train {
 
@@ -34,9 +38,15 @@ struct TeacherFile {
     std::string remark{};
 };
 
+/// The key that names the teacher, or the file of its outputs, and its value.
+std::string key_of_teacher(config::Deck const& deck) {
+    auto const& distill = deck.distill;
+    return distill.outputs.empty() ? concat("distill.teacher = ", distill.teacher)
+                                   : concat("distill.outputs = ", distill.outputs);
+}
+
 Error no_teacher(config::Deck const& deck, std::string why, std::string next) {
-    return {ExitCode::usage,
-            {concat("distill.teacher = ", deck.distill.teacher), std::move(why), std::move(next)}};
+    return {ExitCode::usage, {key_of_teacher(deck), std::move(why), std::move(next)}};
 }
 
 config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const& weights) {
@@ -56,10 +66,10 @@ std::string classes_text(std::vector<std::string> const& names) {
     return names.empty() ? "not named" : joined(names, ", ");
 }
 
-void require_same_task(config::Deck const& deck, config::Deck const& teacher) {
-    if (teacher.task.kind != deck.task.kind) {
+void require_same_task(config::Deck const& deck, std::string const& of_teacher) {
+    if (of_teacher != deck.task.kind) {
         throw no_teacher(deck,
-                         concat("it was trained for task.kind = ", teacher.task.kind,
+                         concat("its model was trained for task.kind = ", of_teacher,
                                 ", but this run has task.kind = ", deck.task.kind),
                          "Choose a teacher that was trained for the same task");
     }
@@ -107,7 +117,7 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
                             Workload const& work) {
     auto const weights = checkpoint::open_weights(file);
     auto const teacher = deck_of_teacher(deck, *weights);
-    require_same_task(deck, teacher);
+    require_same_task(deck, teacher.task.kind);
     if (deck.distill.teacher_deck.empty()) {
         require_no_plugin(deck, teacher);
     }
@@ -167,13 +177,20 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     }
 }
 
+/// Of what the run's model returns for two samples.
+std::vector<std::int64_t> own_sizes(Workload const& work, nn::Fields const& inputs) {
+    torch::NoGradGuard const no_grad;
+    nn::EvaluationMode const evaluation(*work.model);
+    return work.model->forward(inputs).sizes().vec();
+}
+
 /// Runs both on two empty samples, so that what does not fit is told before the first step.
 void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload const& work,
                           std::vector<config::HiddenPair> const& hidden) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*work.model);
     auto const inputs = nn::zeros(work.samples.inputs, 2, torch::kCPU);
-    auto const own = work.model->forward(inputs).sizes().vec();
+    auto const own = own_sizes(work, inputs);
     std::string given;
     try {
         auto const sizes = teacher.forward(inputs).sizes().vec();
@@ -191,10 +208,109 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
                      "Choose a teacher with the same inputs and outputs as this run's model");
 }
 
+/// Collective  over `world`
+void require_roots(comm::Communicator const& world, config::Deck const& deck,
+                   std::int64_t teacher) {
+    auto const roots = comm::all_gather(world, teacher).front();
+    comm::agree(world, "comparing the teachers of all ranks", [&] {
+        if (teacher != roots) {
+            throw Error(ExitCode::no_input,
+                        {key_of_teacher(deck),
+                         concat("this rank's file does not hold the same ",
+                                deck.distill.outputs.empty() ? "model" : "outputs", " as rank 0's"),
+                         "Put the same file on all hosts, or on a file system that they share"});
+        }
+    });
+}
+
+/// What the keys alone say.
+void require_outputs_suffice(config::Deck const& deck) {
+    auto const& distill = deck.distill;
+    if (!distill.teacher.empty()) {
+        throw no_teacher(deck,
+                         concat("distill.teacher = ", distill.teacher,
+                                " is set, too, and only one of them can be learnt from"),
+                         "Remove distill.teacher to read the outputs from the file, or "
+                         "distill.outputs to run the teacher in each step");
+    }
+    if (distill.hidden != "none") {
+        throw no_teacher(deck,
+                         concat("distill.hidden = ", distill.hidden,
+                                " needs the outputs of hidden layers, which the file does not "
+                                "hold"),
+                         "Remove distill.hidden, or name the model in distill.teacher instead");
+    }
+    if (deck.data.augment != "none") {
+        throw no_teacher(deck,
+                         concat("data.augment = ", deck.data.augment,
+                                " changes the samples, but the file holds the outputs for the "
+                                "samples as they are"),
+                         "Set data.augment = none, or name the model in distill.teacher instead");
+    }
+}
+
+/// They must be for the samples, the task, the classes and the model of this run.
+void require_fitting_outputs(config::Deck const& deck, TeacherOutputs const& outputs,
+                             Workload const& work) {
+    char const* const again = "Write the file again with this run's data: lockstep evaluate DECK "
+                              "MODEL --outputs FILE.h5 --data.train FILES";
+    if (outputs.samples() != work.data_samples) {
+        throw no_teacher(deck,
+                         concat("it is for ", amount_of(outputs.samples(), "sample"),
+                                ", but data.train has ", count_text(work.data_samples)),
+                         again);
+    }
+    auto const& record = outputs.record();
+    if (record.integers.at(hash_of_data) != work.data_hash) {
+        throw no_teacher(deck,
+                         "it is for other samples than those of data.train, or for other values "
+                         "of data.inputs, data.targets, data.sequence, data.mask or "
+                         "data.sample-weights",
+                         again);
+    }
+    require_same_task(deck, record.notes.at(task_note));
+    require_same_classes(deck, record, work);
+    auto const own = own_sizes(work, nn::zeros(work.samples.inputs, 2, torch::kCPU));
+    std::vector<std::int64_t> given{2};
+    std::ranges::copy(outputs.info().shape, std::back_inserter(given));
+    if (given != own) {
+        throw no_teacher(deck,
+                         concat("it has outputs of ", nn::sizes_text(given),
+                                " for two samples, but this run's model returns ",
+                                nn::sizes_text(own)),
+                         "Choose a teacher with the same outputs as this run's model");
+    }
+}
+
+/// Collective  over `world`
+std::string add_outputs(comm::Communicator const& world, config::Deck const& deck, Workload& work) {
+    auto const& path = deck.distill.outputs;
+    bool of_classes = false;
+    comm::agree(world, "opening distill.outputs", [&] {
+        of_classes = task::learns_classes(deck.task.kind, "distill.outputs");
+        require_outputs_suffice(deck);
+    });
+    auto const file = checkpoint::verify_together(world, path);
+    comm::agree(world, "opening distill.outputs", [&] {
+        auto const outputs = std::make_shared<TeacherOutputs const>(file);
+        require_fitting_outputs(deck, *outputs, work);
+        work.teacher = outputs->hash();
+        work.outputs = outputs;
+    });
+    require_roots(world, deck, work.teacher);
+    work.task = task::distilled(
+        std::move(work.task),
+        {.options = deck.distill, .teachers = {}, .of_classes = of_classes, .recorded = true});
+    return concat("also learning from the outputs in ", path);
+}
+
 } // namespace
 
 std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
                         torch::Device device, Workload& work) {
+    if (!deck.distill.outputs.empty()) {
+        return add_outputs(world, deck, work);
+    }
     if (deck.distill.teacher.empty()) {
         return {};
     }
@@ -231,15 +347,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
             place(*teacher, device);
         }
     });
-    auto const roots = comm::all_gather(world, work.teacher).front();
-    comm::agree(world, "comparing distill.teacher", [&] {
-        if (work.teacher != roots) {
-            throw Error(ExitCode::no_input,
-                        {concat("distill.teacher = ", deck.distill.teacher),
-                         "this rank's file does not hold the same model as rank 0's",
-                         "Put the same file on all hosts, or on a file system that they share"});
-        }
-    });
+    require_roots(world, deck, work.teacher);
     work.task = task::distilled(std::move(work.task), std::move(lesson));
     return file.remark.empty() ? concat("also learning from the outputs of ", deck.distill.teacher)
                                : file.remark;

@@ -13,6 +13,7 @@
 
 #include "memory_needed.hpp"
 #include "privacy_rules.hpp"
+#include "teacher_outputs.hpp"
 #include "validation_share.hpp"
 
 namespace lockstep::train {
@@ -82,6 +83,10 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     work.train = std::move(datasets.train);
     work.validation = std::move(datasets.validation);
     work.test = std::move(datasets.test);
+    if (!deck.distill.outputs.empty()) {
+        work.data_hash = TeacherOutputs::hash_of(*work.train);
+        work.data_samples = work.train->samples();
+    }
     if (auto divided = divide(deck, *work.train)) {
         work.train = std::make_unique<data::Dataset>(std::move(divided->first));
         work.validation = std::make_unique<data::Dataset>(std::move(divided->second));
@@ -196,6 +201,14 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
     work.model = another_model(deck, work);
     require_private(deck, *work.model, *work.task);
     return work;
+}
+
+std::vector<data::FieldInfo> batch_targets(Workload const& work) {
+    auto targets = work.samples.targets;
+    if (work.outputs) {
+        targets.push_back(work.outputs->info());
+    }
+    return targets;
 }
 
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,

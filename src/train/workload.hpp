@@ -13,6 +13,8 @@
 
 namespace lockstep::train {
 
+class TeacherOutputs;
+
 /// The data sets, the task and the model of a deck.
 struct Workload {
     std::unique_ptr<data::Dataset> train;
@@ -23,7 +25,12 @@ struct Workload {
     task::Samples samples;            ///< the facts of the training set, or of the environment
     rl::EnvironmentMaker environment; ///< null: there are data sets instead
     task::MetricKind best_metric;     ///< by which the best model is chosen
-    std::int64_t teacher = 0;         ///< hash of the model that is learnt from; 0: none
+    std::int64_t teacher = 0; ///< hash of the model or outputs that are learnt from; 0: none
+    std::shared_ptr<TeacherOutputs const> outputs; ///< of distill.outputs; none: null
+    /// With distill.outputs: hash and number of the samples of data.train, a share for validation
+    /// included.
+    std::int64_t data_hash = 0;
+    std::int64_t data_samples = 0;
 };
 
 /// What the deck says of a data set in these files, with its samples' weights where `weights` names
@@ -71,6 +78,10 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 /// Throws  Error as `open_workload` and `require_memory` do
 Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
                               std::uint64_t available);
+
+/// What the targets of a training batch hold: those of the samples, then the outputs of a teacher
+/// where they are read from a file.
+std::vector<data::FieldInfo> batch_targets(Workload const& work);
 
 /// The inputs that the model of a deck gets, and the outputs that it must return.
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,

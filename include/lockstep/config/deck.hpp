@@ -110,6 +110,7 @@ struct Precision {
 struct Distill {
     std::string teacher;         ///< its file; empty: none
     std::string teacher_deck;    ///< deck that describes its model where the file does not
+    std::string outputs;         ///< file of its outputs, in place of the model; empty: none
     double temperature = 4;      ///< that both models' scores are divided by
     double weight = 0.5;         ///< of the teacher's part of the loss; the targets have the rest
     std::string hidden = "none"; ///< pairs STUDENT:TEACHER of layers whose outputs are matched

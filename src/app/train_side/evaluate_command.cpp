@@ -1,10 +1,14 @@
 #include "base/text.hpp"
+#include "comm/agree.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 
+#include "../output_file.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
@@ -12,14 +16,38 @@
 
 namespace lockstep::app {
 
+namespace {
+
+/// What would keep the outputs from being written at the end.
+///
+/// Collective  over `world`
+void require_place(comm::Communicator const& world, EvaluateTold const& told) {
+    comm::agree(world, "looking for the place of the outputs", [&] {
+        if (!world.is_root() || told.outputs.empty()) {
+            return;
+        }
+        require_free(told.outputs, told.overwrite);
+        auto const directory = std::filesystem::absolute(told.outputs).parent_path();
+        if (!std::filesystem::is_directory(directory)) {
+            throw Error(ExitCode::cannot_create,
+                        {concat("cannot create ", told.outputs.string()),
+                         concat("there is no directory ", directory.string()),
+                         "Make this directory, or name a file in another one"});
+        }
+    });
+}
+
+} // namespace
+
 ExitCode evaluate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
-            NothingTold nothing;
+            EvaluateTold told;
             auto const [deck, others, places] =
-                begin_with_deck(context, evaluate_options(nothing), invocation, 1);
+                begin_with_deck(context, evaluate_options(told), invocation, 1);
             auto const path = model_file(context.world, others[0]);
-            auto const measured = train::evaluate_file(context.world, deck, path);
+            require_place(context.world, told);
+            auto const measured = train::evaluate_file(context.world, deck, path, told.outputs);
             if (context.world.is_root()) {
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";
@@ -35,6 +63,9 @@ ExitCode evaluate_command(Invocation const& invocation) {
                     std::cout << ", " << name << " " << fixed(value, 6);
                 }
                 std::cout << "\n";
+                if (!told.outputs.empty()) {
+                    std::cout << "the outputs are in " << told.outputs.string() << "\n";
+                }
             }
             return ExitCode::ok;
         });

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace lockstep::train {
+
+// A file of outputs is a checkpoint file of one array; see docs/formats.md.
+constexpr char const* outputs_array = "values"; ///< of all samples, one after the other
+constexpr char const* outputs_view = "outputs"; ///< the same as [samples, outputs…]
+
+// Values of its record.
+constexpr char const* hash_of_data = "data";       ///< TeacherOutputs::hash_of
+constexpr char const* hash_of_outputs = "outputs"; ///< neither negative nor 0
+constexpr char const* hash_of_model = "teacher";   ///< of the weights, to tell teachers apart
+constexpr char const* task_note = "task";          ///< task.kind
+constexpr char const* classes_note = "classes";    ///< names, a line each; left out: not known
+
+} // namespace lockstep::train

@@ -1,0 +1,69 @@
+#include "teacher_outputs.hpp"
+
+#include "base/text.hpp"
+#include "checkpoint/model_file.hpp"
+#include "data/audit.hpp"
+#include "h5/element_type.hpp"
+#include "lockstep/base/error.hpp"
+
+#include "outputs_format.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+Error not_outputs(std::filesystem::path const& path) {
+    return {ExitCode::usage,
+            {concat(path.string(), " does not hold the outputs of a model"),
+             "lockstep evaluate --outputs has not written this file",
+             "Write such a file: lockstep evaluate DECK MODEL --outputs FILE.h5"}};
+}
+
+checkpoint::Reader reader_of_outputs(checkpoint::VerifiedFile const& file) {
+    if (checkpoint::is_model_file(file.path())) {
+        throw not_outputs(file.path());
+    }
+    checkpoint::Reader reader(file);
+    bool const whole =
+        reader.has(outputs_array) && reader.views().size() == 1 &&
+        !reader.views().front().shape.empty() &&
+        h5::elements(reader.views().front().shape) == reader.array(outputs_array).elements;
+    if (!whole) {
+        throw not_outputs(file.path());
+    }
+    return reader;
+}
+
+} // namespace
+
+TeacherOutputs::TeacherOutputs(checkpoint::VerifiedFile const& file)
+    : reader_(reader_of_outputs(file)) {
+    auto const& shape = reader_.views().front().shape;
+    info_ = {
+        .name = outputs_view, .type = h5::Type::f32, .shape = {shape.begin() + 1, shape.end()}};
+}
+
+std::int64_t TeacherOutputs::hash_of(data::Dataset const& set) {
+    return static_cast<std::int64_t>(data::Audit::hash_of(set) >> 1);
+}
+
+std::int64_t TeacherOutputs::samples() const {
+    return static_cast<std::int64_t>(reader_.views().front().shape.front());
+}
+
+std::int64_t TeacherOutputs::hash() const {
+    return record().integers.at(hash_of_outputs);
+}
+
+void TeacherOutputs::read(std::span<std::int64_t const> samples, std::vector<float>& into) const {
+    auto const row = h5::elements(info_.shape);
+    into.resize(samples.size() * row);
+    auto rest = std::as_writable_bytes(std::span(into));
+    for (auto const sample : samples) {
+        auto const bytes = rest.first(row * sizeof(float));
+        reader_.read(outputs_array, static_cast<std::uint64_t>(sample) * row, bytes);
+        rest = rest.subspan(bytes.size());
+    }
+}
+
+} // namespace lockstep::train

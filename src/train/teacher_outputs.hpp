@@ -1,0 +1,42 @@
+#pragma once
+
+#include "checkpoint/reader.hpp"
+#include "lockstep/data/dataset.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lockstep::train {
+
+/// A file of the outputs of a model for all samples of a data set, which `OutputsRecorder` has
+/// written.
+class TeacherOutputs {
+  public:
+    /// Throws  Error 64 for a file of another kind; 66 when there is no such file, 65 when it is
+    ///         damaged
+    explicit TeacherOutputs(checkpoint::VerifiedFile const& file);
+
+    /// What the outputs are for, as Audit::hash_of knows it: no negative number.
+    static std::int64_t hash_of(data::Dataset const& set);
+
+    checkpoint::Record const& record() const noexcept { return reader_.record(); }
+    std::int64_t samples() const;
+    /// The outputs of a sample, as a target of the batches.
+    data::FieldInfo const& info() const noexcept { return info_; }
+    /// A hash of all outputs, the same on any number of ranks; neither negative nor 0.
+    std::int64_t hash() const;
+
+    /// Reads the outputs of samples, by their numbers in the files of the data set, in any order.
+    /// Any thread may read.
+    ///
+    /// Shape   into becomes [samples, outputs…]
+    /// Throws  Error 65 or 74 when the file cannot be read any more
+    void read(std::span<std::int64_t const> samples, std::vector<float>& into) const;
+
+  private:
+    checkpoint::Reader reader_;
+    data::FieldInfo info_;
+};
+
+} // namespace lockstep::train
