@@ -130,6 +130,29 @@ TEST_CASE("the distances between hidden layers are added to the loss") {
     task::require_hidden(model, other, nn::Fields(student()), taught.hidden);
 }
 
+TEST_CASE("a teacher's outputs that come with the batch teach as the teacher does") {
+    auto recorded = lesson(0.25);
+    recorded.teachers.clear();
+    recorded.recorded = true;
+    auto const task = task::distilled(plain_task(), recorded);
+    auto const batch = taught_batch();
+    auto const with = [&](torch::Tensor outputs) {
+        return task::Tensors{batch.inputs,
+                             nn::Fields({batch.targets[0], nn::Field{std::move(outputs), {}}})};
+    };
+    test::Echo model;
+    auto const live = task::distilled(plain_task(), lesson(0.25))->training_loss(model, batch);
+    auto const loss = task->training_loss(model, with(teacher()));
+    CHECK(loss.sum.item<double>() == live.sum.item<double>());
+    CHECK(loss.figures.equal(live.figures));
+    CHECK(loss.counts.equal(live.counts));
+    CHECK(task->evaluate(model, batch).loss_sum ==
+          plain_task()->evaluate(model, batch).loss_sum); // whose batches have no outputs
+    CHECK(test::error_of([&] {
+              task->training_loss(model, with(torch::zeros({2, 4})));
+          }).code() == ExitCode::usage);
+}
+
 TEST_CASE("no gradient reaches a teacher") {
     auto outputs = teacher();
     outputs.requires_grad_();
@@ -202,4 +225,6 @@ TEST_CASE("some tasks have no outputs that a teacher could show") {
     CHECK(task::learns_classes("classification"));
     CHECK_FALSE(task::learns_classes("regression"));
     CHECK(test::error_of([] { task::learns_classes("ctc"); }).code() == ExitCode::usage);
+    CHECK(test::error_of([] { task::learns_classes("ctc", "--outputs"); }).text().what ==
+          "--outputs with task.kind = ctc");
 }
