@@ -50,6 +50,7 @@ def distilled(scratch, teacher):
     shutil.copy(scratch / "other/best.h5", file)
     train(kept, *own, "--train.steps", 9).expect(64, "its weights have changed")
     train(kept, *own, "--train.steps", 9, "--force").expect(0)
+    recorded_outputs(scratch, teacher)
     program_as_teacher(scratch, options)
     for layers, phrase, *more in some(
             [("features.pool3:features.pool1", "its layers are features.conv1, features.norm1"),
@@ -59,6 +60,91 @@ def distilled(scratch, teacher):
              ("features.pool1", "gradient checkpointing", "--precision.gradient-checkpointing", "true")], 2):
         train(scratch / "no-layer", *SHORT, *options, "--distill.hidden", layers, *more).expect(64, phrase)
     refused_teachers(scratch, teacher, tensors)
+
+
+def recorded_outputs(scratch, teacher):
+    """What the teacher returns for data.train, computed once into a file, teaches as the teacher itself does."""
+    best, deck = teacher / "best.h5", teacher / "deck.ini"
+
+    def of(name, change):
+        """The first training samples, changed."""
+        path = scratch / f"{name}.h5"
+        with h5py.File(DATA / "train.h5") as data, h5py.File(path, "w") as made:
+            arrays = {"inputs": data["inputs"][:2048], "targets": data["targets"][:2048]}
+            change(arrays)
+            made.update(arrays)
+            made.attrs.update({key: value for key, value in data.attrs.items() if key != "format"})
+        return path
+
+    def shorter(arrays):
+        arrays.update({name: values[:-64] for name, values in arrays.items()})
+
+    def brighter(arrays):
+        arrays["inputs"] = 255 - arrays["inputs"]
+
+    def fewer(arrays):
+        arrays["targets"] = arrays["targets"] % 5
+
+    small = of("small", lambda arrays: None)
+    data = ("--data.train", small)
+    files = [scratch / f"outputs-{ranks}.h5" for ranks in (1, 3)]
+    for file, ranks in zip(files, (1, 3)):
+        text = run(["evaluate", deck, best, "--outputs", file, *data], ranks=ranks).expect(
+            0, "training: 2,048 samples", f"are in {file}").text
+        run(["checkpoint", "verify", file]).expect(0, "all bytes are intact")
+    check(contents(files[0]) == contents(files[1]), "the same outputs on any number of ranks")
+    with h5py.File(files[0]) as file, h5py.File(small) as learnt:
+        outputs, targets = file["outputs"][...], learnt["targets"][...]
+        check(outputs.shape == (2048, 10) and outputs.dtype == np.float32, f"outputs of {outputs.shape}")
+        accuracy = float(text.split("accuracy ")[1].split(",")[0])
+        check(abs((outputs.argmax(1) == targets).mean() - accuracy) < 1e-5, "in the order of the samples")
+        check(file["record"].attrs["outputs"] > 0 and file["record"].attrs["teacher"] > 0, "hashes are noted")
+    run(["evaluate", deck, best, "--outputs", files[0], *data]).expect(73, "already exists")
+    run(["evaluate", deck, best, "--outputs", scratch / "nowhere/outputs.h5"]).expect(73, "there is no directory")
+    # A share of data.train is left out, so that a sample's number is not that of its outputs.
+    own = ("--model.channels", "2, 4", "--distill.weight", 0.7, "--data.validation", "10 %", *data)
+    read = alike(scratch, "recorded", (*own, "--distill.outputs", files[0]))
+    check("learning from the outputs in" in (read / "log.txt").read_text(), "it is told")
+    live = scratch / "live"
+    train(live, *SHORT, *own, "--distill.teacher", best).expect(0)
+    # The teacher ran on batches of another size, for which libraries may add in another order.
+    for part in ("loss", "target_loss", "teacher_loss"):
+        pair = [[step[part] for step in records(path, "step")] for path in (read, live)]
+        check(np.allclose(*pair, rtol=1e-4, atol=0), f"outputs of a file, or of the teacher: {part} {pair}")
+    # Other outputs under the same name are noticed when the run is resumed.
+    file = scratch / "outputs.h5"
+    shutil.copy(files[0], file)
+    kept, options = scratch / "kept-outputs", (*SHORT, *own, "--distill.outputs", file)
+    train(kept, *options).expect(0)
+    other = scratch / "other/best.h5"
+    run(["evaluate", scratch / "other/deck.ini", other, "--outputs", file, "--overwrite", *data], ranks=2).expect(0)
+    train(kept, *options, "--train.steps", 9).expect(64, "it holds other outputs")
+    train(kept, *options, "--train.steps", 9, "--force").expect(0)
+
+    def refused(*options, phrase, code=64):
+        wrong = scratch / "wrong-outputs"
+        train(wrong, *SHORT, *data, "--model.channels", "2, 4", *options).expect(code, phrase)
+        check(not checkpoints(wrong), "refused before the first step")
+
+    outputs = ("--distill.outputs", files[0])
+    spoilt = scratch / "spoilt-outputs.h5"
+    shutil.copy(files[0], spoilt)
+    flip(spoilt, 20000)
+    for more, phrase, *code in some(
+            [(("--data.augment", "flip"), "data.augment = flip"),
+             (("--distill.hidden", "features.pool1"), "distill.hidden = features.pool1"),
+             (("--distill.teacher", best), "only one of them can be learnt from"),
+             (("--distill.outputs", best), "does not hold the outputs of a model"),
+             (("--distill.outputs", checkpoints(teacher)[-1]), "does not hold the outputs of a model"),
+             (("--distill.outputs", scratch / "none.h5"), "none.h5", 66),
+             (("--distill.outputs", spoilt), "spoilt-outputs.h5", 65)], 3):
+        refused(*outputs, *more, phrase=phrase, code=code[0] if code else 64)
+    for name, change, phrase in some([("shorter", shorter, "but data.train has"),
+                                      ("brighter", brighter, "it is for other samples"),
+                                      ("fewer", fewer, "it is for other samples")], 2):
+        refused(*outputs, "--data.train", of(name, change), phrase=phrase)
+    refused(*outputs, "--task.kind", "regression", "--task.metric", "mae",
+            phrase="was trained for task.kind = classification")
 
 
 def program_as_teacher(scratch, options):
