@@ -252,6 +252,33 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
 }
 
+/// Those of the sites that may still answer: not those that were removed.
+std::vector<std::string> Coordinator::still_awaited(std::vector<std::string> const& missing) const {
+    auto awaited = missing;
+    auto const removed = federation_.removed();
+    std::erase_if(awaited, [&](std::string const& site) { return contains(removed, site); });
+    return awaited;
+}
+
+/// Of a round that does not have enough messages. No site that it did not begin with can join it.
+Error Coordinator::too_few(std::int64_t round, std::string const& answered, Count count,
+                           std::vector<std::string> const& missing) const {
+    auto const awaited = std::ssize(still_awaited(missing));
+    bool const some_removed = awaited < std::ssize(missing);
+    bool const hopeless = count.come + awaited < count.min;
+    auto const more = awaited == 0 ? std::string(", and no more can come")
+                                   : concat(", and at most ", awaited, " more can come");
+    return {ExitCode::no_input,
+            {concat("round ", round, " cannot continue"),
+             concat("it needs ", answered, " messages from at least ", amount_of(count.min, "site"),
+                    ", but has ", count.come, hopeless ? more : "",
+                    hopeless && some_removed ? ", because sites were removed" : ""),
+             !hopeless      ? "Wait for more sites, or abandon the round (--abandon)"
+             : some_removed ? "Abandon the round (--abandon), or accept a removed site again by "
+                              "its fingerprint (--accept)"
+                            : "Abandon the round (--abandon)"}};
+}
+
 /// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.
 bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                               Progress& progress) const {
@@ -266,21 +293,17 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
             return fault_of(round, answered, site, message);
         });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
-    auto awaited = collected.missing;
-    auto const removed = federation_.removed();
-    std::erase_if(awaited, [&](std::string const& site) { return contains(removed, site); });
-    if (!awaited.empty() && waiting == Waiting::for_all) {
+    auto const awaited = still_awaited(collected.missing);
+    auto const min =
+        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
+    auto const come = static_cast<std::int64_t>(collected.messages.size());
+    bool const hopeless = come + std::ssize(awaited) < min;
+    if (!awaited.empty() && waiting == Waiting::for_all && !hopeless) {
         progress.waiting = awaited;
         return false;
     }
-    auto const min =
-        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
-    if (std::cmp_less(collected.messages.size(), min)) {
-        throw Error(ExitCode::no_input,
-                    {concat("round ", round, " cannot continue"),
-                     concat("it needs ", answered, " messages from at least ",
-                            amount_of(min, "site"), ", but has ", collected.messages.size()),
-                     "Wait for more sites, or abandon the round (--abandon)"});
+    if (come < min) {
+        throw too_few(round, answered, {come, min}, collected.missing);
     }
     auto list = message(round, phase);
     std::vector<std::string> names;
@@ -326,9 +349,11 @@ Progress Coordinator::advance(Waiting waiting) const {
             }
             auto const needed = std::max(charter.min_sites, std::int64_t{1});
             if (std::cmp_less(remaining().size(), needed)) {
+                auto const removed = federation_.removed().size();
                 progress.lines.push_back(
                     concat("round ", round, " begins when ", needed,
-                           needed == 1 ? " site is accepted" : " sites are accepted"));
+                           needed == 1 ? " site is accepted" : " sites are accepted",
+                           removed == 0 ? "" : concat(", apart from the ", removed, " removed")));
                 return progress;
             }
             plan(round);
@@ -398,9 +423,15 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
     auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
                                  [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
-    if (std::cmp_less(answers.messages.size(), federation_.charter().threshold) ||
+    auto const come = static_cast<std::int64_t>(answers.messages.size());
+    auto const threshold = federation_.charter().threshold;
+    auto const awaited = still_awaited(answers.missing);
+    if (come + std::ssize(awaited) < threshold) {
+        throw too_few(round, phase::unmask, {come, threshold}, answers.missing);
+    }
+    if (come < threshold ||
         !Unmasking(federation_, round, answers.messages).take_off(sum, progress.lines)) {
-        progress.waiting = answers.missing;
+        progress.waiting = awaited;
         return false;
     }
     return true;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/base/error.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,7 +41,8 @@ class Coordinator {
 
     /// Continues until sites have to answer. `close`: does not wait for those that are missing.
     enum class Waiting { for_all, for_nobody };
-    /// Throws  Error 66 where a phase is closed with too few sites: the round is refused
+    /// Throws  Error 66 where a phase is closed with too few sites, or where so many were removed
+    ///         that too few are left: the round is refused
     Progress advance(Waiting waiting) const;
 
     /// Ends the round without a result: the model stays as it is.
@@ -51,6 +54,11 @@ class Coordinator {
         std::map<std::string, Message> messages;
         std::vector<std::string> missing;
         std::vector<std::string> refused; ///< sentences
+    };
+    /// Messages that a phase has got, and the fewest that it needs.
+    struct Count {
+        std::int64_t come;
+        std::int64_t min;
     };
     using Check = std::function<std::string(std::string const& site, Message const&)>;
 
@@ -65,6 +73,9 @@ class Coordinator {
     void plan(std::int64_t round) const;
     Collected collect(std::int64_t round, std::string const& phase,
                       std::vector<std::string> const& sites, Check const& check) const;
+    std::vector<std::string> still_awaited(std::vector<std::string> const& missing) const;
+    Error too_few(std::int64_t round, std::string const& answered, Count count,
+                  std::vector<std::string> const& missing) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,

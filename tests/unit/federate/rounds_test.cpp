@@ -435,6 +435,40 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     CHECK(drawn(4).size() == 4);
 }
 
+TEST_CASE("a round to which too few sites are left is refused at once, and only abandoned") {
+    World const world(charter_of(2), 3);
+    auto const refused = [&](char const* why, char const* next) {
+        for (bool const close : {false, true}) {
+            auto const error = test::error_of([&] { world.advance(close); });
+            CHECK(error.code() == ExitCode::no_input);
+            CHECK(test::says(error, why));
+            CHECK(test::says(error, next));
+        }
+    };
+    world.advance();
+    for (int phase = 0; phase < 2; ++phase) {
+        world.answer();
+        world.advance();
+    }
+    world.answer({"site1", "site2"});
+    world.coordinator().remove({"site2"});
+    CHECK(world.advance().waiting == std::vector<std::string>{"site1"}); // whose update is enough
+    CHECK(test::says(test::error_of([&] { world.advance(true); }), "Wait for more sites"));
+    world.coordinator().remove({"site1"});
+    refused("it needs update messages from at least 2 sites, but has 1, and no more can come",
+            "Abandon the round");
+    world.coordinator().accept({hex_text(world.key_of("site1").signing_key().public_key())});
+    world.answer({"site2"});
+    world.advance();
+    world.answer({"site1", "site2"});
+    world.coordinator().remove({"site1"});
+    refused("it needs unmask messages from at least 2 sites, but has 1", "Abandon the round");
+    world.coordinator().abandon();
+    auto const lines = world.advance().lines;
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0] == "round 2 begins when 2 sites are accepted, apart from the 2 removed");
+}
+
 TEST_CASE("a site trains from a copy of the model that it has verified") {
     World const world(charter_of(0), 2);
     world.advance();
