@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "lockstep/base/signals.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -42,7 +43,13 @@ ExitCode join_command(Invocation const& invocation) {
 }
 
 ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& directory) {
-    told.fetch.run(told.copy_limit_s);
+    SignalRequests const signals; // a copy command ends with us
+    auto const copied = [&](federate::CopyCommand const& command) {
+        return command.run(told.copy_limit_s, [&] { return signals.pending() != 0; });
+    };
+    if (!copied(told.fetch)) {
+        return ExitCode::interrupted;
+    }
     federate::Federation const federation(directory);
     auto const key = federate::PrivateKey::open(told.key, federate::coordinator_name);
     federate::Coordinator const coordinator(federation, key);
@@ -53,13 +60,13 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
     for (auto const& line : coordinator.remove(told.remove)) {
         std::cout << line << "\n";
     }
-    if (!told.accept.empty() || !told.remove.empty()) {
-        told.push.run(told.copy_limit_s); // the round itself may not be able to continue
+    bool const changed = !told.accept.empty() || !told.remove.empty();
+    if (changed && !copied(told.push)) { // the round itself may not be able to continue
+        return ExitCode::interrupted;
     }
     if (told.abandon) {
         std::cout << coordinator.abandon() << std::endl;
-        told.push.run(told.copy_limit_s);
-        return ExitCode::ok;
+        return copied(told.push) ? ExitCode::ok : ExitCode::interrupted;
     }
     using Waiting = federate::Coordinator::Waiting;
     auto const progress = coordinator.advance(told.close ? Waiting::for_nobody : Waiting::for_all);
@@ -73,8 +80,7 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
                   << joined(progress.waiting, ", ") << "\n";
     }
     std::cout.flush();
-    told.push.run(told.copy_limit_s);
-    return ExitCode::ok;
+    return copied(told.push) ? ExitCode::ok : ExitCode::interrupted;
 }
 
 ExitCode round_command(Invocation const& invocation) {

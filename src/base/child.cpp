@@ -192,17 +192,26 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
     return wait_for_child(child);
 }
 
-std::optional<int> run_within(std::vector<std::string> const& words, double limit_s) {
-    pid_t const child = start(words, {.output = STDERR_FILENO, .errors = STDERR_FILENO});
-    if (child <= 0) {
-        return not_found;
+ChildProcess::ChildProcess(std::vector<std::string> const& words)
+    : process_(start(words, {.output = STDERR_FILENO, .errors = STDERR_FILENO})) {
+    if (process_ <= 0) {
+        code_ = not_found;
     }
-    auto const status = status_of(child, limit_s);
-    if (!status) {
-        end_group(child);
-        return std::nullopt;
+}
+
+ChildProcess::~ChildProcess() {
+    if (!code_) {
+        end_group(process_);
     }
-    return exit_code_of(*status);
+}
+
+std::optional<int> ChildProcess::wait(double seconds) {
+    if (!code_) {
+        if (auto const status = status_of(process_, seconds)) {
+            code_ = exit_code_of(*status);
+        }
+    }
+    return code_;
 }
 
 std::optional<std::string> output_of(std::vector<std::string> const& words, double limit_s) {

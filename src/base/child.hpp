@@ -43,12 +43,25 @@ std::filesystem::path own_program();
 int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
               std::filesystem::path const& output);
 
-/// Runs a program to its end, with its output on our standard error; a program that is not done in
-/// time is killed, with those that it started.
-///
-/// Returns  its exit code as `run_child`, 127 when there is no such program; nothing when it was
-///          not done in time
-[[nodiscard]] std::optional<int> run_within(std::vector<std::string> const& words, double limit_s);
+/// A program that runs with its output on our standard error. If it still runs when the object
+/// dies, it is killed, with those that it started.
+class ChildProcess {
+  public:
+    explicit ChildProcess(std::vector<std::string> const& words);
+    ChildProcess(ChildProcess const&) = delete;
+    ChildProcess& operator=(ChildProcess const&) = delete;
+    ~ChildProcess();
+
+    /// Waits for its end, but no longer than `seconds`.
+    ///
+    /// Returns  its exit code as `run_child`, 127 when there is no such program; nothing while it
+    ///          runs
+    [[nodiscard]] std::optional<int> wait(double seconds);
+
+  private:
+    pid_t process_;
+    std::optional<int> code_;
+};
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
 /// be started, exits with a code other than 0, or is not done in time, in which case it is killed.

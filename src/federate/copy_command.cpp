@@ -1,22 +1,41 @@
 #include "federate/copy_command.hpp"
 
 #include "base/child.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 namespace lockstep::federate {
 
-void CopyCommand::run(double limit_s) const {
+namespace {
+
+constexpr double ask_every_s = 0.1;
+
+} // namespace
+
+bool CopyCommand::run(double limit_s, std::function<bool()> const& stops) const {
     if (words.empty()) {
-        return;
+        return true;
+    }
+    if (stops()) {
+        return false;
     }
     constexpr int no_such_program = 127;
     auto const what = concat(option, " ", joined(words, " "), " failed");
-    auto const code = run_within(words, limit_s);
-    if (!code) {
-        throw Error(ExitCode::io,
-                    {what, concat("it did not end within ", limit_s, " s (--copy-limit)"),
-                     "Repeat this command, with a larger --copy-limit if the connection is slow"});
+    ChildProcess child(words);
+    Stopwatch const watch;
+    auto code = child.wait(ask_every_s);
+    while (!code) {
+        if (watch.seconds() >= limit_s) {
+            throw Error(ExitCode::io,
+                        {what, concat("it did not end within ", limit_s, " s (--copy-limit)"),
+                         "Repeat this command, with a larger --copy-limit if the "
+                         "connection is slow"});
+        }
+        if (stops()) {
+            return false;
+        }
+        code = child.wait(ask_every_s);
     }
     if (*code == no_such_program) {
         throw Error(ExitCode::unavailable,
@@ -29,6 +48,7 @@ void CopyCommand::run(double limit_s) const {
         throw Error(ExitCode::io, {what, concat("it ended with exit code ", *code),
                                    "See what it has printed, then repeat this command"});
     }
+    return true;
 }
 
 } // namespace lockstep::federate

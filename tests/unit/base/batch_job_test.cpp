@@ -194,12 +194,16 @@ TEST_CASE("a child ends with the process that waits for it, however that ends") 
 }
 
 TEST_CASE("a child has as long as it is given, and its exit code says how it ended") {
-    CHECK(run_within({"true"}, 5) == 0);
-    CHECK(run_within({"sh", "-c", "exit 3"}, 5) == 3);
-    CHECK(run_within({"sh", "-c", "kill -9 $$"}, 5) == 137);
-    CHECK(run_within({"no-such-program"}, 5) == 127);
+    CHECK(ChildProcess({"true"}).wait(5) == 0);
+    CHECK(ChildProcess({"sh", "-c", "exit 3"}).wait(5) == 3);
+    CHECK(ChildProcess({"sh", "-c", "kill -9 $$"}).wait(5) == 137);
+    CHECK(ChildProcess({"no-such-program"}).wait(5) == 127);
     Stopwatch const watch;
-    CHECK_FALSE(run_within({"sleep", "1000"}, 0.1));
+    {
+        ChildProcess child({"sleep", "1000"});
+        CHECK_FALSE(child.wait(0.1));
+        CHECK_FALSE(child.wait(0.1));
+    }
     CHECK(watch.seconds() < 500);
 }
 
