@@ -166,17 +166,22 @@ Options federate_simulate_options(FederateSimulateTold& told) {
         .command = "lockstep federate simulate",
         .positions = {"DECK", 1, 1},
         .about = "Runs a whole federation in one job. The samples of data.train are divided among "
-                 "the sites. The sites train one after the other, each on all ranks, and send "
-                 "signed files in the same way as real sites. The results are bitwise identical on "
-                 "any number of ranks. All files are in run.directory. If the job is interrupted, "
-                 "the same command continues the simulation.",
+                 "the sites. The sites train one after the other, each on all ranks, or with "
+                 "--groups several at a time, and send signed files in the same way as real sites. "
+                 "The results are bitwise identical on any number of ranks and groups. All files "
+                 "are in run.directory. If the job is interrupted, the same command continues the "
+                 "simulation.",
         .rows = {option::required(option::whole("--sites N", "number of sites", told.sites,
                                                 {.min = 1, .max = 100000})),
                  option::real(
                      "--dirichlet A",
                      "draw the sites' shares of each class from a Dirichlet distribution; the "
                      "smaller A is, the more the sites' data differ; default: equal shares",
-                     told.dirichlet, {.min = 0, .max = 1e6})},
+                     told.dirichlet, {.min = 0, .max = 1e6}),
+                 option::whole("--groups N",
+                               "number of groups into which the ranks are divided; each group "
+                               "trains a site at the same time as the others",
+                               told.groups, {.min = 1, .max = 100000})},
         .nearest_key = config::nearest_key};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));
     return options;

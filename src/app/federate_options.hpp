@@ -50,7 +50,8 @@ struct FederateSimulateTold {
     federate::Charter charter;
     bool secure = false;
     std::int64_t sites = 0;
-    double dirichlet = 0; ///< 0: samples are dealt out evenly
+    double dirichlet = 0;    ///< 0: samples are dealt out evenly
+    std::int64_t groups = 1; ///< of ranks, each of which trains a site
 };
 
 Options federate_init_options(FederateInitTold& told);

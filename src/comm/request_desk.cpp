@@ -46,9 +46,9 @@ std::optional<std::pair<std::string, int>> received_text(Communicator const& com
 
 RequestDesk::RequestDesk(Communicator const& world, Answer answer)
     : requests_(world.duplicate()), answer_(std::move(answer)) {
-    agree(world, "opening the search", [&] {
+    agree(world, "opening the requests of ranks", [&] {
         if (world.size() > 1 && !threads_may_speak()) {
-            throw Error(ExitCode::unavailable, {"cannot search on several ranks",
+            throw Error(ExitCode::unavailable, {"ranks cannot work apart from each other",
                                                 "MPI does not provide MPI_THREAD_MULTIPLE",
                                                 "Use an MPI that provides it, or start one rank"});
         }

@@ -2,6 +2,9 @@
 secure aggregation, and by real sites and a coordinator that are killed in every phase."""
 import fcntl
 import json
+import os
+import pathlib
+import signal
 import subprocess
 import time
 
@@ -42,6 +45,28 @@ def simulate(directory, ranks, *options, settings=SETTINGS):
     words = ["federate", "simulate", DECK, "--sites", 3, "--dirichlet", 1, *settings, *KEYS, "--data.train",
              DATA / "train.h5", "--run.directory", directory, *options]
     return run(words, ranks)
+
+
+def simulated_in_groups(scratch, expected):
+    """Two sites at a time give the same bits, also after one that fails while the other trains."""
+    directory, groups = scratch / "groups", ("--groups", 2)
+    blocked = directory / "sites" / SITES[1] / "round-0001"
+    blocked.parent.mkdir(parents=True)
+    blocked.write_text("in the way of the site's run")
+    failed = simulate(directory, 2, *groups).expect(73, "root cause: rank 1", f"({SITES[1]})", str(blocked))
+    check(failed.text.count("root cause") == 1, f"one root cause: {failed.text}")
+    check(not (directory / "federation/global" / LAST).exists(), "the round has not ended")
+    blocked.unlink()
+    told = simulate(directory, 2, *groups).expect(0, "is over: 3 sites").text.splitlines()
+    for site in SITES:
+        sent = [line for line in told if line.startswith(f"{site}: round ") and "update sent" in line]
+        check(len(sent) <= SETTINGS[1], f"each update is told once, on a line of its own: {told}")
+        events = [json.loads(line)["event"] for line in
+                  (directory / "sites" / site / "round-0001/metrics.jsonl").read_text().splitlines()]
+        check(events.count("end") >= 1, f"{site} has records of its own: {events}")
+    check(any(line.startswith(f"{SITES[1]}: round 1: update sent") for line in told), f"the site that failed: {told}")
+    check(same(expected, model(directory / "federation")), "1 group and 2 groups give the same bits")
+    simulate(scratch / "many", 2, "--groups", 3).expect(64, "--groups 3", "2 ranks and 3 sites", "at most 2")
 
 
 def inject(phase):
@@ -148,6 +173,34 @@ for file in mine.rglob("*.h5"):
 '''
 
 
+SLEEP = '''import os, pathlib, sys, time
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()) + " ")
+time.sleep(900)
+'''
+
+
+def interrupted(words, marker, signal_number, ranks=0):
+    """A signal ends a copy command at once, and lockstep with 75."""
+    front = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks)] if ranks else []
+    job = subprocess.Popen([*front, LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           text=True)
+    end = time.monotonic() + 100
+    while not marker.exists() or not marker.read_text().endswith(" "):
+        if job.poll() is not None or time.monotonic() > end:
+            job.kill()
+            check(False, f"the copy command does not run: {job.communicate()[0]}")
+        time.sleep(0.05)
+    job.send_signal(signal_number)
+    try:
+        text = job.communicate(timeout=60)[0]
+    except subprocess.TimeoutExpired:
+        job.kill()
+        check(False, "the signal was not heard while files are copied")
+    check(job.returncode == 75, f"exit code {job.returncode}: {text}")
+    check(not pathlib.Path(f"/proc/{marker.read_text().strip()}").exists(), "the copy command has ended")
+    marker.unlink()
+
+
 def without_shared_directory(scratch, data, expected):
     """Each site has a directory of its own, and copies files from and to the coordinator's."""
     copy = scratch / "copy.py"
@@ -164,6 +217,12 @@ def without_shared_directory(scratch, data, expected):
     take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "repeat this command")
     take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "no-such-program or a program that it starts cannot be found")
     take_part(SITES[0], "--fetch", "sleep 900", "--copy-limit", 1, ranks=2).expect(74, "did not end within 1 s")
+    sleep, marker = scratch / "sleep.py", scratch / "sleeps"
+    sleep.write_text(SLEEP)
+    waits = f"python3 {sleep} {marker}"
+    interrupted([*fed.words(SITES[0]), "--fetch", waits], marker, signal.SIGUSR1, ranks=2)
+    interrupted(["federate", "round", fed.directory, "--coordinator", "--key", fed.keys / "coordinator", "--push",
+                 waits], marker, signal.SIGTERM)
     # What was written but not pushed is pushed by the next command.
     take_part(SITES[0], "--push", "false").expect(74, "--push false failed: it ended with exit code 1")
     for number in range(4 * SETTINGS[1]):
@@ -265,6 +324,7 @@ with Scratch() as scratch:
         simulate(scratch / "n2", 2, "--secure").expect(0)
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
 
+    simulated_in_groups(scratch, expected)
     control_variates(scratch)
     scaffold_equals_reference(scratch)
 

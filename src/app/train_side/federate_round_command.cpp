@@ -1,11 +1,12 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "comm/activity_scope.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/train/trainer.hpp"
-#include "monitor/watchdog.hpp"
+#include "lockstep/monitor/collective_command.hpp"
 #include "nn/find_kind.hpp"
 
 #include <algorithm>
@@ -24,6 +25,10 @@ namespace lockstep::app {
 namespace {
 
 constexpr double fetch_every_s = 5;
+
+// Why the command ends: of several ranks' reasons, the largest counts.
+constexpr int asked_to_leave = 1; ///< by a signal, while it waits for the next phase
+constexpr int done = 2;
 
 /// What rank 0 alone has of a federation: no other rank reads a key.
 struct OwnPart {
@@ -74,23 +79,40 @@ void wait_for_news(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-/// Lets rank 0 run a command of the user's, for which the others wait with more patience than
-/// `patience_s`.
+/// Lets rank 0 run a command of the user's, until it ends or any rank has got a signal.
 ///
-/// Collective  over the world
+/// Collective  over `world`
 /// Throws      AgreedError as CopyCommand::run
-void copy_files(monitor::CommandContext& context, federate::CopyCommand const& command,
-                double limit_s, double patience_s) {
+/// Returns     whether it came to its end; the same on all ranks
+bool copy_files(comm::Communicator const& world, federate::CopyCommand const& command,
+                double limit_s, SignalRequests const& signals) {
     if (command.words.empty()) {
-        return;
+        return true;
     }
-    context.watchdog.set_patience(patience_s + limit_s);
-    comm::agree(context.world, "copying files", [&] {
-        if (context.world.is_root()) {
-            command.run(limit_s);
+    enum class State : int { goes_on, stops, ended };
+    auto state = State::goes_on;
+    auto const told_all = [&](State own) {
+        comm::progressed(world); // a process alone does not seem to hang, either
+        own = own == State::goes_on && signals.pending() != 0 ? State::stops : own;
+        state = State{comm::all_reduce(world, static_cast<int>(own), comm::Reduce::maximum)};
+        return state == State::stops;
+    };
+    std::optional<Error> failure;
+    if (world.is_root()) {
+        comm::ActivityScope const activity(world, "copying files");
+        failure = comm::failure_of([&] {
+            static_cast<void>(command.run(limit_s, [&] { return told_all(State::goes_on); }));
+        });
+        if (state == State::goes_on) {
+            told_all(State::ended);
         }
-    });
-    context.watchdog.set_patience(patience_s);
+    } else {
+        while (state == State::goes_on) {
+            told_all(State::goes_on);
+        }
+    }
+    comm::agree_on(world, "copying files", failure);
+    return state == State::ended;
 }
 
 } // namespace
@@ -105,8 +127,12 @@ ExitCode federate_round_command(Invocation const& invocation) {
                 agreed_words(world, federate_round_options(told), invocation.arguments);
             comm::agree(world, "reading the command line",
                         [&] { federate::require_site_name(told.site); });
-            copy_files(context, told.fetch, told.copy_limit_s,
-                       monitor::Watchdog::default_patience_s);
+            auto const copied = [&](federate::CopyCommand const& command) {
+                return copy_files(world, command, told.copy_limit_s, signals);
+            };
+            if (!copied(told.fetch)) {
+                return ExitCode::interrupted;
+            }
             std::string printed;
             comm::agree(world, "opening the federation", [&] {
                 if (world.is_root()) {
@@ -123,17 +149,21 @@ ExitCode federate_round_command(Invocation const& invocation) {
                     federate::require_same_files(own->federation.charter(), deck);
                 }
             });
-            auto const patience_s = static_cast<double>(deck.communication.timeout_seconds);
-            context.watchdog.set_patience(patience_s);
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, deck.run));
             auto const* const federation = own ? &own->federation : nullptr;
             auto const* const site = own ? &own->site : nullptr;
+            SiteRanks const ranks{
+                .ranks = world,
+                .signals = signals,
+                .watchdog = context.watchdog,
+                .tell = [](std::string const& line) { std::cout << line << std::endl; }};
             std::string said;
             std::int64_t pushed = -1; // what an earlier command has not pushed goes first
             auto const pause_s = told.fetch.words.empty() ? 1.0 : fetch_every_s;
             for (Stopwatch const watch;;) {
                 auto const left_s = told.wait_s - watch.seconds();
-                auto const standing = take_part(context, federation, site, deck, signals);
+                auto const standing = take_part(ranks, federation, site, deck);
                 if (!standing) {
                     return ExitCode::interrupted;
                 }
@@ -145,15 +175,19 @@ ExitCode federate_round_command(Invocation const& invocation) {
                     comm::all_reduce(world, federation == nullptr ? 0 : federation->written(),
                                      comm::Reduce::maximum);
                 if (written != pushed) {
-                    copy_files(context, told.push, told.copy_limit_s, patience_s);
+                    if (!copied(told.push)) {
+                        return ExitCode::interrupted;
+                    }
                     pushed = written;
                 }
-                bool const over = left_s <= 0 || signals.pending() != 0;
-                if (comm::all_reduce(world, over ? 1 : 0, comm::Reduce::maximum) != 0) {
-                    return ExitCode::ok;
+                int const own = left_s <= 0 ? done : signals.pending() != 0 ? asked_to_leave : 0;
+                if (int const any = comm::all_reduce(world, own, comm::Reduce::maximum); any != 0) {
+                    return any == done ? ExitCode::ok : ExitCode::interrupted;
                 }
                 wait_for_news(std::clamp(left_s, 0.0, pause_s));
-                copy_files(context, told.fetch, told.copy_limit_s, patience_s);
+                if (!copied(told.fetch)) {
+                    return ExitCode::interrupted;
+                }
             }
         });
 }

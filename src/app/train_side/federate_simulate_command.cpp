@@ -4,12 +4,18 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/topology.hpp"
 #include "lockstep/data/dataset.hpp"
+#include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <iostream>
 #include <numeric>
+#include <optional>
+#include <thread>
 
 #include "../federate_options.hpp"
 #include "commands.hpp"
@@ -18,6 +24,7 @@
 #include "federate/partition.hpp"
 #include "federate_init.hpp"
 #include "federate_site.hpp"
+#include "site_groups.hpp"
 
 namespace lockstep::app {
 
@@ -57,13 +64,17 @@ class Simulation {
         lock_ = std::make_unique<FileLock>(
             federate::sole_process(federation_directory() / "coordinator.lock", "the coordinator"));
         coordinator_ = std::make_unique<federate::Coordinator>(*federation_, *coordinator_key_);
-        for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
-            keys_.push_back(std::make_unique<federate::PrivateKey>(key_of(site_name(i))));
-            sites_.push_back(std::make_unique<federate::Site>(*federation_, *keys_.back(),
-                                                              directory_ / "sites" / site_name(i)));
-            sites_.back()->join();
+        open_sites(0, 1);
+        for (auto const& site : sites_) {
+            site->join();
         }
         coordinator_->accept({"all"});
+    }
+
+    /// On rank 0 of another group, once the federation exists: its sites.
+    void open(std::size_t group, std::size_t groups) {
+        federation_ = std::make_unique<federate::Federation>(federation_directory());
+        open_sites(group, groups);
     }
 
     /// On rank 0: the samples of each site, in files of their own.
@@ -100,11 +111,14 @@ class Simulation {
         auto deck = deck_;
         deck.data.train = data_of(site).string();
         deck.optimizer.proximal = told_.charter.proximal;
+        if (told_.groups > 1) {
+            deck.monitor.progress = "none"; // several bars do not fit on a terminal
+        }
         return deck;
     }
     std::size_t count() const { return static_cast<std::size_t>(told_.sites); }
 
-    // On rank 0; elsewhere null.
+    // The coordinator on rank 0, the others on rank 0 of each group; elsewhere null.
     federate::Federation const* federation() const { return federation_.get(); }
     federate::Coordinator const* coordinator() const { return coordinator_.get(); }
     federate::Site const* site(std::size_t i) const {
@@ -112,6 +126,15 @@ class Simulation {
     }
 
   private:
+    void open_sites(std::size_t first, std::size_t step) {
+        keys_.resize(count());
+        sites_.resize(count());
+        for (std::size_t i = first; i < count(); i += step) {
+            keys_[i] = std::make_unique<federate::PrivateKey>(key_of(site_name(i)));
+            sites_[i] = std::make_unique<federate::Site>(*federation_, *keys_[i],
+                                                         directory_ / "sites" / site_name(i));
+        }
+    }
     std::filesystem::path data_of(std::size_t site) const {
         return directory_ / "data" / concat(site_name(site), ".h5");
     }
@@ -168,16 +191,83 @@ void tell_quality(comm::Communicator const& world, config::Deck const& deck,
     }
 }
 
+constexpr double look_again_s = 0.2;
+
+/// Lets the coordinator do what it can. A file that a site has sent may be seen late on another
+/// host, but not as late as `patience_s`.
+///
+/// Throws  Error as Coordinator::advance, and 74 where it has waited in vain
+class Coordinating {
+  public:
+    Coordinating(Simulation const& simulation, double patience_s)
+        : simulation_(simulation), patience_s_(patience_s) {}
+
+    federate::Progress advance() {
+        auto const& federation = *simulation_.federation();
+        auto const before = federation.written();
+        auto progress = simulation_.coordinator()->advance(federate::Coordinator::Waiting::for_all);
+        looks_ = federation.written() == before ? looks_ + 1 : 0;
+        if (looks_ > 1) { // once: a simulation that continues begins so
+            std::this_thread::sleep_for(std::chrono::duration<double>(look_again_s));
+        }
+        if (looks_ * look_again_s > patience_s_ && !progress.finished) {
+            throw Error(ExitCode::io,
+                        {concat("round ", federation.current_round(), " does not continue"),
+                         concat("files from ",
+                                progress.waiting.empty() ? "sites" : joined(progress.waiting, ", "),
+                                " are refused or not seen in ", federation.directory().string()),
+                         "See the messages above, and use a file system that all hosts share"});
+        }
+        return progress;
+    }
+
+  private:
+    Simulation const& simulation_;
+    double patience_s_;
+    int looks_ = 0; ///< since it has last written anything
+};
+
+/// All sites do what the round asks of them, those of each group one after the other.
+///
 /// Collective  over the world
-ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck,
+/// Returns     whether they came to their end; the same on all ranks
+bool train_sites(monitor::CommandContext& context, SiteGroups& groups, Simulation const& simulation,
+                 comm::Topology const& topology, SignalRequests const& signals) {
+    bool done = true;
+    std::string name;
+    SiteRanks const ranks{.ranks = groups.ranks(),
+                          .signals = signals,
+                          .watchdog = context.watchdog,
+                          .tell = [&](auto const& line) { groups.say(concat(name, ": ", line)); },
+                          .asked = [&] { return groups.must_leave() ? SIGTERM : 0; },
+                          .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
+    groups.work_apart(name, [&] {
+        for (auto i = groups.number(); done && i < simulation.count(); i += groups.count()) {
+            name = site_name(i);
+            bool const leaves = groups.must_leave() || signals.pending() != 0;
+            done = comm::all_ranks(ranks.ranks, !leaves) &&
+                   take_part(ranks, simulation.federation(), simulation.site(i),
+                             simulation.deck_of(i));
+        }
+        if (!done) {
+            groups.ask_to_leave();
+        }
+    });
+    return comm::all_ranks(context.world, done);
+}
+
+/// Collective  over the world
+ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, SiteGroups& groups,
                     Simulation const& simulation, SignalRequests const& signals) {
     auto const& world = context.world;
+    auto const topology = comm::Topology::discover(world);
+    Coordinating coordinating(simulation, static_cast<double>(deck.communication.timeout_seconds));
     while (true) {
         std::string over; // the model of a round that has ended, or "finished"
         comm::agree(world, "coordinating", [&] {
-            if (auto const* const coordinator = simulation.coordinator()) {
+            if (world.is_root()) {
                 auto const before = simulation.federation()->current_round();
-                auto const progress = coordinator->advance(federate::Coordinator::Waiting::for_all);
+                auto const progress = coordinating.advance();
                 for (auto const& line : progress.lines) {
                     std::cout << line << std::endl;
                 }
@@ -194,12 +284,21 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck,
         if (!parts[1].empty()) {
             return ExitCode::ok;
         }
-        for (std::size_t i = 0; i < simulation.count(); ++i) {
-            if (!take_part(context, simulation.federation(), simulation.site(i),
-                           simulation.deck_of(i), signals)) {
-                return ExitCode::interrupted;
-            }
+        if (!train_sites(context, groups, simulation, topology, signals)) {
+            return ExitCode::interrupted;
         }
+    }
+}
+
+/// Throws  Error 64
+void require_groups(FederateSimulateTold const& told, int ranks) {
+    auto const max = std::min<std::int64_t>(told.sites, ranks);
+    if (told.groups > max) {
+        throw Error(ExitCode::usage,
+                    {concat("--groups ", told.groups),
+                     concat("each group needs a rank and a site, but there are ",
+                            amount_of(ranks, "rank"), " and ", amount_of(told.sites, "site")),
+                     concat("Set --groups to at most ", max)});
     }
 }
 
@@ -216,6 +315,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
             comm::agree(world, "reading the command line", [&] {
                 federate::require_cryptography();
+                require_groups(told, world.size());
                 auto& charter = told.charter;
                 charter.min_sites = std::min(charter.min_sites, told.sites);
                 if (charter.is_private() && charter.expected_sites == 0) {
@@ -224,7 +324,14 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                 settle_charter(charter, told.secure, charter.min_sites);
             });
             auto const directory = std::filesystem::path(deck.run.directory);
-            auto const first = first_weights(world, deck, directory / "first-weights", signals);
+            SiteGroups groups(world, told.groups);
+            federate::ModelVector first;
+            groups.work_apart("", [&] {
+                if (groups.number() == 0) { // which alone has no more ranks than the deck allows
+                    first =
+                        first_weights(groups.ranks(), deck, directory / "first-weights", signals);
+                }
+            });
             Simulation simulation(deck, told);
             comm::agree(world, "starting the federation", [&] {
                 if (world.is_root()) {
@@ -232,7 +339,12 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                     simulation.found(first);
                 }
             });
-            return run_rounds(context, deck, simulation, signals);
+            comm::agree(world, "opening the federation", [&] {
+                if (groups.ranks().is_root() && !world.is_root()) {
+                    simulation.open(groups.number(), groups.count());
+                }
+            });
+            return run_rounds(context, deck, groups, simulation, signals);
         });
 }
 

@@ -10,14 +10,11 @@
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/task/task.hpp"
-#include "lockstep/train/trainer.hpp"
 #include "monitor/console.hpp"
-#include "monitor/watchdog.hpp"
 #include "train/schedule.hpp"
 #include "train/workload.hpp"
 
 #include <array>
-#include <iostream>
 #include <limits>
 
 #include "build_info.hpp"
@@ -85,9 +82,8 @@ double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
 
 /// Whether training came to its end.
 ///
-/// Collective  over the world
-bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun const& local,
-                 SignalRequests const& signals) {
+/// Collective  over the site's ranks
+bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local) {
     deck.run.directory = local.directory;
     deck.run.name = std::filesystem::path(local.directory).filename().string();
     deck.run.seed = local.seed;
@@ -97,13 +93,15 @@ bool train_round(monitor::CommandContext& context, config::Deck deck, LocalRun c
     deck.monitor.tensorboard = false;
     deck.monitor.images = 0;
     deck.monitor.plots = false;
-    auto const ended = train::train(context.world,
+    auto const ended = train::train(own.ranks,
                                     {.deck = deck,
                                      .version = build::version,
                                      .observers = observers,
-                                     .stepped = [&] { context.watchdog.hear_of_exit_first(); },
+                                     .stepped = [&] { own.watchdog.hear_of_exit_first(); },
+                                     .asked = own.asked,
+                                     .place = own.place,
                                      .correction = local.correction},
-                                    signals);
+                                    own.signals);
     return ended.reason == "finished" || ended.reason == "already finished";
 }
 
@@ -113,16 +111,14 @@ data::Dataset open_training_set(config::Data const& data) {
     return data::Dataset(train::dataset_options(data, data.train));
 }
 
-std::optional<federate::Standing> take_part(monitor::CommandContext& context,
+std::optional<federate::Standing> take_part(SiteRanks const& own,
                                             federate::Federation const* federation,
-                                            federate::Site const* site, config::Deck const& deck,
-                                            SignalRequests const& signals) {
-    auto const& world = context.world;
+                                            federate::Site const* site, config::Deck const& deck) {
     std::optional<std::int64_t> samples;
     federate::Standing standing;
     while (true) {
         std::string packed;
-        comm::agree(world, "taking part in the round", [&] {
+        comm::agree(own.ranks, "taking part in the round", [&] {
             if (site != nullptr) {
                 standing = site->proceed(samples);
                 if (standing.need == federate::Need::samples) {
@@ -134,15 +130,15 @@ std::optional<federate::Standing> take_part(monitor::CommandContext& context,
                 }
             }
         });
-        comm::broadcast_text(world, packed);
+        comm::broadcast_text(own.ranks, packed);
         if (packed.empty()) {
             return standing;
         }
         auto const local = LocalRun::unpacked(packed);
-        if (!train_round(context, deck, local, signals)) {
+        if (!train_round(own, deck, local)) {
             return std::nullopt;
         }
-        comm::agree(world, "sending the update", [&] {
+        comm::agree(own.ranks, "sending the update", [&] {
             if (site != nullptr) {
                 auto const newest =
                     checkpoint::Store(std::filesystem::path(local.directory) / "checkpoints", 1)
@@ -152,10 +148,9 @@ std::optional<federate::Standing> take_part(monitor::CommandContext& context,
                                 {concat("no checkpoint in ", local.directory),
                                  "it was removed after training", "Start this round again"});
                 }
-                std::cout << site->send_update(standing.round,
-                                               federate::ModelVector::read(newest.front().path),
-                                               sum_of_rates(deck, newest.front().step))
-                          << std::endl;
+                own.tell(site->send_update(standing.round,
+                                           federate::ModelVector::read(newest.front().path),
+                                           sum_of_rates(deck, newest.front().step)));
             }
         });
     }

@@ -3,9 +3,12 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/trainer.hpp"
+#include "monitor/watchdog.hpp"
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "federate/site.hpp"
 
@@ -16,15 +19,25 @@ namespace lockstep::app {
 /// Throws  Error as data::Dataset
 data::Dataset open_training_set(config::Data const& data);
 
-/// Does what the current round asks of a site, training by all ranks included. `site` is null
-/// except on rank 0; `deck` is the federation's with the site's own data.
+/// The ranks that take part in a federation as one site.
+struct SiteRanks {
+    comm::Communicator const& ranks;
+    SignalRequests const& signals;
+    monitor::Watchdog& watchdog;
+    std::function<void(std::string const&)> tell; ///< on their rank 0: says something to people
+    /// As in train::RunOptions.
+    std::function<int()> asked{};
+    std::optional<train::PlaceOnHost> place{};
+};
+
+/// Does what the current round asks of a site, training by all its ranks included. `site` is null
+/// except on their rank 0; `deck` is the federation's with the site's own data.
 ///
-/// Collective  over the world
+/// Collective  over the site's ranks
 /// Throws      AgreedError as Site's functions, and as train::train
 /// Returns     where the site stands; nothing where training was interrupted
-std::optional<federate::Standing> take_part(monitor::CommandContext& context,
+std::optional<federate::Standing> take_part(SiteRanks const& own,
                                             federate::Federation const* federation,
-                                            federate::Site const* site, config::Deck const& deck,
-                                            SignalRequests const& signals);
+                                            federate::Site const* site, config::Deck const& deck);
 
 } // namespace lockstep::app
