@@ -5,13 +5,17 @@
 #include "lockstep/base/error.hpp"
 #include "nn/quantised.hpp"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "foreign.hpp"
 #include "models.hpp"
+#include "operator_libraries.hpp"
 #include "program/compiled_step.hpp"
 #include "program/metadata.hpp"
 #include "program/program.hpp"
@@ -73,10 +77,26 @@ Programs programs_of(program::Archive const& archive) {
     return {only, std::nullopt, std::nullopt};
 }
 
+/// Hears of the operator without a derivative, at which LibTorch only warns: it continues as if the
+/// gradient were zero.
+struct LostGradients : c10::WarningHandler {
+    void process(c10::Warning const& warning) override {
+        auto const at = warning.msg().find(": an autograd kernel was not registered");
+        if (at != std::string::npos) {
+            by = warning.msg().substr(0, at);
+        } else {
+            c10::WarningHandler::process(warning);
+        }
+    }
+
+    std::string by;
+};
+
 class Exported : public Model {
   public:
     Exported(config::OwnValues const& values, Interface const& interface)
-        : Exported(program::Archive(exported_file(values)), interface, values.text("compiled")) {}
+        : Exported(program::Archive(exported_file(values)), interface, values.text("compiled"),
+                   open_operator_libraries(values)) {}
 
     torch::Tensor forward(Fields const& inputs) override {
         auto const arguments = arguments_of(inputs);
@@ -127,9 +147,12 @@ class Exported : public Model {
 
   private:
     Exported(program::Archive const& archive, Interface const& interface,
-             std::string const& compiled)
+             std::string const& compiled, std::uint64_t libraries)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
+        if (libraries != 0) {
+            hash_ = hash64(concat(hash_, " operators ", libraries)); // they compute, too
+        }
         auto const loss = program::read_loss_metadata(archive);
         teaches_ = interface.teaches && loss.has_value();
         require_results(loss);
@@ -396,7 +419,9 @@ class Exported : public Model {
                                           "Export it outside torch.no_grad, with parameters that "
                                           "require gradients"});
         }
+        LostGradients lost;
         try {
+            c10::WarningUtils::WarningHandlerGuard const listening(&lost);
             total.backward();
         } catch (c10::OutOfMemoryError const&) {
             throw;
@@ -405,6 +430,15 @@ class Exported : public Model {
                                           split(error.what_without_backtrace(), '\n').front(),
                                           "Use operators that have a derivative, or detach the "
                                           "inputs of those that have none"});
+        }
+        if (!lost.by.empty()) {
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot be trained"),
+                         concat("operator ", lost.by,
+                                " has no autograd kernel, so the gradients "
+                                "of what it is given would be lost"),
+                         "Register its derivative in its library (TORCH_LIBRARY_IMPL for "
+                         "Autograd), or detach its inputs"});
         }
         for (auto const& parameter : named_parameters()) {
             if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
@@ -430,6 +464,7 @@ class Exported : public Model {
 
 double exported_parameters(config::OwnValues const& values, Interface const& /*interface*/) {
     double count = 0;
+    open_operator_libraries(values);
     program::Archive const archive(exported_file(values));
     for (auto const& [name, tensor] : programs_of(archive).train.parameters()) {
         count += static_cast<double>(tensor.numel());
@@ -463,7 +498,10 @@ ModelKind export_kind() {
         {{"file", "", "program of torch.export (a .pt2 file), written by lockstep_export.save"},
          {"compiled", "none",
           "whether to use the compiled step in the file: none, prefer (if the step does not fit, "
-          "the graph is run) or require; the step is native code: use only files that you trust"}},
+          "the graph is run) or require; the step is native code: use only files that you trust"},
+         {operators_key, "",
+          "shared libraries, separated by commas, whose operators (TORCH_LIBRARY) the program "
+          "calls; they are native code: use only files that you trust"}},
         [](config::OwnValues const& values, Interface const& interface) {
             return std::make_shared<Exported>(values, interface);
         },

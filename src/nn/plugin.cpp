@@ -1,12 +1,12 @@
 #include "lockstep/nn/plugin.hpp"
 
-#include "base/loader_reason.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/find_kind.hpp"
 
 #include <dlfcn.h>
-#include <filesystem>
+
+#include "open_library.hpp"
 
 namespace lockstep::nn {
 
@@ -30,19 +30,7 @@ void* opened(PluginUse const& use, std::string const& file) {
     if (file == "self") {
         return ::dlopen(nullptr, RTLD_NOW);
     }
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored)) {
-        throw Error(ExitCode::no_input,
-                    {concat("the plug-in ", file, " cannot be loaded"), "the file does not exist",
-                     concat("Correct ", use.key, " = plugin:LIBRARY:NAME")});
-    }
-    // With a slash, so that it is this file and not one on the loader's path.
-    void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);
-    if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {concat("the plug-in ", file, " cannot be loaded"),
-                                            loader_reason(), "Build it against this installation"});
-    }
-    return library;
+    return open_library("the plug-in", file, concat("Correct ", use.key, " = plugin:LIBRARY:NAME"));
 }
 
 void require_same(std::string const& file, std::string const& what, std::string_view its,

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "aliases.hpp"
-#include "operators.hpp"
+#include "program/operators.hpp"
 
 namespace lockstep::program {
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "graph_reader.hpp"
-#include "operators.hpp"
+#include "program/operators.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

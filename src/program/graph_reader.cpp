@@ -10,8 +10,8 @@
 
 #include "argument_reader.hpp"
 #include "checked.hpp"
-#include "operators.hpp"
 #include "origin.hpp"
+#include "program/operators.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {
@@ -54,13 +54,11 @@ class GraphReader {
     }
 
   private:
-    [[noreturn]] static void refuse(Node const& node, std::string const& why) {
+    [[noreturn]] static void refuse(Node const& node, NoOperator const& reason) {
         throw Error(ExitCode::usage,
                     {concat("operator ", node.target, " cannot be run",
                             node.origin.empty() ? "" : concat(" (", node.origin, ")")),
-                     why,
-                     "Write that line with operators of PyTorch itself, and export with "
-                     "torch.export.export, without run_decompositions"});
+                     reason.why, reason.next});
     }
 
     void node(Json const& json) {
@@ -79,7 +77,7 @@ class GraphReader {
         } else if (is_calculation(node.target)) {
             read_arguments(node, json);
         } else {
-            refuse(node, "this version of Lockstep does not know it");
+            refuse(node, {"this version of Lockstep does not know it"});
         }
         for (auto const& output : json.at("outputs")) {
             node.results.push_back(result(node, output));
@@ -95,8 +93,8 @@ class GraphReader {
     void nested(Node& node, Json const& json) {
         auto const name = node.target.substr(higher_order.size());
         if (name != "wrap_with_set_grad_enabled" && name != "wrap_with_autocast") {
-            refuse(node, concat("the higher-order operator ", name,
-                                " is not supported (only no_grad and autocast are)"));
+            refuse(node, {concat("the higher-order operator ", name,
+                                 " is not supported (only no_grad and autocast are)")});
         }
         read_arguments(node, json);
         auto const& given = node.arguments;
@@ -121,8 +119,8 @@ class GraphReader {
     }
     void operation(Node& node, Json const& json) {
         auto found = find_operator(node.target);
-        if (auto const* const why = std::get_if<std::string>(&found)) {
-            refuse(node, *why);
+        if (auto const* const reason = std::get_if<NoOperator>(&found)) {
+            refuse(node, *reason);
         }
         node.op = std::get<c10::OperatorHandle>(found);
         node.instead = checked(*node.op);
@@ -134,7 +132,7 @@ class GraphReader {
         auto const size = given.find("output_size");
         if (node.op->schema().name() == "aten::repeat_interleave" && size != given.end() &&
             member_name(*size->second) != "as_none") {
-            refuse(node, "LibTorch does not check output_size against repeats");
+            refuse(node, {"LibTorch does not check output_size against repeats"});
         }
         for (auto const& wanted : node.op->schema().arguments()) {
             auto const found_argument = given.find(wanted.name());
@@ -144,12 +142,12 @@ class GraphReader {
             } else if (wanted.default_value()) {
                 node.arguments.push_back({.constant = *wanted.default_value()});
             } else {
-                refuse(node, concat("its argument ", wanted.name(), " is missing"));
+                refuse(node, {concat("its argument ", wanted.name(), " is missing")});
             }
         }
         if (!given.empty()) {
-            refuse(node, concat("it has an argument ", given.begin()->first,
-                                ", which this version of LibTorch does not know"));
+            refuse(node, {concat("it has an argument ", given.begin()->first,
+                                 ", which this version of LibTorch does not know")});
         }
     }
 
@@ -176,7 +174,7 @@ class GraphReader {
             return {false, {named ? std::optional(named_slot(value.at("as_name"))) : std::nullopt}};
         }
         if (kind != "as_none") {
-            refuse(node, concat("it returns ", kind, ", which is not supported"));
+            refuse(node, {concat("it returns ", kind, ", which is not supported")});
         }
         return {false, {std::nullopt}};
     }

@@ -56,8 +56,8 @@ extern "C" void end_by_operator(int number, siginfo_t* information, void*) {
         say(running->origin);
         say(")");
     }
-    say(": it does not check the arguments that it was given. The file is damaged, or this is a "
-        "defect of LibTorch. Export the model again, without that operator\n");
+    say(": it does not check the arguments that it was given. The file is damaged, or the "
+        "operator has a defect. Export the model again, without that operator\n");
     std::_Exit(static_cast<int>(ExitCode::data));
 }
 

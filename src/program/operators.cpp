@@ -1,4 +1,4 @@
-#include "operators.hpp"
+#include "program/operators.hpp"
 
 #include "base/text.hpp"
 
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 
 namespace lockstep::program {
 
@@ -49,21 +50,61 @@ bool holds(auto const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+std::unordered_set<c10::OperatorName> defined_operators() {
+    auto const& dispatcher = c10::Dispatcher::singleton();
+    std::unordered_set<c10::OperatorName> names;
+    for (auto const& name : dispatcher.getAllOpNames()) {
+        if (dispatcher.findSchema(name)) { // and not only kernels of it
+            names.insert(name);
+        }
+    }
+    return names;
+}
+
+/// Those of the first call: libraries that are opened later bring theirs.
+std::unordered_set<c10::OperatorName> const& operators_of_torch() {
+    static auto const names = defined_operators();
+    return names;
+}
+
+/// An operator outside aten. The user trusts the libraries that the deck names, with whatever they
+/// are given; LibTorch's own inner operators trust their callers.
+std::variant<c10::OperatorHandle, NoOperator> find_own(std::string_view library,
+                                                       c10::OperatorName const& name) {
+    if (operators_of_torch().contains(name)) {
+        return NoOperator{concat("it belongs to the library ", library,
+                                 ", but of LibTorch's own operators only those of aten are run")};
+    }
+    auto const found = c10::Dispatcher::singleton().findSchema(name);
+    if (!found) {
+        return NoOperator{
+            "no library that the deck names has registered it",
+            concat("Name the shared library that registers the operators of ", library,
+                   " with TORCH_LIBRARY in model.operators; operators that are written in Python "
+                   "cannot be run")};
+    }
+    return *found;
+}
+
 } // namespace
 
-std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& target) {
+void note_operators_of_torch() {
+    operators_of_torch();
+}
+
+std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& target) {
     auto const rest = std::string_view(target).substr(prefix.size()); // aten.add.Tensor
     auto const first = rest.find('.');
     auto const last = rest.rfind('.');
     if (first == std::string_view::npos || first == last) {
-        return std::string("its name does not have the form LIBRARY.OPERATOR.OVERLOAD");
+        return NoOperator{"its name does not have the form LIBRARY.OPERATOR.OVERLOAD"};
     }
     auto const library = rest.substr(0, first);
     auto const name = rest.substr(first + 1, last - first - 1);
     auto const overload = rest.substr(last + 1) == "default" ? "" : rest.substr(last + 1);
+    c10::OperatorName const full(concat(library, "::", name), std::string(overload));
     if (library != "aten") {
-        return concat("it belongs to the library ", library,
-                      ", but only LibTorch's own operators are run");
+        return find_own(library, full);
     }
     bool const is_inner = name.starts_with('_') && !name.starts_with("__");
     bool const is_unchecked =
@@ -71,15 +112,14 @@ std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& 
             return name.find(part) != std::string_view::npos;
         });
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
-        return std::string("programs for training do not contain it, but decomposed ones do");
+        return NoOperator{"programs for training do not contain it, but decomposed ones do"};
     }
     if (is_unchecked) {
-        return std::string("it does not check the indices that it is given");
+        return NoOperator{"it does not check the indices that it is given"};
     }
-    auto const found = c10::Dispatcher::singleton().findSchema(
-        {concat(library, "::", name), std::string(overload)});
+    auto const found = c10::Dispatcher::singleton().findSchema(full);
     if (!found) {
-        return std::string("this version of LibTorch has no operator of that name");
+        return NoOperator{"this version of LibTorch has no operator of that name"};
     }
     return *found;
 }

@@ -7,8 +7,20 @@
 
 namespace lockstep::program {
 
-/// LibTorch's operator of a name such as "torch.ops.aten.relu.default", or why it is not run.
-std::variant<c10::OperatorHandle, std::string> find_operator(std::string const& target);
+/// Why an operator is not run, and what to do.
+struct NoOperator {
+    std::string why;
+    std::string next = "Write that line with operators of PyTorch itself, and export with "
+                       "torch.export.export, without run_decompositions";
+};
+
+/// Notes which operators LibTorch has. Call it before a library of the user's is opened: the
+/// operators that come later are the library's.
+void note_operators_of_torch();
+
+/// The operator of a name such as "torch.ops.aten.relu.default", LibTorch's own or one of a library
+/// that was opened.
+std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& target);
 
 /// Whether it draws random numbers in training mode.
 bool draws(c10::OperatorHandle const& op);

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/named_code.hpp"
 
 #include "input_scale.hpp"
 #include "privacy_key.hpp"
@@ -81,7 +82,10 @@ void RunState::require_same_code(checkpoint::Record const& record) const {
         throw Error(ExitCode::usage,
                     {concat("the file of the model (model.name = ", run_.deck().model.name,
                             ") is not the one that this run began with"),
-                     "its contents have changed", next});
+                     nn::named_code(run_.deck()).contains("model.operators")
+                         ? "its contents have changed, or those of a library in model.operators"
+                         : "its contents have changed",
+                     next});
     }
     if (auto const teacher = run_.work.teacher;
         integer_of(record, "teacher", teacher) != teacher && !may_change) {

@@ -11,7 +11,7 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "nn/find_kind.hpp"
+#include "nn/named_code.hpp"
 #include "task/distilled.hpp"
 #include "train/device.hpp"
 #include "train/precision.hpp"
@@ -75,14 +75,17 @@ void require_same_task(config::Deck const& deck, std::string const& of_teacher) 
     }
 }
 
-void require_no_plugin(config::Deck const& deck, config::Deck const& teacher) {
-    // Plug-ins run whatever their authors wrote: a file does not choose them.
-    if (nn::names_plugin(teacher.model.name) && teacher.model.name != deck.model.name) {
-        throw no_teacher(deck,
-                         concat("its model is ", teacher.model.name,
-                                ", a plug-in, which is code that only your own deck may name"),
-                         "Name the teacher's deck in distill.teacher-deck, or export the teacher "
-                         "with lockstep checkpoint export --format torchscript");
+void require_no_code(config::Deck const& deck, config::Deck const& teacher) {
+    auto const named = nn::named_code(deck);
+    for (auto const& [key, value] : nn::named_code(teacher)) {
+        auto const ours = named.find(key);
+        if (ours == named.end() || ours->second != value) {
+            throw no_teacher(deck,
+                             concat("its deck sets ", key, " = ", value,
+                                    ", which is code that only your own deck may name"),
+                             "Name the teacher's deck in distill.teacher-deck, or export the "
+                             "teacher with lockstep checkpoint export --format torchscript");
+        }
     }
 }
 
@@ -119,7 +122,7 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
     auto const teacher = deck_of_teacher(deck, *weights);
     require_same_task(deck, teacher.task.kind);
     if (deck.distill.teacher_deck.empty()) {
-        require_no_plugin(deck, teacher);
+        require_no_code(deck, teacher);
     }
     require_same_classes(deck, weights->record(), work);
     return {file, teacher.model, remark_on_scale(weights->record(), work)};
@@ -134,6 +137,9 @@ TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& de
         TeacherFile program{std::nullopt, {}, {}};
         program.model.name = kind_of(".pt2") ? "export" : "script";
         program.model.own["file"] = path;
+        if (auto const code = nn::named_code(deck); code.contains("model.operators")) {
+            program.model.own["operators"] = code.at("model.operators"); // of both programs
+        }
         return program;
     }
     auto const file = checkpoint::verify_together(world, path);

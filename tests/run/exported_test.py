@@ -3,6 +3,7 @@ bits on any ranks and through a restart; and what does not fit is told before th
 tried; the long form tries all of them, the short one some that the seed draws."""
 import copy
 import random
+import shutil
 import sys
 
 import h5py
@@ -11,7 +12,7 @@ import torch
 from torch.export.pt2_archive._package import load_pt2
 from torch.nn import functional as F
 
-from harness import (LONG, SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run)
+from harness import (BUILD, LONG, SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run)
 
 sys.path.insert(0, str(SOURCE / "python"))
 import exported_models  # noqa: E402
@@ -281,6 +282,73 @@ class Twice(torch.nn.Module):
         return self.output(x.relu_().mean((2, 3)))
 
 
+class Cubed(torch.nn.Module):
+    """An operator that is not PyTorch's."""
+
+    def __init__(self, operator):
+        super().__init__()
+        self.convolution = exported_models.CNN()
+        self.output = torch.nn.Linear(exported_models.CLASSES, exported_models.CLASSES)
+        self.operator = operator
+
+    def forward(self, x):
+        return self.output(self.operator(torch.tanh(self.convolution(x))))
+
+
+def check_operators(scratch, inputs, targets):
+    """Operators of a library that the deck names: eager PyTorch's bits with the same library, also on two ranks. What
+    the deck does not name is not loaded, and what has no derivative is refused."""
+    torch.ops.load_library(str(BUILD / "tests/liblockstep_operators.so"))
+    operators = torch.ops.lockstep_test
+    library = scratch / "operators.so"
+    shutil.copy(BUILD / "tests/liblockstep_operators.so", library)
+    model, images = Cubed(operators.cube), inputs[0]
+    if not lockstep_export.save(model, images[:4], scratch / "cubed.pt2"):
+        model = load_pt2(str(scratch / "cubed.pt2")).exported_programs["train"].module()
+    named, cubed = ["--model.operators", library], ["--model.file", scratch / "cubed.pt2"]
+    losses, _, evaluated = eager(model, inputs, targets)
+    train(scratch, "cnn", "cubed", *cubed, *named, "--run.replicas", 1).expect(0)
+    ours = [each["loss"] for each in records(scratch / "cubed", "step")]
+    check(ours == losses, f"with an operator of a library, the losses are eager PyTorch's:\n{ours}\n{losses}")
+    if evaluated is not None:
+        check_evaluated(scratch / "cubed", evaluated)
+    for ranks, more in ((1, []), (2, ["--precision.gradient-checkpointing", "true"])):
+        train(scratch, "cnn", f"cubed-{ranks}", *cubed, *named, *more, "--run.replicas", 4, "--data.batch", 2,
+              "--train.steps", 4, ranks=ranks).expect(0)
+    check(hashes(scratch / "cubed-1") == hashes(scratch / "cubed-2"), "with the operator, two ranks have the bits of one")
+    best = scratch / "cubed/best.h5"
+    run(["evaluate", scratch / "cnn.ini", best, *cubed, *named], 2).expect(0, "loss")
+
+    # The file names no code: it is loaded because the user names it.
+    cannot = "operator torch.ops.lockstep_test.cube.default cannot be run"
+    train(scratch, "cnn", "no", *cubed).expect(64, cannot, "no library that the deck names", "in model.operators")
+    script = scratch / "cubed.pt"
+    run(["checkpoint", "export", best, script]).expect(64, "a library of operators is loaded only if you name it yourself",
+                                                       f"Add --model.operators {library}")
+    run(["checkpoint", "export", best, script, *named]).expect(0)
+    check(torch.jit.load(str(script))(images[:3]).shape == (3, exported_models.CLASSES), "the script calls the operator")
+    run(["checkpoint", "export", best, scratch / "cubed.onnx", *named]).expect(64, "lockstep_test::cube")
+
+    lockstep_export.save(Cubed(operators.no_derivative), images[:4], scratch / "flat.pt2")
+    train(scratch, "cnn", "no", "--model.file", scratch / "flat.pt2", *named, ranks=2).expect(
+        64, "operator lockstep_test::no_derivative has no autograd kernel", "flat.pt2 cannot be trained")
+    for file, code, phrase in ((scratch / "none.so", 66, "the file does not exist"),
+                               (scratch / "cnn.ini", 69, "the library of operators")):
+        train(scratch, "cnn", "no", *cubed, "--model.operators", file).expect(code, phrase)
+    library.write_bytes(library.read_bytes() + b" ")  # another library, which still loads
+    train(scratch, "cnn", "cubed-1", *cubed, *named, "--run.replicas", 4, "--data.batch", 2, "--train.steps", 5).expect(
+        64, "is not the one that this run began with", "a library in model.operators")
+    if LONG:  # compiled steps call the library, too
+
+        def loss(scores, labels):
+            return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0]}
+
+        lockstep_export.save(Cubed(operators.cube), images[:4], scratch / "compiled.pt2", loss=loss, targets=targets[:4])
+        lockstep_export.compile(scratch / "compiled.pt2")
+        train(scratch, "cnn", "compiled", "--model.file", scratch / "compiled.pt2", *named, "--model.compiled", "require",
+              "--task.kind", "export").expect(0)
+
+
 def check_recomputed(scratch, names, inputs):
     """precision.gradient-checkpointing: the bits of stored activations, also of random numbers, 16-bit casts, and
     where a module is used twice; with less memory."""
@@ -345,4 +413,5 @@ if __name__ == "__main__":
         check_recomputed(scratch, names if LONG else [], inputs)
         check_synchronised(scratch, inputs)
         check_own_loss(scratch, inputs, targets)
+        check_operators(scratch, inputs, targets)
     print(f"families: {', '.join(names)}" + (f"; skipped: {', '.join(missing)}" if missing else ""))

@@ -7,7 +7,7 @@
 #include "comm/progress.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "nn/find_kind.hpp"
+#include "nn/named_code.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -51,13 +51,12 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     source.read_printed(printed, "the federation's deck");
     auto const whole = source.parse();
     source.take_options(words.keys);
-    for (auto const& [key, value] :
-         {std::pair{"model.name", whole.model.name}, {"task.kind", whole.task.kind}}) {
+    for (auto const& [key, value] : nn::named_code(whole)) {
         // Code of another's choice runs on this machine only if its user has named it, too.
-        if (nn::names_plugin(value) && source.values().at(key).origin != "command line") {
+        if (source.values().at(key).origin != "command line") {
             throw Error(ExitCode::usage,
                         {concat("the federation's deck has ", key, " = ", value),
-                         "a plug-in is a program, which would run with your rights",
+                         "this library is a program, which would run with your rights",
                          concat("If you trust this library, repeat --", key, " ", value)});
         }
     }

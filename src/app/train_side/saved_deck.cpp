@@ -4,24 +4,22 @@
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "nn/find_kind.hpp"
+#include "nn/named_code.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
-/// Plug-ins run whatever their authors wrote: a file does not choose them.
-void require_plugins_named_here(config::DeckSource const& source, std::string const& file) {
-    for (auto const* const key : {"model.name", "task.kind"}) {
-        auto const found = source.values().find(key);
-        if (found != source.values().end() && found->second.origin == file &&
-            nn::names_plugin(found->second.value)) {
-            auto const& value = found->second.value;
-            throw Error(
-                ExitCode::usage,
-                {concat(file, " sets ", key, " = ", value),
-                 "a plug-in is loaded only if you name it yourself, not because a file names it",
-                 concat("Add --", key, " ", value, " if you trust this plug-in")});
+void require_code_named_here(config::DeckSource const& source, config::Deck const& deck,
+                             std::string const& file) {
+    for (auto const& [key, value] : nn::named_code(deck)) {
+        if (source.values().at(key).origin == file) {
+            throw Error(ExitCode::usage,
+                        {concat(file, " sets ", key, " = ", value),
+                         concat(key == "model.operators" ? "a library of operators" : "a plug-in",
+                                " is loaded only if you name it yourself, not because a file names "
+                                "it"),
+                         concat("Add --", key, " ", value, " if you trust this library")});
         }
     }
 }
@@ -33,8 +31,9 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     auto const deck = concat("the deck in ", file.path().string());
     source.read_printed(checkpoint::open_weights(file)->record().deck, deck);
     words = source.take_options(words);
-    require_plugins_named_here(source, deck);
-    return source.parse();
+    auto parsed = source.parse();
+    require_code_named_here(source, parsed, deck);
+    return parsed;
 }
 
 } // namespace lockstep::app

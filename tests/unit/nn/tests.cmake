@@ -1,6 +1,7 @@
 lockstep_add_unit_test(nn/config_elsewhere TORCH)
 lockstep_add_unit_test(nn/legendre_memory TORCH GOLDEN)
 lockstep_add_unit_test(nn/lmu_asr TORCH)
+lockstep_add_unit_test(nn/named_code TORCH)
 lockstep_add_unit_test(nn/names_elsewhere TORCH)
 lockstep_add_unit_test(nn/policy TORCH)
 lockstep_add_unit_test(nn/quantised TORCH)

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "lockstep/config/deck.hpp"
+
+#include <map>
+#include <string>
+
+namespace lockstep::nn {
+
+/// The keys of a deck that name code to load, plug-ins and libraries of operators, with their
+/// values. Code runs whatever its authors wrote: only the user chooses it, never a file.
+std::map<std::string, std::string> named_code(config::Deck const& deck);
+
+} // namespace lockstep::nn
