@@ -172,8 +172,7 @@ deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs)
     deploy::Graph graph;
     ValueTable table;
     auto const names = input_names(inputs);
-    for (std::size_t i = 0; i < inputs.size();
-         ++i) { // first all inputs, so that they keep their names
+    for (std::size_t i = 0; i < inputs.size(); ++i) { // first of all, so that they keep their names
         table.values.push_back(graph_input(graph, names[i], inputs[i]));
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {

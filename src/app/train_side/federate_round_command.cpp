@@ -7,6 +7,7 @@
 #include "comm/progress.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/trainer.hpp"
 #include "nn/named_code.hpp"
 
 #include <algorithm>
