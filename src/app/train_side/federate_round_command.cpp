@@ -29,7 +29,7 @@ constexpr double fetch_every_s = 5;
 
 // Why the command ends: of several ranks' reasons, the largest counts.
 constexpr int asked_to_leave = 1; ///< by a signal, while it waits for the next phase
-constexpr int done = 2;
+constexpr int time_is_over = 2;   ///< or there was nothing to wait for
 
 /// What rank 0 alone has of a federation: no other rank reads a key.
 struct OwnPart {
@@ -180,9 +180,12 @@ ExitCode federate_round_command(Invocation const& invocation) {
                     }
                     pushed = written;
                 }
-                int const own = left_s <= 0 ? done : signals.pending() != 0 ? asked_to_leave : 0;
-                if (int const any = comm::all_reduce(world, own, comm::Reduce::maximum); any != 0) {
-                    return any == done ? ExitCode::ok : ExitCode::interrupted;
+                int const reason = left_s <= 0              ? time_is_over
+                                   : signals.pending() != 0 ? asked_to_leave
+                                                            : 0;
+                if (int const any = comm::all_reduce(world, reason, comm::Reduce::maximum);
+                    any != 0) {
+                    return any == time_is_over ? ExitCode::ok : ExitCode::interrupted;
                 }
                 wait_for_news(std::clamp(left_s, 0.0, pause_s));
                 if (!copied(told.fetch)) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char const* leave_request = "leave"; ///< any other request is a line to be written
 
-void print(std::string const& line) {
+void print_line(std::string const& line) {
     std::cout << concat(line, "\n") << std::flush;
 }
 
@@ -44,7 +44,7 @@ std::string SiteGroups::answer(std::string const& request) {
     if (request == leave_request) {
         desk_->announce();
     } else {
-        print(request);
+        print_line(request);
     }
     return "done";
 }
@@ -53,7 +53,7 @@ void SiteGroups::say(std::string const& line) {
     if (desk_) {
         desk_->ask(0, line);
     } else {
-        print(line);
+        print_line(line);
     }
 }
 
