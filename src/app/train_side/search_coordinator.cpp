@@ -16,7 +16,6 @@ namespace lockstep::app {
 namespace {
 
 constexpr int io_code = static_cast<int>(ExitCode::io);
-constexpr int lost_code = static_cast<int>(ExitCode::rank_lost);
 
 bool is_retried(int code) {
     return code == static_cast<int>(ExitCode::memory) || code == io_code;
@@ -24,7 +23,8 @@ bool is_retried(int code) {
 
 } // namespace
 
-SearchCoordinator::SearchCoordinator(Parts parts) : parts_(std::move(parts)) {
+SearchCoordinator::SearchCoordinator(Parts parts)
+    : parts_(std::move(parts)), suspects_(parts_.study, parts_.directory) {
     for (auto const& note : parts_.study.notes()) {
         if (note.value("event", "") == "retry" && note.value("code", 0) != io_code) {
             ++retries_[note.at("trial").get<std::int64_t>()];
@@ -134,7 +134,7 @@ bool SearchCoordinator::retry(search::Outcome const& outcome) {
 
 void SearchCoordinator::take_outcome(search::Outcome const& outcome) {
     require_goals(outcome);
-    alone_.erase(outcome.trial);
+    suspects_.release(outcome.trial);
     if (outcome.code == 0) {
         auto const& before = parts_.study.trials()[static_cast<std::size_t>(outcome.trial)];
         auto const from = before.newest() != nullptr ? before.newest()->share : before.parent_share;
@@ -197,13 +197,6 @@ void SearchCoordinator::fill() {
     }
 }
 
-/// Step of a trial's newest checkpoint, -1: none.
-std::int64_t SearchCoordinator::saved_step(std::int64_t trial) const {
-    auto const directory = parts_.directory / search::trial_directory(trial) / "checkpoints";
-    auto const list = checkpoint::Store(directory, 1).list();
-    return list.empty() ? -1 : list.front().step;
-}
-
 /// Step that a job begins at by the journal: that of the trial's last result or, for a new trial,
 /// of its parent's result.
 std::int64_t SearchCoordinator::first_step(search::Job const& job) const {
@@ -217,38 +210,24 @@ std::int64_t SearchCoordinator::first_step(search::Job const& job) const {
     return found != outcomes.end() ? found->step : 0;
 }
 
-/// A trial that may be what the job died of several times, for it came to no checkpoint, gets a
-/// last chance alone: if the job dies once more, no other trial was the cause, and it has failed.
 void SearchCoordinator::put_in_queue(search::Job job) {
-    auto const deaths = parts_.study.deaths(job.trial, saved_step(job.trial));
-    auto const most = std::max<std::int64_t>(parts_.study.settings().retries, 1);
-    if (deaths > most) {
-        take_outcome({.trial = job.trial,
-                      .share = job.share,
-                      .code = lost_code,
-                      .message = concat("the job died ", deaths,
-                                        " times in a row while this trial ran and wrote no "
-                                        "checkpoint, the last time while no other trial ran"),
-                      .step = std::max<std::int64_t>(saved_step(job.trial), 0)});
+    if (auto const failure = suspects_.failure(job)) {
+        take_outcome(*failure);
         return;
     }
     put_by_parent(job);
-    if (deaths == most) {
-        alone_.insert(job.trial);
+    if (suspects_.contains(job.trial)) {
         queue_.push_front(std::move(job));
     } else {
         queue_.push_back(std::move(job));
     }
 }
 
-/// Whether one of this job and those that run is to run alone. Once it has a newer checkpoint, it
-/// need not.
+/// Whether one of this job and those that run is to run alone.
 bool SearchCoordinator::must_wait(search::Job const& job) {
-    std::erase_if(alone_, [this](std::int64_t trial) {
-        return parts_.study.deaths(trial, saved_step(trial)) == 0;
-    });
+    suspects_.release_saved();
     return !running_.empty() &&
-           (alone_.contains(job.trial) || alone_.contains(running_.begin()->first));
+           (suspects_.contains(job.trial) || suspects_.contains(running_.begin()->first));
 }
 
 void SearchCoordinator::schedule() {
@@ -280,7 +259,7 @@ int SearchCoordinator::ranks_for_next(int free) const {
         static_cast<int>(std::clamp<std::int64_t>(parts_.replicas(values), 1, parts_.ranks));
     auto const min =
         static_cast<int>(std::min<std::int64_t>(parts_.study.settings().ranks_per_trial, max));
-    auto const waiting = alone_.contains(job.trial) ? 1 : static_cast<int>(queue_.size());
+    auto const waiting = suspects_.contains(job.trial) ? 1 : static_cast<int>(queue_.size());
     auto const wanted = search::ranks_of_next_trial(
         {.trials = waiting, .min_ranks = min, .max_ranks = max}, parts_.ranks);
     if (free >= wanted) {
@@ -351,7 +330,8 @@ std::vector<int> SearchCoordinator::take_idle(int ranks) {
 
 void SearchCoordinator::give(search::Job const& job, int ranks) {
     auto const& values = parts_.study.trials()[static_cast<std::size_t>(job.trial)].values;
-    parts_.study.note({{"event", "begin"}, {"trial", job.trial}, {"step", saved_step(job.trial)}});
+    parts_.study.note(
+        {{"event", "begin"}, {"trial", job.trial}, {"step", suspects_.saved_step(job.trial)}});
     Running running{.job = job, .ranks = take_idle(ranks), .parent = parent_in_memory(job)};
     running.expected_s = effort_expected(job) * search::effort_of(ranks) / ranks;
     TrialJob trial{.job = job, .values = values, .first_step = first_step(job)};

@@ -16,6 +16,7 @@
 
 #include "search/study.hpp"
 #include "search_messages.hpp"
+#include "search_suspects.hpp"
 
 namespace lockstep::app {
 
@@ -66,7 +67,6 @@ class SearchCoordinator {
     void take_outcome(search::Outcome const& outcome);
     void note_left(std::int64_t trial) noexcept;
     void leave();
-    std::int64_t saved_step(std::int64_t trial) const;
     std::int64_t first_step(search::Job const& job) const;
     void put_in_queue(search::Job job);
     bool must_wait(search::Job const& job);
@@ -86,11 +86,11 @@ class SearchCoordinator {
     void print(search::Outcome const& outcome) const;
 
     Parts parts_;
+    Suspects suspects_;
     std::deque<search::Job> queue_;
     std::map<std::int64_t, Running> running_;
     std::map<std::int64_t, std::int64_t> retries_;
     std::map<std::int64_t, Held> held_;
-    std::set<std::int64_t> alone_;     ///< trials that run while no other trial does
     std::set<int> idle_;               ///< ranks that have asked and have nothing to do
     std::map<int, RankOrder> ordered_; ///< by rank: its next order
     int orders_ = 0;
