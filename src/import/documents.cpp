@@ -1,6 +1,7 @@
 #include "documents.hpp"
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "import/source.hpp"
 #include "lockstep/base/error.hpp"
@@ -14,6 +15,26 @@
 #include "listed_file.hpp"
 
 namespace lockstep::import {
+
+namespace {
+
+/// Many text sets are published as Parquet tables, which no library of the distributions reads.
+[[noreturn]] void refuse_parquet(std::filesystem::path const& path) {
+    throw Error(
+        ExitCode::data,
+        {concat("cannot import ", path.string()),
+         "it is a Parquet table, which this program does not read",
+         concat("Convert each such file to lines of JSON (needs the Python packages pandas and "
+                "pyarrow): python3 -c \"import pandas; pandas.read_parquet('",
+                path.string(),
+                "').to_json('OUT.jsonl', orient='records', lines=True, force_ascii=False)\"")});
+}
+
+bool is_parquet(std::filesystem::path const& path) {
+    return kind_of_file(path).name == "a Parquet table";
+}
+
+} // namespace
 
 Documents::Documents(DocumentOptions const& options)
     : text_(options.text), prompt_(options.prompt) {
@@ -29,10 +50,20 @@ Documents::Documents(DocumentOptions const& options)
             remark = concat("skipped: ", remark);
         }
         for (auto const& file : tree.files) {
+            if (file.path.extension() == ".parquet") { // which --endings names
+                refuse_parquet(file.path);
+            }
             add({file.path, options.split_by.empty() ? "" : joined(file.folders, "/"),
                  file.folders.empty() ? "" : set_named(file.folders.front()),
                  file.path.extension() == ".jsonl"});
         }
+        auto const tables = tree.files.empty() ? find_files(options.source, {".parquet"}, {}).files
+                                               : std::vector<FoundFile>();
+        if (!tables.empty()) {
+            refuse_parquet(tables.front().path);
+        }
+    } else if (is_parquet(options.source)) {
+        refuse_parquet(options.source);
     } else {
         add({options.source, "", "", options.source.extension() == ".jsonl"});
     }

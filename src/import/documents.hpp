@@ -27,7 +27,7 @@ class Documents {
     /// Reads .jsonl files once, to find their lines.
     ///
     /// Throws  Error 66 where there are none, 64 for another `split_by`, or for a prompt where a
-    ///         file has no lines of JSON
+    ///         file has no lines of JSON; 65 for a Parquet table, or a folder of nothing else
     explicit Documents(DocumentOptions const& options);
 
     std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }

@@ -51,7 +51,7 @@ bool holds(auto const& names, std::string_view name) {
 }
 
 std::unordered_set<c10::OperatorName> defined_operators() {
-    auto const& dispatcher = c10::Dispatcher::singleton();
+    auto& dispatcher = c10::Dispatcher::singleton();
     std::unordered_set<c10::OperatorName> names;
     for (auto const& name : dispatcher.getAllOpNames()) {
         if (dispatcher.findSchema(name)) { // and not only kernels of it

@@ -424,6 +424,10 @@ def test_refusals(scratch, path):
     run(["data", "import", "text", latin, out, "--tokenizer", write(folder / "t.json", "{}")]).expect(65)
     (folder / "none").mkdir()
     run(["data", "import", "text", folder / "none", out]).expect(66, "no texts")
+    (folder / "none/part.parquet").write_bytes(b"PAR1 and what follows PAR1")
+    for words in ([folder / "none"], [folder / "none", "--endings", ".parquet"], [folder / "none/part.parquet"]):
+        run(["data", "import", "text", *words, out]).expect(
+            65, "part.parquet: it is a Parquet table", f"read_parquet('{folder}/none/part.parquet').to_json(")
     run(["generate", path, scratch / "llama-1", "--data.train", scratch / "bare.h5", "--model.vocabulary", 400,
          "--task.vocabulary", 400]).expect(65, "no tokenizer")
 
