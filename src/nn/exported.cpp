@@ -77,19 +77,19 @@ Programs programs_of(program::Archive const& archive) {
     return {only, std::nullopt, std::nullopt};
 }
 
-/// Hears of the operator without a derivative, at which LibTorch only warns: it continues as if the
-/// gradient were zero.
-struct LostGradients : c10::WarningHandler {
+/// Hears of the operator without a derivative, at which LibTorch only warns: the gradient is then
+/// zero, unless the kernel calls operators that have one.
+struct MissingDerivative : c10::WarningHandler {
     void process(c10::Warning const& warning) override {
         auto const at = warning.msg().find(": an autograd kernel was not registered");
         if (at != std::string::npos) {
-            by = warning.msg().substr(0, at);
+            of = warning.msg().substr(0, at);
         } else {
             c10::WarningHandler::process(warning);
         }
     }
 
-    std::string by;
+    std::string of;
 };
 
 class Exported : public Model {
@@ -419,9 +419,9 @@ class Exported : public Model {
                                           "Export it outside torch.no_grad, with parameters that "
                                           "require gradients"});
         }
-        LostGradients lost;
+        MissingDerivative missing;
         try {
-            c10::WarningUtils::WarningHandlerGuard const listening(&lost);
+            c10::WarningUtils::WarningHandlerGuard const listening(&missing);
             total.backward();
         } catch (c10::OutOfMemoryError const&) {
             throw;
@@ -431,14 +431,15 @@ class Exported : public Model {
                                           "Use operators that have a derivative, or detach the "
                                           "inputs of those that have none"});
         }
-        if (!lost.by.empty()) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained"),
-                         concat("operator ", lost.by,
-                                " has no autograd kernel, so the gradients "
-                                "of what it is given would be lost"),
-                         "Register its derivative in its library (TORCH_LIBRARY_IMPL for "
-                         "Autograd), or detach its inputs"});
+        if (!missing.of.empty()) {
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot be trained"),
+                 concat("operator ", missing.of,
+                        " has no autograd kernel, so its gradients may be missing or wrong"),
+                 "In its library, register its derivative for Autograd, or its kernel for "
+                 "CompositeImplicitAutograd if it only calls PyTorch's operators; or "
+                 "detach its inputs"});
         }
         for (auto const& parameter : named_parameters()) {
             if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
