@@ -80,6 +80,11 @@ void require_c_names(std::filesystem::path const& out, bool overwrite) {
                                       "compilers recognize C files by the extension .c",
                                       "Name a file that ends in .c"});
     }
+    if (out.stem().string().find_first_of("\"\\\n\r") != std::string::npos) {
+        throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
+                                      "C cannot include a header with such a name",
+                                      "Choose a name without quotation marks and backslashes"});
+    }
     for (auto const* const extension : {".h", ".f90"}) {
         require_free(std::filesystem::path(out).replace_extension(extension), overwrite);
     }

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <csignal>
 #include <iostream>
 
@@ -135,8 +136,8 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
     }
     for (std::size_t at = 0; at < settings.goals.size(); ++at) {
         auto const value = number_of<double>(words[at + 2]);
-        if (!value) {
-            refuse(concat("VALUE ", words[at + 2]), "expected a number");
+        if (!value || !std::isfinite(*value)) {
+            refuse(concat("VALUE ", words[at + 2]), "expected a finite number, or failed");
         }
         outcome.metrics[settings.goals[at].metric] = *value;
     }

@@ -275,7 +275,8 @@ std::string unread(Graph const& graph) {
 
 } // namespace
 
-CSource c_source(Graph const& graph, std::string const& name) {
+CSource c_source(Graph const& graph, std::string const& stem) {
+    auto const name = c_name(stem);
     MemoryPlan const plan(graph);
     CStatements statements(graph, plan);
     std::string body;
@@ -286,7 +287,7 @@ CSource c_source(Graph const& graph, std::string const& name) {
     Facts const facts{name, inputs_of(graph), elements(graph[graph.output()].shape),
                       plan.bytes() + static_cast<std::uint64_t>(statements.patch()) * patch_bytes,
                       told == graph.facts.end() ? std::string() : told->second};
-    auto text = concat(facts.first_lines(), "#include \"", name,
+    auto text = concat(facts.first_lines(), "#include \"", stem,
                        ".h\"\n\n#include <math.h>\n#include <string.h>\n\n", memory_of(plan),
                        constants_of(graph));
     if (statements.patch() > 0) {
@@ -321,7 +322,8 @@ std::string c_name(std::string const& stem) {
     return begins_well ? name : "model_" + name;
 }
 
-std::string c_runner(std::vector<CInput> const& inputs, std::string const& name) {
+std::string c_runner(std::vector<CInput> const& inputs, std::string const& stem) {
+    auto const name = c_name(stem);
     auto const all = named(inputs);
     auto const read = listed(all, "", [&](Input const& input) {
         auto const& values = input.parameter;
@@ -333,7 +335,7 @@ std::string c_runner(std::vector<CInput> const& inputs, std::string const& name)
     auto const arguments =
         listed(all, "", [](Input const& input) { return input.parameter + ", "; });
     return concat(
-        "#include \"", name,
+        "#include \"", stem,
         ".h\"\n#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
         "int main(int argc, char **argv)\n{\n"
         "    const size_t samples = argc == 5 ? strtoul(argv[3], 0, 10) : 0;\n"

@@ -50,12 +50,11 @@ int ended(std::vector<std::string> const& words, std::filesystem::path const& lo
 /// Words of a command that is followed by the files and numbers of a run.
 std::vector<std::string> compiled(std::filesystem::path const& file, RunInputs const& inputs,
                                   std::filesystem::path const& scratch) {
-    auto const name = c_name(file.stem().string());
     std::vector<CInput> named;
     for (auto const& input : inputs.inputs) {
         named.push_back({input.name, input.element});
     }
-    write_text_durably(scratch / "runner.c", c_runner(named, name));
+    write_text_durably(scratch / "runner.c", c_runner(named, file.stem().string()));
     auto const program = (scratch / "runner").string();
     auto const log = scratch / "compiler.log";
     auto const code = ended({"cc", "-std=c99", "-O3", "-I", file.parent_path().string(), "-o",

@@ -55,6 +55,22 @@ void check_size(LaunchChoice const& choice, config::Deck const& deck, Partition 
     }
 }
 
+/// Names are written into lines of a script that the scheduler reads: it ends a name at a blank,
+/// and the line at its end.
+void check_names(LaunchChoice const& choice) {
+    for (auto const& [option, name] :
+         {std::pair("--partition", &choice.partition), std::pair("--account", &choice.account)}) {
+        bool const plain = std::ranges::all_of(*name, [](unsigned char letter) {
+            return letter > ' ' && letter != 0x7F && letter != '"' && letter != '\'';
+        });
+        if (!plain) {
+            refuse(concat(option, " \"", *name, "\""),
+                   "schedulers take no names with blanks, quotation marks or line breaks",
+                   concat("Correct ", option));
+        }
+    }
+}
+
 void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
     if (mode_of(choice, deck) != "ddp") {
         return;
@@ -117,6 +133,7 @@ std::int64_t likely_devices(LaunchChoice const& choice, config::Deck const& deck
 
 void settle_job(LaunchChoice& choice, Scheduler const& scheduler) {
     auto const deck = deck_of(choice);
+    check_names(choice);
     bool const answers = scheduler.name == choice.submit;
     auto const* const partition = answers ? scheduler.partition(choice.partition) : nullptr;
     if (answers) {

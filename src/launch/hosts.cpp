@@ -43,6 +43,10 @@ std::vector<Host> hosts_of_file(std::string const& path) {
             add(hosts, name, *ranks);
         }
     }
+    if (hosts.empty()) {
+        throw Error(ExitCode::usage,
+                    {path, "it names no host", "Write one host per line: NAME slots=RANKS"});
+    }
     return hosts;
 }
 

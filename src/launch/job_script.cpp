@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "choice.hpp"
@@ -28,10 +29,21 @@ int notice_s(std::string const& time) {
         std::min(longest_notice_s, seconds_of(time).value_or(longest_notice_s) / 5));
 }
 
+/// A job's name from that of a directory: letters, digits, . _ and -, and _ for all others.
+std::string job_name(std::string name) {
+    std::ranges::replace_if(
+        name,
+        [](unsigned char letter) {
+            return std::isalnum(letter) == 0 && letter != '.' && letter != '_' && letter != '-';
+        },
+        '_');
+    return name;
+}
+
 Shape shape_of(LaunchChoice const& choice, config::Deck const& deck) {
     auto const mode = mode_of(choice, deck);
     bool const one = mode != "ddp"; // one process
-    Shape shape{.name = directory_of(choice, deck).filename().string(),
+    Shape shape{.name = job_name(directory_of(choice, deck).filename().string()),
                 .nodes = one ? 1 : std::max<std::int64_t>(choice.nodes, 1),
                 .ranks = one ? 1 : choice.devices,
                 .threads = deck.run.threads,

@@ -1,10 +1,14 @@
 #include "nn/traced.hpp"
 
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <stdexcept>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
 
 namespace lockstep::nn {
 
@@ -27,6 +31,48 @@ torch::jit::Module skeleton(torch::nn::Module const& module, std::string const& 
     return script;
 }
 
+/// Whether a value of a trace follows from its inputs (the first is the module).
+bool follows_from_inputs(torch::jit::Graph& graph, torch::jit::Value* value) {
+    std::unordered_set<torch::jit::Value*> seen;
+    std::vector<torch::jit::Value*> waiting{value};
+    while (!waiting.empty()) {
+        auto* const each = waiting.back();
+        waiting.pop_back();
+        if (each->node()->kind() == torch::jit::prim::Param) {
+            if (each != graph.inputs().front()) {
+                return true;
+            }
+        } else if (seen.insert(each).second) {
+            auto const before = each->node()->inputs();
+            waiting.insert(waiting.end(), before.begin(), before.end());
+        }
+    }
+    return false;
+}
+
+/// A recurrent layer whose first state has the size of the traced batch would read past that state
+/// with another batch: LibTorch does not check it.
+void require_free_states(torch::jit::Graph& graph) {
+    for (auto* const node : graph.nodes()) {
+        auto const name = std::string_view(node->kind().toQualString());
+        bool const is_recurrent = name == "aten::lstm" || name == "aten::gru" ||
+                                  name == "aten::rnn_tanh" || name == "aten::rnn_relu";
+        if (!is_recurrent) {
+            continue;
+        }
+        // (data, batch sizes, state, weights…) of packed rows, else (input, state, weights…)
+        bool const packed = node->input(3)->type()->kind() == c10::TypeKind::ListType;
+        if (!follows_from_inputs(graph, node->input(packed ? 2 : 1))) {
+            throw Error(ExitCode::usage,
+                        {"this model cannot be exported as TorchScript or quantised",
+                         concat("the first state of its recurrent layer (", name,
+                                ") would have the batch size of the trace"),
+                         "Use --format onnx, or use --format safetensors and load the weights by "
+                         "name"});
+        }
+    }
+}
+
 } // namespace
 
 torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
@@ -38,6 +84,7 @@ torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
         },
         [](torch::autograd::Variable const&) { return std::string(); },
         /*strict=*/true, /*force_outplace=*/false, &script, {"inputs"});
+    require_free_states(*trace.first->graph);
     auto* const forward = script._ivalue()->compilation_unit()->create_function(
         c10::QualifiedName(*script.type()->name(), "forward"), trace.first->graph);
     script.type()->addMethod(forward);

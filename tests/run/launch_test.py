@@ -203,7 +203,12 @@ def submits(scratch):
     shown = run(["launch", "--show", DECK, "--submit", "pbs", "--partition", "long", "--devices", 4,
                  "--mode", "ddp", "--run.name", "a run"]).expect(
         0, "#PBS -l select=1:ncpus=4:mpiprocs=4", "#PBS -q long").text
-    check("train --run.name 'a run' --run.mode ddp" in shown, shown)
+    check("train --run.name 'a run' --run.mode ddp" in shown and "#PBS -N a_run\n" in shown, shown)
+    for option in ("--partition", "--account"):
+        run(["launch", "--show", DECK, "--submit", "slurm", "--devices", 2, option, "x\n#SBATCH --exclusive"]).expect(
+            64, option, "line breaks")
+    (scratch / "nobody").write_text("# no host\n")
+    run(["launch", "--show", DECK, "--hostfile", scratch / "nobody"]).expect(64, "it names no host")
     # The script itself works: Slurm would run it like this.
     run(["launch", "--show", "--yes", DECK, "--submit", "slurm", "--mode", "single"],
         env=site.environment()).expect(0, "LAUNCH=env")

@@ -155,7 +155,7 @@ def raw_bytes(scratch):
     deck = deck_of(scratch, "mlp", 2)
     run(["train", deck, "--data.train", scratch / "bytes.h5", "--data.validation", scratch / "bytes.h5",
          "--run.directory", scratch / "bytes"], 1).expect(0)
-    for name in ("bytes.onnx", "bytes.c"):
+    for name in ("bytes.onnx", "bytes.c", "2 bytes-v2.ä.c"):  # the last: no C identifier
         run(["checkpoint", "export", scratch / "bytes", scratch / name]).expect(0)
         run(["export", "check", scratch / name, "--data", scratch / "bytes.h5"]).expect(0, "48 samples", "agrees")
     facts = {fact.key: fact.value for fact in onnx.load(scratch / "bytes.onnx").metadata_props}
@@ -185,6 +185,30 @@ def own_loss(scratch):
     check(not torch.equal(bias, net[1].bias), "it has been trained")
     close(outputs, eager.numpy(), "ONNX as eager PyTorch")
     from_c(scratch / "own.c", "own", inputs, eager.numpy())
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.scores = torch.nn.LSTM(8, 6, batch_first=True), torch.nn.Linear(6, 3)
+
+    def forward(self, images):
+        return self.scores(self.rows(images.reshape(-1, 8, 8))[0][:, -1])
+
+
+def fixed_state(scratch):
+    """A trace of a program holds the first state of an LSTM for one batch size, and LibTorch reads past it with
+    another."""
+    lockstep_export.save(Recurrent(), torch.rand(4, 1, 8, 8), scratch / "lstm.pt2")
+    deck = scratch / "lstm.ini"
+    deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=1, task="kind = classification",
+                                             model=f"name = export\nfile = {scratch}/lstm.pt2").replace(
+        "validate-every = 2", ""))
+    run(["train", deck, "--run.directory", scratch / "lstm"], 1).expect(0)
+    for words in (["export", scratch / "lstm", scratch / "lstm.pt"], ["quantise", scratch / "lstm", scratch / "lstm8.h5"]):
+        run(["checkpoint", *words]).expect(64, "the first state of its recurrent layer (aten::lstm)")
+    run(["checkpoint", "export", scratch / "lstm", scratch / "lstm.onnx"]).expect(0)
+    run(["export", "check", scratch / "lstm.onnx", "--data", scratch / "images.h5"]).expect(0, "agrees")
 
 
 class Upwards(torch.nn.Module):
@@ -328,6 +352,7 @@ def mistakes(scratch):
     run(["checkpoint", "export", newest, scratch / "x.onnx", "--rows", 8]).expect(64, "--rows 8")
     run(["checkpoint", "export", newest, "/proc/none/x.onnx"]).expect(73)
     run(["checkpoint", "export", newest, scratch / "x.txt", "--format", "c"]).expect(64, ".c")
+    run(["checkpoint", "export", newest, scratch / 'x".c']).expect(64, "such a name")
     run(["export", "check", scratch / "none.onnx", *data]).expect(66)
     run(["export", "check", model]).expect(64, "--data")
     run(["export", "check", model, "--data", scratch / "wide.h5"]).expect(64, "compared with those that the model was trained on")
@@ -360,6 +385,7 @@ with Scratch() as scratch:
     from_other_languages(scratch)
     raw_bytes(scratch)
     own_loss(scratch)
+    fixed_state(scratch)
     transposed_convolutions(scratch)
     several_inputs(scratch)
     mistakes(scratch)

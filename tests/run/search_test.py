@@ -227,7 +227,8 @@ def check_suggest(scratch):
     check((first["trial"], second["trial"], suggest()["trial"]) == (1, 2, None), "a batch of two, then none")
     run(["search", "tell", by_hand, "2", "0.5"]).expect(0)
     run(["search", "tell", by_hand, "2", "0.5"]).expect(64, "trial 2 is not open")
-    run(["search", "tell", by_hand, "1", "many"]).expect(64, "expected a number")
+    for wrong in ("many", "nan", "inf"):
+        run(["search", "tell", by_hand, "1", wrong]).expect(64, "expected a finite number")
     run(["search", "tell", by_hand, "1", "failed"]).expect(0)
     check(suggest()["trial"] == 3, "the next batch")
     run(["search", "tell", by_hand, "3", "0.25"]).expect(0)

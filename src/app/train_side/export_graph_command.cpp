@@ -40,7 +40,7 @@ deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkp
 }
 
 void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
-    auto const written = deploy::c_source(graph, deploy::c_name(out.stem().string()));
+    auto const written = deploy::c_source(graph, out.stem().string());
     auto beside = [&](char const* extension) {
         return std::filesystem::path(out).replace_extension(extension);
     };
