@@ -124,6 +124,11 @@ Message Federation::read_of_coordinator(std::int64_t round, std::string const& p
 Message Federation::read_of_site(std::int64_t round, std::string const& phase,
                                  std::string const& site) const {
     auto const bound = binding(round, phase, site);
+    if (!std::filesystem::is_regular_file(file(bound))) { // the round continues without it
+        throw Error(ExitCode::data, {concat(file(bound).string(), " was refused"),
+                                     "it is a directory, a pipe or a device",
+                                     "Remove it, and let the site send its message again"});
+    }
     auto const keys = accepted();
     auto const key = keys.find(site);
     if (key == keys.end()) {

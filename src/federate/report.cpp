@@ -32,7 +32,9 @@ std::vector<Sent> sent_by(Federation const& federation, std::int64_t round,
         if (!federation.has(bound)) {
             continue;
         }
-        Sent sent{phase, std::filesystem::file_size(federation.file(bound)), {}};
+        std::error_code no_size; // of a pipe; reading tells why
+        auto const bytes = std::filesystem::file_size(federation.file(bound), no_size);
+        Sent sent{phase, no_size ? 0 : bytes, {}};
         try {
             static_cast<void>(federation.read_of_site(round, phase, site));
         } catch (Error const& error) {

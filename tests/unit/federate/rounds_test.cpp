@@ -238,6 +238,10 @@ TEST_CASE("an update that is exchanged, of another site or round, or changed, do
     auto const own = read_text(update("site0"));
     write_text_durably(update("site0"), read_text(update("site1"))); // swapped
     CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+    std::filesystem::remove(update("site0"));
+    std::filesystem::create_directory(update("site0")); // no file at all
+    CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+    std::filesystem::remove(update("site0"));
     auto changed = own;
     changed[changed.size() / 2] ^= 1;
     write_text_durably(update("site0"), changed);
