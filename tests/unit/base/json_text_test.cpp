@@ -11,7 +11,7 @@ using namespace lockstep;
 namespace {
 
 /// Why a text is refused; empty where it is not.
-std::string refusal(std::string const& text, int max_depth) {
+std::string complaint_of(std::string const& text, int max_depth) {
     try {
         parsed_json(text, max_depth, [](std::string const& why) { throw std::runtime_error(why); });
     } catch (std::runtime_error const& error) {
@@ -24,10 +24,10 @@ std::string refusal(std::string const& text, int max_depth) {
 
 TEST_CASE("JSON of others is read up to a depth") {
     CHECK(parsed_json(R"({"a": [1, {"b": 2}]})", 3, {}).at("a").at(1).at("b") == 2);
-    CHECK(refusal(R"({"a": [1, {"b": 2}]})", 2) == "is nested more than 2 levels deep");
-    CHECK(refusal(std::string(100'000, '['), 1000) == "is nested more than 1000 levels deep");
+    CHECK(complaint_of(R"({"a": [1, {"b": 2}]})", 2) == "is nested more than 2 levels deep");
+    CHECK(complaint_of(std::string(100'000, '['), 1000) == "is nested more than 1000 levels deep");
     for (auto const* const text : {"", "{", "{]", "1 2", "nothing", R"({"a": 1e999})"}) {
         CAPTURE(text);
-        CHECK(refusal(text, 1000) == "is not JSON");
+        CHECK(complaint_of(text, 1000) == "is not JSON");
     }
 }
