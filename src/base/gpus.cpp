@@ -1,6 +1,7 @@
 #include "base/gpus.hpp"
 
 #include "base/driver_library.hpp"
+#include "base/letter_case.hpp"
 #include "base/number.hpp"
 #include "base/nvml.hpp"
 #include "base/text.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -33,10 +33,8 @@ std::string uuid_text(std::array<unsigned char, 16> const& bytes) {
     return text;
 }
 
-int numa_node_of(std::string bus) {
-    std::transform(bus.begin(), bus.end(), bus.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    std::ifstream file("/sys/bus/pci/devices/" + bus + "/numa_node");
+int numa_node_of(std::string const& bus) {
+    std::ifstream file("/sys/bus/pci/devices/" + lower_case(bus) + "/numa_node");
     int node = -1;
     file >> node;
     return file ? node : -1;

@@ -1,7 +1,7 @@
 #include "base/pci_gauge.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include "base/letter_case.hpp"
+
 #include <fstream>
 #include <system_error>
 
@@ -18,11 +18,8 @@ std::optional<double> number_in_file(std::filesystem::path const& path) {
 
 } // namespace
 
-PciGauge::PciGauge(std::string bus, std::filesystem::path const& devices) : bus_(std::move(bus)) {
-    std::ranges::transform(bus_, bus_.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    files_ = devices / bus_;
-}
+PciGauge::PciGauge(std::string bus, std::filesystem::path const& devices)
+    : bus_(lower_case(std::move(bus))), files_(devices / bus_) {}
 
 std::optional<double> PciGauge::utilization() const {
     return number_in_file(files_ / "gpu_busy_percent");

@@ -1,5 +1,6 @@
 #include "deploy/c_writer.hpp"
 
+#include "base/letter_case.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -93,18 +94,6 @@ std::string memory_of(MemoryPlan const& plan) {
     return text;
 }
 
-std::string lower(std::string text) {
-    std::ranges::transform(text, text.begin(),
-                           [](unsigned char letter) { return std::tolower(letter); });
-    return text;
-}
-
-std::string upper(std::string text) {
-    std::ranges::transform(text, text.begin(),
-                           [](unsigned char letter) { return std::toupper(letter); });
-    return text;
-}
-
 /// An input as all three files write it.
 struct Input {
     std::string parameter; ///< "inputs", "in_image"
@@ -113,7 +102,7 @@ struct Input {
     std::int64_t values = 0; ///< of a sample
 
     std::string macro(std::string const& name) const {
-        return concat(upper(name), "_INPUTS", upper(suffix));
+        return concat(upper_case(name), "_INPUTS", upper_case(suffix));
     }
 };
 
@@ -125,7 +114,7 @@ std::vector<Input> named(std::vector<CInput> const& inputs) {
     }
     std::vector<Input> made;
     for (auto const& input : inputs) {
-        auto const plain = lower(c_name(input.name)).substr(0, longest);
+        auto const plain = lower_case(c_name(input.name)).substr(0, longest);
         auto label = plain;
         for (int number = 2; std::ranges::count(made, "_" + label, &Input::suffix) > 0; ++number) {
             label = concat(plain, "_", number);
@@ -184,7 +173,7 @@ struct Facts {
 
 std::string header_of(Facts const& facts) {
     auto const& name = facts.name;
-    auto const capitals = upper(name);
+    auto const capitals = upper_case(name);
     auto const sizes = listed(facts.inputs, "", [&](Input const& input) {
         return concat("#define ", input.macro(name), " ", input.values, "\n");
     });
@@ -340,7 +329,7 @@ std::string c_runner(std::vector<CInput> const& inputs, std::string const& stem)
         "int main(int argc, char **argv)\n{\n"
         "    const size_t samples = argc == 5 ? strtoul(argv[3], 0, 10) : 0;\n"
         "    const size_t out = samples * ",
-        upper(name),
+        upper_case(name),
         "_OUTPUTS;\n    float *outputs = malloc(out * sizeof *outputs);\n"
         "    FILE *file = argc == 5 ? fopen(argv[1], \"rb\") : 0;\n    clock_t best = 0;\n"
         "    long times = argc == 5 ? strtol(argv[4], 0, 10) : 0;\n"

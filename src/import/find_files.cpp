@@ -1,10 +1,10 @@
 #include "find_files.hpp"
 
+#include "base/letter_case.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <sys/stat.h>
 
@@ -17,9 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool has_ending(fs::path const& path, std::vector<std::string> const& endings) {
-    auto ending = path.extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    auto const ending = lower_case(path.extension().string());
     return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 

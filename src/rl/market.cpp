@@ -1,5 +1,6 @@
 #include "market.hpp"
 
+#include "base/letter_case.hpp"
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
@@ -8,7 +9,6 @@
 #include "rl/indicators.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -24,12 +24,6 @@ refuse(std::filesystem::path const& file, std::string why,
                           "--time Date --group Name --type f64") {
     throw Error(ExitCode::data,
                 {concat("data.train = ", file.string()), std::move(why), std::move(next)});
-}
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
-    return text;
 }
 
 /// The series of a file as they lie in it.
@@ -80,7 +74,7 @@ Series read_series(std::filesystem::path const& path) {
 std::size_t column_of(Series const& series, std::string const& name,
                       std::filesystem::path const& file) {
     for (std::size_t i = 0; i < series.columns.size(); ++i) {
-        if (lower(series.columns[i]) == lower(name)) {
+        if (lower_case(series.columns[i]) == lower_case(name)) {
             return i;
         }
     }
@@ -125,7 +119,7 @@ Bars bars_of(Series const& series, std::map<double, std::vector<std::size_t>> co
              std::size_t asset, std::size_t price) {
     auto const named = [&](char const* name) {
         for (std::size_t i = 0; i < series.columns.size(); ++i) {
-            if (lower(series.columns[i]) == name) {
+            if (lower_case(series.columns[i]) == name) {
                 return i;
             }
         }

@@ -173,7 +173,7 @@ checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& 
     checkpoint::Record record;
     record.integers[hash_of_data] = TeacherOutputs::hash_of(dataset);
     auto const hash = hash64(concat(hash_of_tensors(model), " ", model.fingerprint()));
-    record.integers[hash_of_model] = static_cast<std::int64_t>(hash >> 1 | 1);
+    record.integers[hash_of_model] = recorded(hash);
     record.notes[task_note] = deck.task.kind;
     auto const weights = checkpoint::open_weights(file);
     if (auto const found = weights->record().notes.find(classes_note);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep::train {
 
 // A file of outputs is a checkpoint file of one array; see docs/formats.md.
@@ -12,5 +14,10 @@ constexpr char const* hash_of_outputs = "outputs"; ///< neither negative nor 0
 constexpr char const* hash_of_model = "teacher";   ///< of the weights, to tell teachers apart
 constexpr char const* task_note = "task";          ///< task.kind
 constexpr char const* classes_note = "classes";    ///< names, a line each; left out: not known
+
+/// A hash as a value of a record: neither negative nor 0.
+constexpr std::int64_t recorded(std::uint64_t hash) {
+    return static_cast<std::int64_t>(hash >> 1 | 1);
+}
 
 } // namespace lockstep::train

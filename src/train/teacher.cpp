@@ -344,7 +344,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         auto& first = *lesson.teachers.front();
         require_same_outputs(deck, first, work, lesson.hidden);
         auto const hash = hash64(concat(hash_of_tensors(first), " ", first.fingerprint()));
-        work.teacher = static_cast<std::int64_t>(hash >> 1 | 1); // neither negative nor 0
+        work.teacher = recorded(hash);
         auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;
         while (static_cast<int>(lesson.teachers.size()) < wanted) {
             lesson.teachers.push_back(make_teacher(deck, file, work));
