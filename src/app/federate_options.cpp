@@ -45,7 +45,11 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
         option::real("--delta D", "delta at which epsilon is reported", charter.delta,
                      {.min = 1e-30, .max = 0.5}),
         option::real("--epsilon E", "stop before epsilon exceeds this value; 0: no limit",
-                     charter.budget)};
+                     charter.budget),
+        option::one_of("--accountant", {"rdp", "prv"},
+                       "how epsilon is computed: by the Renyi divergence (rdp), or from the "
+                       "distribution of the privacy loss, which gives a smaller epsilon (prv)",
+                       charter.accountant)};
 }
 
 } // namespace

@@ -237,6 +237,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "delta at which epsilon is reported");
     visit("privacy.epsilon", privacy.epsilon, at_least(0),
           "end training before epsilon exceeds this value; 0: no limit");
+    visit("privacy.accountant", privacy.accountant, one_of({"rdp", "prv"}),
+          "how epsilon is computed: by the Renyi divergence (rdp), or from the distribution of the "
+          "privacy loss, which gives a smaller epsilon (prv)");
     visit("privacy.key", privacy.key, such_as(check_paths),
           "file with the secret key from which the noise and the samples are drawn; the file is "
           "created if it does not exist; default: privacy.key in run.directory");

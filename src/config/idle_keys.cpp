@@ -48,6 +48,7 @@ std::vector<Needs> needs_of(Deck const& deck) {
         {"privacy.clip", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
         {"privacy.delta", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
         {"privacy.epsilon", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
+        {"privacy.accountant", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
         {"privacy.key", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
         {"optimizer.momentum", rule == "sgd" || rule == "lars", "optimizer.name", "sgd or lars"},
         {"optimizer.nesterov", rule == "sgd", "optimizer.name", "sgd"},

@@ -6,10 +6,13 @@
 #include <numbers>
 #include <vector>
 
+#include "federate/privacy_loss.hpp"
+
 namespace lockstep::federate {
 
 namespace {
 
+constexpr std::int64_t max_counted = (std::int64_t{1} << 40) - 1;
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 double log_sum(double a, double b) {
@@ -116,24 +119,79 @@ double renyi_divergence(SampledGaussian const& round, double order) {
            (order - 1);
 }
 
-double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta) {
+RenyiBound renyi_bound(SampledGaussian const& round, std::int64_t rounds, double delta) {
+    RenyiBound smallest{.epsilon = infinite};
+    for (auto const order : orders()) {
+        auto const divergence = static_cast<double>(rounds) * renyi_divergence(round, order);
+        auto const epsilon = epsilon_at(divergence, order, delta);
+        if (epsilon < smallest.epsilon) {
+            smallest = {.epsilon = std::max(0.0, epsilon), .order = order};
+        }
+    }
+    return smallest;
+}
+
+double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta,
+                  std::string const& accountant) {
     if (rounds == 0) {
         return 0;
     }
-    double smallest = infinite;
-    for (auto const order : orders()) {
-        auto const divergence = static_cast<double>(rounds) * renyi_divergence(round, order);
-        smallest = std::min(smallest, epsilon_at(divergence, order, delta));
-    }
-    return std::max(0.0, smallest);
+    return accountant == "prv" ? epsilon_of_losses(round, rounds, delta)
+                               : renyi_bound(round, rounds, delta).epsilon;
 }
 
-std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta) {
+namespace {
+
+std::int64_t max_rounds_of_renyi(SampledGaussian const& round, double epsilon, double delta) {
     std::int64_t within = 0;
     for (std::int64_t more = std::int64_t{1} << 39; more > 0; more /= 2) {
-        if (epsilon_of(round, within + more, delta) <= epsilon) {
+        if (renyi_bound(round, within + more, delta).epsilon <= epsilon) {
             within += more;
         }
+    }
+    return within;
+}
+
+} // namespace
+
+std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta,
+                        std::string const& accountant) {
+    auto within = max_rounds_of_renyi(round, epsilon, delta);
+    if (accountant != "prv" || within == max_counted) {
+        return within;
+    }
+    // Each question takes long, so few are asked. Epsilon grows at least as the root of rounds, as
+    // far as these go, so that the square of what is left leads to too many; from then on the line
+    // between enough and too many is followed.
+    auto const after = [&](std::int64_t rounds) {
+        return epsilon_of(round, rounds, delta, accountant);
+    };
+    auto spent = after(within);
+    auto beyond = within;
+    auto too_much = spent;
+    while (too_much <= epsilon) {
+        if (beyond == max_counted) {
+            return max_counted;
+        }
+        within = beyond;
+        spent = too_much;
+        auto const ratio = spent > 0 ? std::min(epsilon / spent, 4.0) : 4.0;
+        auto const more = static_cast<std::int64_t>(static_cast<double>(within) * ratio * ratio);
+        beyond = std::min(more + 1, max_counted);
+        too_much = after(beyond);
+    }
+    bool enough = true; // the last answer: the next question is asked from its other side
+    for (int asked = 0; asked < 30 && beyond - within > 1 + within / 1024; ++asked) {
+        auto const share = (epsilon - spent) / (too_much - spent);
+        auto const aside = within / 2048 + 1;
+        auto const ahead = std::llround(share * static_cast<double>(beyond - within));
+        auto const rounds =
+            within + std::clamp<std::int64_t>(enough ? ahead + aside : ahead - aside, 1,
+                                              beyond - within - 1);
+        auto const here = after(rounds);
+        enough = here <= epsilon;
+        (enough ? within : beyond) = rounds;
+        (enough ? spent : too_much) = here;
     }
     return within;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace lockstep::federate {
 
@@ -21,9 +22,20 @@ double renyi_divergence(SampledGaussian const& round, double order);
 /// The epsilon of `rounds` rounds at `delta`, the least over 156 orders from 1.1 to 1024, for
 /// neighbours that differ in one site, or one sample; after Canonne, Kamath, Steinke, "The discrete
 /// Gaussian for differential privacy" (arXiv 2004.00010), proposition 12.
-double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta);
+struct RenyiBound {
+    double epsilon = 0;
+    double order = 0; ///< that gives it; 0 where epsilon is infinite
+};
+RenyiBound renyi_bound(SampledGaussian const& round, std::int64_t rounds, double delta);
 
-/// The most rounds, up to 2^40, whose epsilon at `delta` is at most `epsilon`; 0: not even one.
-std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta);
+/// Epsilon by an accountant: rdp is renyi_bound, prv epsilon_of_losses (privacy_loss.hpp), which
+/// is smaller.
+double epsilon_of(SampledGaussian const& round, std::int64_t rounds, double delta,
+                  std::string const& accountant);
+
+/// The most rounds, below 2^40, whose epsilon at `delta` is at most `epsilon`; 0: not even one.
+/// With prv fewer by up to a thousandth, so that it is found soon.
+std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double delta,
+                        std::string const& accountant);
 
 } // namespace lockstep::federate

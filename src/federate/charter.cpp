@@ -36,6 +36,7 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     visit("noise", charter.noise);
     visit("delta", charter.delta);
     visit("budget", charter.budget);
+    visit("accountant", charter.accountant);
     visit("expected_sites", charter.expected_sites);
 }
 
@@ -70,6 +71,9 @@ void Charter::require_sound() const {
             "Add --expected-sites N, the number of sites that will join");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
             "without noise, epsilon is infinite", "Add --noise and --clip, or leave --epsilon out");
+    require(accountant == "rdp" || is_private(), concat("--accountant ", accountant),
+            "without noise, epsilon is infinite",
+            "Add --noise and --clip, or leave --accountant out");
 }
 
 std::string Charter::text() const {
@@ -90,7 +94,8 @@ Charter Charter::of_text(std::string const& text) {
         }
         Charter charter;
         for_each_field(charter, [&](char const* name, auto& value) {
-            if (json.contains(name) || name != std::string_view("files")) { // earlier: without them
+            std::string_view const field = name;
+            if (json.contains(name) || (field != "files" && field != "accountant")) { // newer ones
                 json.at(name).get_to(value);
             }
         });

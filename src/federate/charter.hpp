@@ -17,14 +17,15 @@ struct Charter {
     double server_epsilon = 1e-3;    ///< fedadam's tau
     double proximal = 0;             ///< fedprox: strength of the pull to the round's first weights
     std::int64_t rounds = 10;
-    std::int64_t min_sites = 2; ///< with fewer, a round is refused
-    std::int64_t threshold = 0; ///< sites that can unmask together; 0: not secure
-    double participation = 1;   ///< probability that a site is drawn for a round
-    double range = 4;           ///< largest change of a weight in a round; beyond it is clipped
-    double clip = 0;            ///< largest norm of a site's change; 0: any
-    double noise = 0;           ///< standard deviation of the sum's noise over `clip`
-    double delta = 1e-5;        ///< at which epsilon is reported
-    double budget = 0;          ///< largest epsilon; 0: any
+    std::int64_t min_sites = 2;     ///< with fewer, a round is refused
+    std::int64_t threshold = 0;     ///< sites that can unmask together; 0: not secure
+    double participation = 1;       ///< probability that a site is drawn for a round
+    double range = 4;               ///< largest change of a weight in a round; beyond it is clipped
+    double clip = 0;                ///< largest norm of a site's change; 0: any
+    double noise = 0;               ///< standard deviation of the sum's noise over `clip`
+    double delta = 1e-5;            ///< at which epsilon is reported
+    double budget = 0;              ///< largest epsilon; 0: any
+    std::string accountant = "rdp"; ///< rdp, prv: how epsilon is computed
     std::int64_t expected_sites = 0; ///< with noise: sites that the mean is over
 
     bool is_secure() const noexcept { return threshold > 0; }

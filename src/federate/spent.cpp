@@ -12,9 +12,12 @@ Spent spent(Federation const& federation, std::int64_t more_rounds) {
         spent.rounds += result.text("counted").empty() ? 0 : 1;
     }
     if (charter.is_private()) {
-        spent.published =
-            epsilon_of({charter.participation, charter.noise}, spent.rounds, charter.delta);
-        spent.known = epsilon_of({1, charter.noise}, spent.rounds, charter.delta);
+        auto const of = [&](double rate) {
+            return epsilon_of({rate, charter.noise}, spent.rounds, charter.delta,
+                              charter.accountant);
+        };
+        spent.published = of(charter.participation);
+        spent.known = of(1);
     }
     return spent;
 }

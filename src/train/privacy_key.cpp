@@ -63,6 +63,9 @@ federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& 
     if (deck.schedule.name == "cosine") { // whose rates depend on the length
         use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
                       " ", deck.privacy.delta);
+        if (deck.privacy.accountant != "rdp") { // the only one of earlier versions
+            use += concat(" ", deck.privacy.accountant);
+        }
     }
     return key.derived(use);
 }

@@ -32,7 +32,8 @@ federate::SampledGaussian private_step(config::Deck const& deck, std::int64_t sa
 }
 
 double epsilon_after(config::Deck const& deck, std::int64_t samples, std::int64_t steps) {
-    return federate::epsilon_of(private_step(deck, samples), steps, deck.privacy.delta);
+    return federate::epsilon_of(private_step(deck, samples), steps, deck.privacy.delta,
+                                deck.privacy.accountant);
 }
 
 std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
@@ -40,8 +41,8 @@ std::int64_t private_steps(config::Deck const& deck, std::int64_t samples) {
     if (!privacy.is_on() || privacy.epsilon == 0) {
         return 0;
     }
-    auto const steps =
-        federate::max_rounds(private_step(deck, samples), privacy.epsilon, privacy.delta);
+    auto const steps = federate::max_rounds(private_step(deck, samples), privacy.epsilon,
+                                            privacy.delta, privacy.accountant);
     if (steps == 0) {
         throw Error(
             ExitCode::usage,

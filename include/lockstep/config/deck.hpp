@@ -138,11 +138,12 @@ struct Quantise {
 
 /// Differential privacy of training samples (DP-SGD).
 struct Privacy {
-    double noise = 0;    ///< standard deviation, relative to `clip`; 0: off
-    double clip = 1;     ///< largest L2 norm of a sample's gradient
-    double delta = 1e-5; ///< for which epsilon is reported
-    double epsilon = 0;  ///< limit that a run stays within; 0: none
-    std::string key;     ///< file of the secret key of noise and draws; empty: in run.directory
+    double noise = 0;               ///< standard deviation, relative to `clip`; 0: off
+    double clip = 1;                ///< largest L2 norm of a sample's gradient
+    double delta = 1e-5;            ///< for which epsilon is reported
+    double epsilon = 0;             ///< limit that a run stays within; 0: none
+    std::string accountant = "rdp"; ///< rdp, prv
+    std::string key; ///< file of the secret key of noise and draws; empty: in run.directory
 
     bool is_on() const noexcept { return noise > 0; }
 };

@@ -37,6 +37,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"precision.memory-format", "contiguous"},
                                                    {"prune.pattern", "2:4"},
                                                    {"privacy.delta", "0.25"},
+                                                   {"privacy.accountant", "prv"},
                                                    {"prune.sparsity", "0.25"},
                                                    {"prune.target", "macs 0.25"},
                                                    {"prune.score", "taylor"},

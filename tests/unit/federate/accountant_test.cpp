@@ -101,7 +101,7 @@ constexpr Golden golden[] = {
 
 TEST_CASE("epsilon is that of dp-accounting") {
     for (auto const& row : golden) {
-        auto const epsilon = epsilon_of({row.rate, row.noise}, row.rounds, row.delta);
+        auto const epsilon = epsilon_of({row.rate, row.noise}, row.rounds, row.delta, "rdp");
         INFO("rate " << row.rate << " noise " << row.noise << " rounds " << row.rounds << " delta "
                      << row.delta << ": " << epsilon << ", not " << row.epsilon);
         CHECK(std::abs(epsilon - row.epsilon) <= 1e-6 * std::max(1.0, row.epsilon));
@@ -109,6 +109,26 @@ TEST_CASE("epsilon is that of dp-accounting") {
 }
 
 TEST_CASE("no noise hides nothing, no round tells nothing") {
-    CHECK(epsilon_of({1, 0}, 1, 1e-5) == std::numeric_limits<double>::infinity());
-    CHECK(epsilon_of({0.5, 1}, 0, 1e-5) == 0);
+    for (auto const* accountant : {"rdp", "prv"}) {
+        CHECK(epsilon_of({1, 0}, 1, 1e-5, accountant) == std::numeric_limits<double>::infinity());
+        CHECK(epsilon_of({0.5, 1}, 0, 1e-5, accountant) == 0);
+    }
+}
+
+TEST_CASE("rounds are as many as epsilon allows") {
+    struct Case {
+        SampledGaussian round;
+        double epsilon;
+    };
+    for (auto const& [round, epsilon] :
+         {Case{{0.5, 1.1}, 8}, Case{{1, 4}, 3}, Case{{0.05, 1}, 5}}) {
+        auto const rounds = max_rounds(round, epsilon, 1e-5, "rdp");
+        CHECK(epsilon_of(round, rounds, 1e-5, "rdp") <= epsilon);
+        CHECK(epsilon_of(round, rounds + 1, 1e-5, "rdp") > epsilon);
+        auto const more = max_rounds(round, epsilon, 1e-5, "prv");
+        CHECK(more > rounds);
+        CHECK(epsilon_of(round, more, 1e-5, "prv") <= epsilon);
+        CHECK(epsilon_of(round, more + 1 + more / 1000, 1e-5, "prv") > epsilon);
+    }
+    CHECK(max_rounds({0.5, 0.5}, 0.01, 1e-5, "prv") == 0);
 }

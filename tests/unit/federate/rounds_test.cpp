@@ -511,12 +511,18 @@ TEST_CASE("a site with another model file or another teacher than the coordinato
         CHECK(test::code_of([&] { require_same_files(charter, deck); }) == ExitCode::no_input);
         write_text_durably(scratch / name, good);
     }
-    // A charter of an earlier version names none, and each site compiles for its own processor.
+    // A charter of an earlier version names none, nor an accountant, and each site compiles for its
+    // own processor.
+    charter.accountant = "prv";
     auto text = charter.text();
-    auto const at = text.find("\"files\"");
-    text.erase(at, text.find('\n', at) - at);
+    CHECK(Charter::of_text(text).accountant == "prv");
+    for (auto const* const field : {"\"files\"", "\"accountant\""}) {
+        auto const at = text.find(field);
+        text.erase(at, text.find('\n', at) - at);
+    }
     charter = Charter::of_text(text);
     CHECK(charter.files.empty());
+    CHECK(charter.accountant == "rdp");
     write_text_durably(scratch / "teacher.h5", "other");
     require_same_files(charter, deck);
     deck.model.own["compiled"] = "require";
@@ -664,6 +670,10 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     world.advance();
     CHECK(world.global(rounds) == last);
     CHECK(noisy != world.global(0));
+    charter.accountant = "prv";
+    World const tighter(charter, 2);
+    CHECK(spent(*tighter.federation, rounds).published < told.published);
+    CHECK(spent(*tighter.federation, rounds).known < told.known);
 }
 
 TEST_CASE("of many sites those that are drawn take part, and at least as many as a round needs") {
