@@ -43,6 +43,13 @@ def gaussian_epsilon(noise, steps, delta):
                for order in orders)
 
 
+def gaussian_delta(noise, steps, epsilon):
+    """Of the Gaussian mechanism without sampling, exactly: Balle and Wang (2018), theorem 8."""
+    mean = math.sqrt(steps) / noise
+    below = [math.erfc((epsilon / mean - half) / math.sqrt(2)) / 2 for half in (mean / 2, -mean / 2)]
+    return below[0] - math.exp(epsilon) * below[1]
+
+
 def weights(directory, step):
     with h5py.File(directory / f"checkpoints/step-{step:08}.h5") as file:
         return {name: file["model"][name][()].astype("f8") for name in PERCEPTRON}
@@ -120,6 +127,13 @@ def bits_and_epsilon(runs):
     check(len(epochs) == 3, "three steps, each an epoch")
     for step, epoch in enumerate(epochs, 1):
         check(abs(epoch["epsilon"] - gaussian_epsilon(4, step, 1e-5)) < 1e-6, f"epsilon after {step} steps")
+    # By the other accountant a budget allows more steps, and epsilon is close to where delta has a formula.
+    check(gaussian_epsilon(4, 4, 1e-5) > 2.1, "three steps by the first")
+    runs.train("prv", "--privacy.epsilon", 2.1, "--privacy.accountant", "prv", noise=4, batch=SAMPLES // 2,
+               steps=9).expect(0, "after 4 steps")
+    for step, epoch in enumerate(records(runs.scratch / "prv", "epoch"), 1):
+        check(gaussian_delta(4, step, epoch["epsilon"]) <= 1e-5, f"an upper bound after {step} steps")
+        check(gaussian_delta(4, step, epoch["epsilon"] * 0.99) > 1e-5, f"a close one after {step} steps")
     runs.train("none", "--privacy.epsilon", 0.01).expect(64, "privacy.epsilon = 0.01", "after one step")
 
 
