@@ -57,6 +57,24 @@ std::string table_of(Study const& study) {
     return text;
 }
 
+/// Why trials failed; nothing where none did.
+std::string failures_text(Study const& study) {
+    std::string rows;
+    for (std::size_t at = 0; at < study.trials().size(); ++at) {
+        auto const* const newest = study.trials()[at].newest();
+        if (newest != nullptr && newest->code != 0) {
+            auto message = newest->message.empty() ? "not known" : newest->message;
+            std::ranges::replace_if(
+                message, [](char c) { return c == '\n' || c == '|'; }, ' '); // ends a table's cell
+            rows += markdown_row({std::to_string(at + 1), std::to_string(newest->code), message});
+        }
+    }
+    return rows.empty()
+               ? ""
+               : concat("\n## Failed trials\n\n", markdown_row({"trial", "exit code", "reason"}),
+                        markdown_row({"---", "---", "---"}), rows);
+}
+
 std::string best_text(Study const& study) {
     auto const best = study.best();
     if (best.empty()) {
@@ -179,7 +197,7 @@ std::string write_report(Study const& study, std::filesystem::path const& direct
         several ? "Pareto front" : "Best trial", "\n\n", best_text(study), "\n", shown,
         "## Importance of keys\n\nPermutation importance on a random forest, for ",
         study.settings().goals.front().metric, ".\n\n", importance_text(study), "\n## Cost\n\n",
-        cost_text(study, options.carbon), "\n## Trials\n\n", table_of(study));
+        cost_text(study, options.carbon), "\n## Trials\n\n", table_of(study), failures_text(study));
     write_text_durably(directory / "search.md", text);
     write_best(study, directory);
     return text;

@@ -89,18 +89,22 @@ std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples) {
     return make_task(deck.task, samples);
 }
 
-MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted) {
+std::vector<MetricKind> metrics_of(config::Deck const& deck) {
     auto const kind = find_kind(deck.task.kind);
     auto metrics = kind.metrics;
-    if (wanted.empty()) {
-        return metrics.front();
-    }
     if (kind.metrics_of_file) {
         auto const more = kind.metrics_of_file(model_file_of(deck));
         metrics.insert(metrics.end(), more.begin(), more.end());
     }
+    return metrics;
+}
+
+MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted) {
+    if (wanted.empty()) {
+        return find_kind(deck.task.kind).metrics.front();
+    }
     std::vector<std::string> names;
-    for (auto const& metric : metrics) {
+    for (auto const& metric : metrics_of(deck)) {
         names.push_back(metric.name);
         if (metric.name == wanted) {
             return metric;
@@ -108,7 +112,7 @@ MetricKind metric_of(config::Deck const& deck, std::string const& key, std::stri
     }
     throw Error(ExitCode::usage,
                 {concat(key, " = ", wanted),
-                 concat("the metrics of ", kind.name, " are ", joined(names, ", ")),
+                 concat("the metrics of ", deck.task.kind, " are ", joined(names, ", ")),
                  "Choose one of them"});
 }
 

@@ -11,7 +11,7 @@ std::filesystem::path request_file(std::filesystem::path const& run);
 
 /// Asks for a timeline of `steps` steps.
 ///
-/// Throws  Error 73 or 74
+/// Throws  Error 73 while another request waits for the run, or where the file cannot be made; 74
 void ask_for_steps(std::filesystem::path const& run, std::int64_t steps);
 
 /// The number of steps that a timeline was requested for, returned once. 0: none was requested, or

@@ -52,9 +52,14 @@ def check_refused(scratch):
         run(words(write(scratch / "wrong.ini", text), scratch / "wrong")).expect(64, *phrases)
     right = write(scratch / "right.ini", "[search]\nstrategy = grid\n[space]\nrun.seed = list(1, 2)\n")
     run(words(right, scratch / "wrong", "--run.mode", "dp")).expect(64, "run.mode = dp in a search")
-    check(not (scratch / "wrong").exists(), "a refused search left a directory")
+    run([*words(right, scratch / "wrong"), "--data.validation", ""]).expect(64, "names no validation set")
     goal = write(scratch / "goal.ini", SPACE.replace("accuracy max", "acuracy max"))
-    run(words(goal, scratch / "goal"), 1).expect(64, "acuracy", "Did you mean accuracy?")
+    run(words(goal, scratch / "wrong")).expect(64, "acuracy", "Did you mean accuracy?")
+    heirs = write(scratch / "shapes.ini", "[search]\nstrategy = pbt\n[space]\nmodel.hidden = list(16, 32)\n")
+    run(words(heirs, scratch / "wrong")).expect(64, "model.hidden (", "all trials need the same model")
+    check(not (scratch / "wrong").exists(), "a refused search left a directory")
+    unknown = write(scratch / "unknown.ini", SPACE.replace("accuracy max", "other.max max"))
+    run(words(unknown, scratch / "unknown"), 1).expect(64, "other.max", "in another --directory")
 
 
 def check_journal(scratch, done):
@@ -157,6 +162,11 @@ def check_failures(scratch):
     run(words(space, scratch / "nan", "--optimizer.name", "sgd", "--optimizer.clip-norm", "0"), 1).expect(
         0, "failed (64)", "best: trial 1")
     check([r["code"] for r in lines(scratch / "nan", "result")] == [0, 64], "codes of the trials")
+    run(["search", "report", scratch / "nan"]).expect(0, "## Failed trials", "| 2 | 64 | ")
+    none = write(scratch / "none.ini", space.read_text().replace("0.01, 1e30", "1e30"))
+    for _ in range(2):
+        run(words(none, scratch / "all_fail", "--optimizer.name", "sgd", "--optimizer.clip-norm", "0"), 1).expect(
+            64, "no trial of the search has a result", "trial 1 failed (64)")
 
 
 def check_lethal(scratch):

@@ -144,6 +144,12 @@ bool is_played(config::Task const& chosen);
 /// Throws  as require_known; Error 64 to 66 when the environment cannot be made from `files`
 rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string const& files);
 
+/// The metrics that the deck's task declares, the first of which decides which model is best; a
+/// task may measure more than these.
+///
+/// Throws  as require_known; 65 or 66 for a model's file that should describe its metrics
+std::vector<MetricKind> metrics_of(config::Deck const& deck);
+
 /// The metric of the deck's task that is called `wanted`, which is the value of the deck's `key`;
 /// the task's first metric when `wanted` is empty.
 ///

@@ -7,16 +7,20 @@
 #include "comm/request_desk.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
 #include "train/resource_tracker.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <iostream>
 #include <limits>
+#include <string_view>
 #include <thread>
 
 #include "../agreed_words.hpp"
@@ -80,6 +84,63 @@ void require_free_key(search::Dimension const& dimension) {
             throw Error(ExitCode::usage, {concat(own, " (", dimension.origin, ")"),
                                           "the search itself sets this key for each trial",
                                           "Remove the key from [space]"});
+        }
+    }
+}
+
+/// Refuses goals that a mistyped name would end the search for after its first trial. A task may
+/// measure more than it declares, so other unknown names are left to that trial.
+///
+/// Throws  Error 64
+void require_goals(std::vector<search::Goal> const& goals, config::Deck const& deck,
+                   search::Space const& space) {
+    bool const validates =
+        task::is_played(deck.task) || !trimmed(deck.data.validation).empty() ||
+        std::ranges::count(space.dimensions(), "data.validation", &search::Dimension::key) > 0;
+    std::vector<std::string> names{"loss", "parameters", "step_ms"};
+    for (auto const& metric : task::metrics_of(deck)) {
+        names.push_back(metric.name);
+    }
+    for (auto const& goal : goals) {
+        bool const needs_none = goal.metric == "parameters" || goal.metric == "step_ms";
+        if (!validates && !needs_none) {
+            throw Error(ExitCode::usage,
+                        {concat("search.goals names ", goal.metric),
+                         "the deck names no validation set, on which trials would measure it",
+                         "Set data.validation, or name parameters or step_ms"});
+        }
+        auto const near = std::ranges::count(names, goal.metric) == 0 &&
+                                  goal.metric.find('.') == std::string::npos
+                              ? nearest_name(goal.metric, names)
+                              : std::string();
+        if (!near.empty()) {
+            throw Error(ExitCode::usage, {concat("search.goals names ", goal.metric),
+                                          concat("trials measure ", list_text(names)),
+                                          concat("Did you mean ", near, "?")});
+        }
+    }
+}
+
+/// With pbt, trials continue from the states of others: what a state is for may not vary. Which
+/// keys of a plug-in's model change its parameters is not known here.
+///
+/// Throws  Error 64
+void require_shared_states(search::Space const& space, config::Deck const& deck) {
+    constexpr std::array<std::string_view, 6> harmless{"model.dropout",     "model.activation",
+                                                       "model.bound",       "model.norm-epsilon",
+                                                       "model.rotary-base", "model.rotary-scaling"};
+    auto const kinds = nn::model_kinds();
+    bool const built_in = std::ranges::count(kinds, deck.model.name, &nn::ModelKind::name) > 0;
+    for (auto const& dimension : space.dimensions()) {
+        bool const other_model =
+            dimension.key == "model.name" || (built_in && dimension.key.starts_with("model.") &&
+                                              std::ranges::count(harmless, dimension.key) == 0);
+        if (other_model && dimension.levels() != 1) {
+            throw Error(ExitCode::usage,
+                        {concat(dimension.key, " (", dimension.origin, ") with strategy = pbt"),
+                         "a trial continues from the state of another trial, so all trials need "
+                         "the same model",
+                         "Give this key one value, or choose another search.strategy"});
         }
     }
 }
@@ -150,10 +211,19 @@ void work(TrialSetting const& setting, train::ResourceTracker& resources) {
     }
 }
 
+/// Throws  Error 64 where no trial has a result
 void print_best(search::Study const& study, std::filesystem::path const& directory) {
     auto const best = study.best();
     if (best.empty()) {
-        std::cout << "no trial came to a result: search.jsonl says why\n";
+        auto const& first = *study.trials().front().newest();
+        throw Error(ExitCode::usage,
+                    {"no trial of the search has a result",
+                     first.code != 0 ? concat("trial 1 failed (", first.code, "): ", first.message)
+                                     : concat(study.settings().goals.front().metric,
+                                              " of trial 1 is not a finite number"),
+                     concat("lockstep search report ", directory.string(),
+                            " shows the reasons of all trials; correct the deck or SPACE.ini, and "
+                            "start the search in another --directory")});
     }
     for (auto const trial : best) {
         auto const& outcome = *study.trials()[static_cast<std::size_t>(trial)].newest();
@@ -300,6 +370,10 @@ ExitCode search_run_command(Invocation const& invocation) {
                 // Mistakes of the deck are told before anything is made.
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
                 first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
+                require_goals(settings.goals, first, space);
+                if (settings.strategy == "pbt") {
+                    require_shared_states(space, first);
+                }
             });
             setting.seconds_left = shared_seconds(
                 world,

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "scratch_dir.hpp"
 #include "trace/request.hpp"
 
@@ -22,6 +23,8 @@ TEST_CASE("a request is taken once") {
     test::ScratchDir const run;
     CHECK(trace::take_request(run.path(), 1000) == 0);
     trace::ask_for_steps(run.path(), 12);
+    CHECK(test::error_of([&] { trace::ask_for_steps(run.path(), 5); }).code() ==
+          ExitCode::cannot_create);
     CHECK(trace::take_request(run.path(), 1000) == 12);
     CHECK(trace::take_request(run.path(), 1000) == 0);
 }
