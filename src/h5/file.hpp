@@ -63,7 +63,8 @@ class File {
 
     std::filesystem::path const& path() const noexcept { return path_; }
 
-    /// Groups on the way to a dataset are made automatically, but then hold their time of creation.
+    /// Groups on the way to an object are made automatically. All are without times: files of the
+    /// same content have the same bytes.
     void create_group(std::string const& path);
     void create_dataset(std::string const& path, Type type, Shape const& shape,
                         Layout const& layout = {});
@@ -159,6 +160,7 @@ class File {
          Access access = Access::alone);
     [[nodiscard]] std::string named(std::string const& dataset) const;
     [[nodiscard]] Handle open_dataset(std::string const& path, Doing doing) const;
+    void create_groups_above(std::string const& path);
     void make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how);
 
     // `links`: external ones that led here

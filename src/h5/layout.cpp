@@ -40,22 +40,31 @@ void lay_in_chunks(Handle const& creation, Shape const& shape, Layout const& lay
 
 } // namespace
 
+void File::create_groups_above(std::string const& path) {
+    for (auto end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
+        if (auto const group = path.substr(0, end); !exists(group)) {
+            create_group(group);
+        }
+    }
+}
+
 void File::create_group(std::string const& path) {
+    create_groups_above(path);
     auto const creation = property_list(H5P_GROUP_CREATE);
     check(H5Pset_obj_track_times(creation.id(), false), Doing::planning, "H5Pset_obj_track_times");
-    Handle group{check(H5Gcreate2(file_.id(), path.c_str(), link_creation().id(), creation.id(),
-                                  H5P_DEFAULT),
-                       Doing::writing, concat("H5Gcreate2 of ", path, " in ", path_.string())),
-                 H5Gclose};
+    Handle group{
+        check(H5Gcreate2(file_.id(), path.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
+              Doing::writing, concat("H5Gcreate2 of ", path, " in ", path_.string())),
+        H5Gclose};
     group.close(concat("group ", path, " of ", path_.string()));
 }
 
 void File::make_dataset(std::string const& path, Type type, Shape const& shape, Handle const& how) {
-    Handle dataset{
-        check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(), space_of(shape).id(),
-                         link_creation().id(), how.id(), H5P_DEFAULT),
-              Doing::writing, concat("H5Dcreate2 of ", named(path))),
-        H5Dclose};
+    create_groups_above(path);
+    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), stored_type(type).id(),
+                                    space_of(shape).id(), H5P_DEFAULT, how.id(), H5P_DEFAULT),
+                         Doing::writing, concat("H5Dcreate2 of ", named(path))),
+                   H5Dclose};
     dataset.close(named(path));
 }
 

@@ -15,13 +15,6 @@ Handle dataset_creation() {
     return list;
 }
 
-Handle link_creation() {
-    auto list = property_list(H5P_LINK_CREATE);
-    check(H5Pset_create_intermediate_group(list.id(), 1), Doing::planning,
-          "H5Pset_create_intermediate_group");
-    return list;
-}
-
 Handle creation_of(Handle const& dataset) {
     return {check(H5Dget_create_plist(dataset.id()), Doing::reading, "H5Dget_create_plist"),
             H5Pclose};

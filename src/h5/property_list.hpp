@@ -11,9 +11,6 @@ Handle property_list(Id kind);
 /// The list for a new dataset, without times: files of the same content have the same bytes.
 Handle dataset_creation();
 
-/// The list for a new object, which makes the groups on its path, too.
-Handle link_creation();
-
 /// The list that an open dataset was made with.
 Handle creation_of(Handle const& dataset);
 

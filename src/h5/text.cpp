@@ -11,10 +11,11 @@
 namespace lockstep::h5 {
 
 void File::write_text(std::string const& path, std::string const& text) {
+    create_groups_above(path);
     auto const type = text_type(text.size());
     Handle const space{check(H5Screate(H5S_SCALAR), Doing::planning, "H5Screate"), H5Sclose};
-    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(),
-                                    link_creation().id(), dataset_creation().id(), H5P_DEFAULT),
+    Handle dataset{check(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), H5P_DEFAULT,
+                                    dataset_creation().id(), H5P_DEFAULT),
                          Doing::writing, concat("H5Dcreate2 of ", named(path))),
                    H5Dclose};
     // An empty text is stored as one NUL, which c_str() has.

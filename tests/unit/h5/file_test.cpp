@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -56,6 +58,22 @@ TEST_CASE("every element type is written, told and read back") {
     }
     CHECK_FALSE(h5::type_named("f8").has_value());
     CHECK(file.datasets().size() == types.size());
+}
+
+TEST_CASE("files of the same content have the same bytes, whenever they are made") {
+    test::ScratchDir const scratch;
+    auto const made = [&](char const* name) {
+        auto file = h5::File::create(scratch / name);
+        file.create_dataset("a/b/values", Type::f32, {3});
+        file.write("a/b/values", Type::f32, counting(3));
+        file.write_text("a/c/text", "text");
+        file.create_group("d/e");
+        file.close();
+        return read_text(scratch / name);
+    };
+    auto const first = made("first.h5");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // HDF5's times are whole seconds
+    CHECK(made("second.h5") == first);
 }
 
 TEST_CASE("the offset is where the bytes lie, with a user block before HDF5's own or without") {
