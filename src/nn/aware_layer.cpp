@@ -1,6 +1,7 @@
 #include "nn/aware_layer.hpp"
 
 #include <cmath>
+#include <memory>
 
 namespace lockstep::nn {
 
@@ -33,27 +34,38 @@ struct AwareScales {
     }
 };
 
-class AwareConv2dImpl : public torch::nn::Conv2dImpl {
+/// `Plain` is a convolution over that many dimensions.
+template <class Plain, std::size_t dimensions>
+class AwareConvolution : public Plain {
   public:
-    explicit AwareConv2dImpl(torch::nn::Conv2dOptions const& options)
-        : torch::nn::Conv2dImpl(options), scales_(*this, options.out_channels()) {}
+    explicit AwareConvolution(torch::nn::ConvOptions<dimensions> const& options)
+        : Plain(options), scales_(*this, options.out_channels()) {}
 
     torch::Tensor forward(torch::Tensor const& inputs) {
-        return torch::conv2d(scales_.inputs(inputs), scales_.weights(weight), bias,
-                             options.stride(),
-                             std::get<torch::ExpandingArray<2>>(options.padding()),
-                             options.dilation(), options.groups());
+        auto const& how = this->options;
+        return torch::convolution(
+            scales_.inputs(inputs), scales_.weights(this->weight), this->bias, how.stride(),
+            std::get<torch::ExpandingArray<dimensions>>(how.padding()), how.dilation(),
+            /*transposed=*/false,
+            /*output_padding=*/torch::ExpandingArray<dimensions>(0), how.groups());
     }
 
   private:
     AwareScales scales_;
 };
-TORCH_MODULE(AwareConv2d);
+
+template <class Plain, std::size_t dimensions>
+torch::nn::AnyModule made(torch::nn::ConvOptions<dimensions> const& options, bool aware) {
+    if (aware) {
+        return torch::nn::AnyModule(std::make_shared<AwareConvolution<Plain, dimensions>>(options));
+    }
+    return torch::nn::AnyModule(std::make_shared<Plain>(options));
+}
 
 class AwareLinearImpl : public torch::nn::LinearImpl {
   public:
-    AwareLinearImpl(std::int64_t inputs, std::int64_t outputs)
-        : torch::nn::LinearImpl(inputs, outputs), scales_(*this, outputs) {}
+    explicit AwareLinearImpl(torch::nn::LinearOptions const& options)
+        : torch::nn::LinearImpl(options), scales_(*this, options.out_features()) {}
 
     torch::Tensor forward(torch::Tensor const& inputs) {
         return torch::linear(scales_.inputs(inputs), scales_.weights(weight), bias);
@@ -78,14 +90,25 @@ torch::Tensor rounded_to_bytes(torch::Tensor const& values, torch::Tensor const&
     return (whole - zero) * scale;
 }
 
+torch::nn::AnyModule convolution(torch::nn::Conv1dOptions const& options, bool aware) {
+    return made<torch::nn::Conv1dImpl>(options, aware);
+}
+
 torch::nn::AnyModule convolution(torch::nn::Conv2dOptions const& options, bool aware) {
-    return aware ? torch::nn::AnyModule(AwareConv2d(options))
-                 : torch::nn::AnyModule(torch::nn::Conv2d(options));
+    return made<torch::nn::Conv2dImpl>(options, aware);
+}
+
+torch::nn::AnyModule convolution(torch::nn::Conv3dOptions const& options, bool aware) {
+    return made<torch::nn::Conv3dImpl>(options, aware);
+}
+
+torch::nn::AnyModule fully_connected(torch::nn::LinearOptions const& options, bool aware) {
+    return aware ? torch::nn::AnyModule(AwareLinear(options))
+                 : torch::nn::AnyModule(torch::nn::Linear(options));
 }
 
 torch::nn::AnyModule fully_connected(std::int64_t inputs, std::int64_t outputs, bool aware) {
-    return aware ? torch::nn::AnyModule(AwareLinear(inputs, outputs))
-                 : torch::nn::AnyModule(torch::nn::Linear(inputs, outputs));
+    return fully_connected(torch::nn::LinearOptions(inputs, outputs), aware);
 }
 
 } // namespace lockstep::nn

@@ -23,9 +23,12 @@ torch::Tensor rounded_to_bytes(torch::Tensor const& values, torch::Tensor const&
                                torch::Tensor const& zero, double min, double max);
 
 /// A convolution; if `aware` is set, its input and weight are rounded to int8.
+torch::nn::AnyModule convolution(torch::nn::Conv1dOptions const& options, bool aware);
 torch::nn::AnyModule convolution(torch::nn::Conv2dOptions const& options, bool aware);
+torch::nn::AnyModule convolution(torch::nn::Conv3dOptions const& options, bool aware);
 
 /// The same for a fully connected layer.
+torch::nn::AnyModule fully_connected(torch::nn::LinearOptions const& options, bool aware);
 torch::nn::AnyModule fully_connected(std::int64_t inputs, std::int64_t outputs, bool aware);
 
 } // namespace lockstep::nn

@@ -2,10 +2,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 #include "nn/to_device.hpp"
 
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
 #include "models.hpp"
@@ -27,19 +26,20 @@ constexpr FirstStep of_recordings{81, 16};
 /// own frames is zero before and after, as behind its end: no sample sees how long the others are.
 class FrameBlockImpl : public torch::nn::Module {
   public:
-    FrameBlockImpl(std::int64_t from, std::int64_t to, FirstStep const& step)
-        : stride_(step.stride) {
-        convolution_ = register_module(
-            "convolution", torch::nn::Conv1d(torch::nn::Conv1dOptions(from, to, step.kernel)
-                                                 .stride(step.stride)
-                                                 .padding(step.kernel / 2)));
+    FrameBlockImpl(std::int64_t from, std::int64_t to, FirstStep const& step, bool aware)
+        : stride_(step.stride),
+          convolution_(convolution(torch::nn::Conv1dOptions(from, to, step.kernel)
+                                       .stride(step.stride)
+                                       .padding(step.kernel / 2),
+                                   aware)) {
+        register_module("convolution", convolution_.ptr());
         norm_ = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({to})));
     }
 
     /// Shape  frames [n, frames, from]; left [n] on their device, as `shorter` gives it, undefined
     ///        where samples are alike; returned [n, fewer frames, to]
     torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& left) {
-        auto const convolved = convolution_(frames.transpose(1, 2)).transpose(1, 2);
+        auto const convolved = convolution_.forward(frames.transpose(1, 2)).transpose(1, 2);
         auto const found = torch::gelu(norm_(convolved));
         if (!left.defined()) {
             return found; // all are its own
@@ -55,7 +55,7 @@ class FrameBlockImpl : public torch::nn::Module {
 
   private:
     std::int64_t stride_;
-    torch::nn::Conv1d convolution_{nullptr};
+    torch::nn::AnyModule convolution_;
     torch::nn::LayerNorm norm_{nullptr};
 };
 TORCH_MODULE(FrameBlock);
@@ -110,13 +110,15 @@ class Cnn1d : public Model {
                             {concat(key, " = ", step.kernel), "a kernel must have a middle row",
                              concat("Set an odd ", key)});
             }
-            blocks_.push_back(register_module(concat("block", blocks_.size() + 1),
-                                              FrameBlock(width, wider, step)));
+            blocks_.push_back(
+                register_module(concat("block", blocks_.size() + 1),
+                                FrameBlock(width, wider, step, interface.quantise_aware)));
             width = wider;
             step = {values.integer("kernel", 1), 2};
         }
         register_module("dropout", dropout_);
-        output_ = register_module("output", torch::nn::Linear(width, interface.outputs));
+        output_ = fully_connected(width, interface.outputs, interface.quantise_aware);
+        register_module("output", output_.ptr());
     }
 
     /// Shape  inputs[0] [rows of all samples, features…], or [n, rows, features…]
@@ -147,7 +149,7 @@ class Cnn1d : public Model {
             lengths.defined()
                 ? to_device(lengths.clamp_min(1).unsqueeze(1).to(torch::kFloat32), frames.device())
                 : torch::full({1, 1}, static_cast<double>(frames.size(1)), sums.options());
-        return output_(dropout_(sums / counts));
+        return output_.forward(dropout_(sums / counts));
     }
 
   private:
@@ -155,7 +157,7 @@ class Cnn1d : public Model {
     bool recompute_;
     std::vector<FrameBlock> blocks_;
     Dropout dropout_;
-    torch::nn::Linear output_{nullptr};
+    torch::nn::AnyModule output_;
 };
 
 double cnn1d_parameters(config::OwnValues const& values, Interface const& interface) {

@@ -2,11 +2,10 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
 #include "models.hpp"
@@ -94,6 +93,7 @@ class Cnn3d : public Model {
   public:
     Cnn3d(config::OwnValues const& values, Interface const& interface)
         : plan_(values, interface), recompute_(interface.recompute) {
+        bool const aware = interface.quantise_aware;
         auto const dropout = values.number("dropout", 0, 0.999);
         auto channels = plan_.layout.channels();
         for (std::size_t block = 0; block < plan_.channels.size(); ++block) {
@@ -103,11 +103,11 @@ class Cnn3d : public Model {
             blocks_.push_back(features_->size());
             features_->push_back(
                 "conv" + number,
-                torch::nn::Conv3d(
-                    torch::nn::Conv3dOptions(channels, wider, 3)
-                        .padding(1)
-                        .bias(false) // batch norm has one
-                        .stride(plan_.pooling ? torch::ExpandingArray<3>(1) : halving)));
+                convolution(torch::nn::Conv3dOptions(channels, wider, 3)
+                                .padding(1)
+                                .bias(false) // batch norm has one
+                                .stride(plan_.pooling ? torch::ExpandingArray<3>(1) : halving),
+                            aware));
             features_->push_back("norm" + number,
                                  batch_norm(wider, 3, interface.sync_batch_norm, replica_link()));
             push_activation(features_, "relu" + number);
@@ -120,14 +120,14 @@ class Cnn3d : public Model {
         }
         auto width = plan_.features();
         if (plan_.hidden > 0) {
-            head_->push_back("hidden", torch::nn::Linear(width, plan_.hidden));
+            head_->push_back("hidden", fully_connected(width, plan_.hidden, aware));
             push_activation(head_, "relu");
             width = plan_.hidden;
         }
         if (dropout > 0) {
             head_->push_back("dropout", Dropout(dropout, 1, random_key()));
         }
-        head_->push_back("output", torch::nn::Linear(width, plan_.outputs));
+        head_->push_back("output", fully_connected(width, plan_.outputs, aware));
         register_module("features", features_);
         register_module("head", head_);
     }

@@ -45,16 +45,19 @@ c10::IValue list_of(Node const& node, std::vector<c10::IValue> const& elements) 
     return list;
 }
 
+/// Samples to trace a forward with.
+torch::Tensor example_of(Interface const& interface) {
+    constexpr std::int64_t samples = 3;
+    auto shape = interface.sample_shape;
+    shape.insert(shape.begin(), samples);
+    bool const tokens = !interface.inputs.empty() && interface.inputs.front().whole;
+    return tokens ? torch::zeros(shape, torch::kInt64) : torch::rand(shape);
+}
+
 } // namespace
 
-LayerGraph::LayerGraph(Model& model, std::vector<std::int64_t> const& sample_shape)
-    : script_([&] {
-          constexpr std::int64_t samples = 3;
-          auto shape = sample_shape;
-          shape.insert(shape.begin(), samples);
-          return traced(model, torch::rand(shape));
-      }()),
-      graph_(script_.get_method("forward").graph()) {
+LayerGraph::LayerGraph(Model& model, Interface const& interface)
+    : script_(traced(model, example_of(interface))), graph_(script_.get_method("forward").graph()) {
     names_[graph_->inputs().front()] = "";
     for (auto* const node : graph_->nodes()) {
         if (!node->blocks().empty()) {

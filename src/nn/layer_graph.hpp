@@ -29,14 +29,13 @@ struct WeightLayer {
 };
 
 /// The operators of a model's forward in evaluation, in which layers with weights can be computed
-/// in another way. For models of one input of real values whose forward is the same for every
-/// batch.
+/// in another way. For models of one input whose forward is the same for every batch.
 class LayerGraph {
   public:
     /// `model` is in evaluation mode and must outlive it.
     ///
     /// Throws  Error 64 for a model whose forward has branches, or has no such layer
-    LayerGraph(Model& model, std::vector<std::int64_t> const& sample_shape);
+    LayerGraph(Model& model, Interface const& interface);
 
     std::size_t layers() const noexcept { return layers_.size(); }
     /// A layer, with the values that the model has now.

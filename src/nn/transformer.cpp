@@ -1,11 +1,11 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/decoder.hpp"
+#include "nn/aware_layer.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/embedding.h>
-#include <torch/nn/modules/linear.h>
 
 #include "config_elsewhere.hpp"
 #include "models.hpp"
@@ -57,6 +57,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
              "Import texts (lockstep data import text) and set data.sequence"});
     }
     plan.form = TransformerForm::of(values);
+    plan.form.quantise_aware = interface.quantise_aware;
     plan.vocabulary = values.integer("vocabulary", 0);
     plan.vocabulary = plan.vocabulary == 0 ? input.vocabulary : plan.vocabulary;
     plan.end_of_text = input.end_of_text;
@@ -79,6 +80,12 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     plan.causal = attention == "auto" ? !plan.per_sample : attention == "causal";
     auto const positions = values.text("positions");
+    if (auto const scaling = values.text("rotary-scaling");
+        positions != "rotary" && scaling != "none") {
+        refuse(concat("model.rotary-scaling = ", scaling),
+               concat("it has no effect with model.positions = ", positions),
+               "Set model.positions = rotary, or remove model.rotary-scaling");
+    }
     auto const limit = values.integer("max-positions", 0);
     auto const length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
     if (positions == "rotary") {
@@ -125,7 +132,8 @@ class Transformer : public Model, public Decoder {
                 register_module("embedding", torch::nn::Embedding(plan_.vocabulary, form.width));
             draw_normal(embedding_->weight);
         } else {
-            rows_ = register_module("rows", torch::nn::Linear(plan_.row, form.width));
+            rows_ = fully_connected(plan_.row, form.width, form.quantise_aware);
+            register_module("rows", rows_.ptr());
         }
         if (plan_.positions > 0) {
             positions_ =
@@ -136,10 +144,11 @@ class Transformer : public Model, public Decoder {
         blocks_ = register_module(
             "blocks", TransformerBlocks(form, interface.recompute, random_key(), hidden_link()));
         if (!plan_.tied) {
-            output_ = register_module(
-                "output", torch::nn::Linear(
-                              torch::nn::LinearOptions(form.width, plan_.outputs).bias(form.bias)));
-            draw_normal(output_->weight);
+            output_ =
+                fully_connected(torch::nn::LinearOptions(form.width, plan_.outputs).bias(form.bias),
+                                form.quantise_aware);
+            register_module("output", output_.ptr());
+            draw_normal(output_.ptr()->named_parameters()["weight"]);
         }
     }
 
@@ -192,7 +201,7 @@ class Transformer : public Model, public Decoder {
     };
 
     torch::Tensor embedded(torch::Tensor const& given, std::int64_t first) {
-        auto values = embedding_ ? embedding_(given) : rows_(given);
+        auto values = embedding_ ? embedding_(given) : rows_.forward(given);
         if (positions_) {
             auto const places =
                 torch::arange(first, first + given.size(1),
@@ -208,7 +217,7 @@ class Transformer : public Model, public Decoder {
     }
 
     torch::Tensor scores(torch::Tensor const& values) {
-        return plan_.tied ? torch::linear(values, embedding_->weight) : output_(values);
+        return plan_.tied ? torch::linear(values, embedding_->weight) : output_.forward(values);
     }
 
     /// Whether position j lies before i, or is i.
@@ -256,11 +265,11 @@ class Transformer : public Model, public Decoder {
 
     Plan plan_;
     torch::nn::Embedding embedding_{nullptr};
-    torch::nn::Linear rows_{nullptr};
+    torch::nn::AnyModule rows_;
     torch::nn::Embedding positions_{nullptr};
     Dropout dropout_{nullptr};
     TransformerBlocks blocks_{nullptr};
-    torch::nn::Linear output_{nullptr};
+    torch::nn::AnyModule output_;
 };
 
 double transformer_parameters(config::OwnValues const& values, Interface const& interface) {

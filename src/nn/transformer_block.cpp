@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
@@ -39,15 +40,6 @@ void require(bool fits, std::string const& what, std::string const& why, std::st
     if (!fits) {
         throw Error(ExitCode::usage, {what, why, next});
     }
-}
-
-torch::nn::Linear linear(std::int64_t from, std::int64_t to, bool bias, double deviation = 0.02) {
-    torch::nn::Linear made(torch::nn::LinearOptions(from, to).bias(bias));
-    draw_normal(made->weight, deviation);
-    if (bias) {
-        torch::nn::init::zeros_(made->bias);
-    }
-    return made;
 }
 
 /// Rotates pairs (i, i + half) of each position's values by its angles.
@@ -153,19 +145,32 @@ torch::Tensor NormImpl::forward(torch::Tensor const& values) {
 TransformerBlockImpl::TransformerBlockImpl(TransformerForm const& form, std::int64_t number,
                                            std::shared_ptr<RandomKey> const& key)
     : form_(form) {
-    auto const deviation = 0.02 / std::sqrt(2.0 * static_cast<double>(form.layers));
+    auto const usual = 0.02;
+    auto const deviation = usual / std::sqrt(2.0 * static_cast<double>(form.layers));
     auto const shared = form.key_value_heads * form.head();
+    auto const linear = [&](char const* name, std::int64_t from, std::int64_t to, bool bias,
+                            double of_weight) {
+        auto made =
+            fully_connected(torch::nn::LinearOptions(from, to).bias(bias), form.quantise_aware);
+        auto parameters = made.ptr()->named_parameters();
+        draw_normal(parameters["weight"], of_weight);
+        if (bias) {
+            torch::nn::init::zeros_(parameters["bias"]);
+        }
+        register_module(name, made.ptr());
+        return made;
+    };
     attention_norm_ = register_module("attention_norm", Norm(form));
-    query_ = register_module("query", linear(form.width, form.width, form.qkv_bias));
-    key_ = register_module("key", linear(form.width, shared, form.qkv_bias));
-    value_ = register_module("value", linear(form.width, shared, form.qkv_bias));
-    output_ = register_module("output", linear(form.width, form.width, form.bias, deviation));
+    query_ = linear("query", form.width, form.width, form.qkv_bias, usual);
+    key_ = linear("key", form.width, shared, form.qkv_bias, usual);
+    value_ = linear("value", form.width, shared, form.qkv_bias, usual);
+    output_ = linear("output", form.width, form.width, form.bias, deviation);
     feed_forward_norm_ = register_module("feed_forward_norm", Norm(form));
     if (form.activation == "swiglu") {
-        gate_ = register_module("gate", linear(form.width, form.feed_forward, form.bias));
+        gate_ = linear("gate", form.width, form.feed_forward, form.bias, usual);
     }
-    up_ = register_module("up", linear(form.width, form.feed_forward, form.bias));
-    down_ = register_module("down", linear(form.feed_forward, form.width, form.bias, deviation));
+    up_ = linear("up", form.width, form.feed_forward, form.bias, usual);
+    down_ = linear("down", form.feed_forward, form.width, form.bias, deviation);
     auto const layer = static_cast<std::uint64_t>(2 * number + 1);
     attention_dropout_ = register_module("attention_dropout", Dropout(form.dropout, layer, key));
     feed_forward_dropout_ =
@@ -177,9 +182,9 @@ torch::Tensor TransformerBlockImpl::attention(torch::Tensor const& values, Visib
     auto const heads_of = [&](torch::Tensor const& flat, std::int64_t heads) {
         return flat.unflatten(2, {heads, form_.head()}).transpose(1, 2);
     };
-    auto query = heads_of(query_(values), form_.heads);
-    auto key = heads_of(key_(values), form_.key_value_heads);
-    auto value = heads_of(value_(values), form_.key_value_heads);
+    auto query = heads_of(query_.forward(values), form_.heads);
+    auto key = heads_of(key_.forward(values), form_.key_value_heads);
+    auto value = heads_of(value_.forward(values), form_.key_value_heads);
     auto const seen = cache != nullptr && cache->keys.defined() ? cache->keys.size(2) : 0;
     if (form_.rotary_base > 0) {
         query = rotated(query, form_, seen);
@@ -200,15 +205,15 @@ torch::Tensor TransformerBlockImpl::attention(torch::Tensor const& values, Visib
         query, key, value,
         visible.mask.defined() ? std::optional<torch::Tensor>(visible.mask) : std::nullopt, 0.0,
         causal && !visible.mask.defined());
-    return output_(found.transpose(1, 2).flatten(2));
+    return output_.forward(found.transpose(1, 2).flatten(2));
 }
 
 torch::Tensor TransformerBlockImpl::feed_forward(torch::Tensor const& values) {
-    auto const up = up_(values);
-    if (gate_) {
-        return down_(torch::silu(gate_(values)) * up);
+    auto const up = up_.forward(values);
+    if (!gate_.is_empty()) {
+        return down_.forward(torch::silu(gate_.forward(values)) * up);
     }
-    return down_(torch::gelu(up, form_.activation == "gelu-tanh" ? "tanh" : "none"));
+    return down_.forward(torch::gelu(up, form_.activation == "gelu-tanh" ? "tanh" : "none"));
 }
 
 torch::Tensor TransformerBlockImpl::forward(torch::Tensor const& values, Visible const& visible,

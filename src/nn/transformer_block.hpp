@@ -4,7 +4,7 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/model.hpp"
 
-#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/container/any.h>
 
 #include <cstdint>
 #include <memory>
@@ -31,6 +31,7 @@ struct TransformerForm {
     double dropout = 0;
     double rotary_base = 0; ///< 0: no rotary positions
     RotaryScaling rotary_scaling;
+    bool quantise_aware = false; ///< linear layers round their inputs and weights to int8
 
     /// The keys of a model, which `of` reads; defaults of those that differ between models.
     static std::vector<config::OwnKey> keys(std::string const& norm, std::string const& activation,
@@ -88,14 +89,14 @@ class TransformerBlockImpl : public torch::nn::Module {
 
     TransformerForm form_;
     Norm attention_norm_{nullptr};
-    torch::nn::Linear query_{nullptr};
-    torch::nn::Linear key_{nullptr};
-    torch::nn::Linear value_{nullptr};
-    torch::nn::Linear output_{nullptr};
+    torch::nn::AnyModule query_;
+    torch::nn::AnyModule key_;
+    torch::nn::AnyModule value_;
+    torch::nn::AnyModule output_;
     Norm feed_forward_norm_{nullptr};
-    torch::nn::Linear gate_{nullptr}; ///< of swiglu
-    torch::nn::Linear up_{nullptr};
-    torch::nn::Linear down_{nullptr};
+    torch::nn::AnyModule gate_; ///< of swiglu
+    torch::nn::AnyModule up_;
+    torch::nn::AnyModule down_;
     Dropout attention_dropout_{nullptr};
     Dropout feed_forward_dropout_{nullptr};
 };

@@ -1,10 +1,10 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
 
 #include "models.hpp"
 #include "norm.hpp"
@@ -15,14 +15,16 @@ namespace lockstep::nn {
 namespace {
 
 /// Two 3 × 3 convolutions, each with batch norm and ReLU.
-torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to, bool sync,
+torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to,
+                                         Interface const& interface,
                                          std::shared_ptr<ReplicaLink> const& link) {
     torch::nn::Sequential block;
     for (auto const* const number : {"1", "2"}) {
-        block->push_back(
-            std::string("conv") + number,
-            torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, 3).padding(1).bias(false)));
-        block->push_back(std::string("norm") + number, batch_norm(to, 2, sync, link));
+        block->push_back(std::string("conv") + number,
+                         convolution(torch::nn::Conv2dOptions(from, to, 3).padding(1).bias(false),
+                                     interface.quantise_aware));
+        block->push_back(std::string("norm") + number,
+                         batch_norm(to, 2, interface.sync_batch_norm, link));
         block->push_back(std::string("relu") + number, torch::nn::ReLU());
         from = to;
     }
@@ -48,20 +50,20 @@ class UNet : public Model {
         }
         auto from = layout_.channels();
         for (std::size_t level = 0; level < channels.size(); ++level) {
-            down_.push_back(
-                register_module(concat("down", level + 1),
-                                double_convolution(from, channels[level], interface.sync_batch_norm,
-                                                   replica_link())));
+            down_.push_back(register_module(
+                concat("down", level + 1),
+                double_convolution(from, channels[level], interface, replica_link())));
             from = channels[level];
         }
         for (auto level = channels.size() - 1; level > 0; --level) {
-            up_.push_back(register_module(
-                concat("up", level),
-                double_convolution(channels[level] + channels[level - 1], channels[level - 1],
-                                   interface.sync_batch_norm, replica_link())));
+            up_.push_back(register_module(concat("up", level),
+                                          double_convolution(channels[level] + channels[level - 1],
+                                                             channels[level - 1], interface,
+                                                             replica_link())));
         }
-        output_ = register_module("output", torch::nn::Conv2d(torch::nn::Conv2dOptions(
-                                                channels.front(), interface.outputs, 1)));
+        output_ = convolution(torch::nn::Conv2dOptions(channels.front(), interface.outputs, 1),
+                              interface.quantise_aware);
+        register_module("output", output_.ptr());
     }
 
     torch::Tensor forward(Fields const& inputs) override {
@@ -79,7 +81,7 @@ class UNet : public Model {
             found = run(block, concat("up", kept.size()), torch::cat({kept.back(), wide}, 1));
             kept.pop_back();
         }
-        return output_->forward(found);
+        return output_.forward(found);
     }
 
   private:
@@ -94,7 +96,7 @@ class UNet : public Model {
     bool recompute_;
     std::vector<torch::nn::Sequential> down_;
     std::vector<torch::nn::Sequential> up_; ///< from the deepest
-    torch::nn::Conv2d output_{nullptr};
+    torch::nn::AnyModule output_;
 };
 
 double unet_parameters(config::OwnValues const& values, Interface const& interface) {

@@ -1,9 +1,8 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/aware_layer.hpp"
 
 #include <torch/nn/init.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include "config_elsewhere.hpp"
 #include "models.hpp"
@@ -43,11 +42,13 @@ class Vit : public Model {
   public:
     Vit(config::OwnValues const& values, Interface const& interface)
         : patches_(values, interface), form_(TransformerForm::of(values)) {
+        form_.quantise_aware = interface.quantise_aware;
         auto const& form = form_;
-        cut_ = register_module(
-            "patches", torch::nn::Conv2d(torch::nn::Conv2dOptions(patches_.layout.channels(),
-                                                                  form.width, patches_.side)
-                                             .stride(patches_.side)));
+        cut_ = convolution(
+            torch::nn::Conv2dOptions(patches_.layout.channels(), form.width, patches_.side)
+                .stride(patches_.side),
+            form.quantise_aware);
+        register_module("patches", cut_.ptr());
         class_ = register_parameter("class_token", torch::zeros({1, 1, form.width}));
         positions_ =
             register_parameter("positions", torch::zeros({1, patches_.count + 1, form.width}));
@@ -55,17 +56,19 @@ class Vit : public Model {
         dropout_ = register_module("dropout", Dropout(form.dropout, 0, random_key()));
         blocks_ = register_module(
             "blocks", TransformerBlocks(form, interface.recompute, random_key(), hidden_link()));
-        output_ = register_module("output", torch::nn::Linear(form.width, interface.outputs));
-        torch::nn::init::zeros_(output_->bias);
-        draw_normal(output_->weight);
+        output_ = fully_connected(form.width, interface.outputs, form.quantise_aware);
+        register_module("output", output_.ptr());
+        auto of_output = output_.ptr()->named_parameters();
+        torch::nn::init::zeros_(of_output["bias"]);
+        draw_normal(of_output["weight"]);
     }
 
     torch::Tensor forward(Fields const& inputs) override {
         auto const images = patches_.layout.arranged(inputs.only());
-        auto const cut = cut_(images).flatten(2).transpose(1, 2);
+        auto const cut = cut_.forward(images).flatten(2).transpose(1, 2);
         auto const first = class_.to(cut.scalar_type()).expand_as(cut.narrow(1, 0, 1));
         auto const values = dropout_(torch::cat({first, cut}, 1) + positions_);
-        return output_(blocks_(values, Visible{}).select(1, 0));
+        return output_.forward(blocks_(values, Visible{}).select(1, 0));
     }
 
     std::vector<WeightSource> other_names(std::string const& parameter) const override {
@@ -78,12 +81,12 @@ class Vit : public Model {
   private:
     Patches patches_;
     TransformerForm form_;
-    torch::nn::Conv2d cut_{nullptr};
+    torch::nn::AnyModule cut_;
     torch::Tensor class_;
     torch::Tensor positions_;
     Dropout dropout_{nullptr};
     TransformerBlocks blocks_{nullptr};
-    torch::nn::Linear output_{nullptr};
+    torch::nn::AnyModule output_;
 };
 
 double vit_parameters(config::OwnValues const& values, Interface const& interface) {

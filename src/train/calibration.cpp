@@ -131,11 +131,11 @@ std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload con
     for (auto const& item : work.model->named_parameters()) {
         any = any || item.key().ends_with(nn::input_log_scale);
     }
-    if (!any || inputs.size() != 1 || inputs.front().whole || inputs.front().ragged) {
+    if (!any || inputs.size() != 1 || inputs.front().ragged) {
         refuse(
             concat("model.name = ", deck.model.name),
-            "int8 training needs a model such as cnn, resnet or mlp, and one input of real values "
-            "whose shape is fixed",
+            "int8 training needs the model cnn, cnn1d, cnn3d, mlp, resnet, transformer, unet or "
+            "vit, and one input whose shape is fixed",
             "Change model.name or data.inputs, or quantise the trained model (lockstep checkpoint "
             "quantise)");
     }
@@ -145,8 +145,7 @@ std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload con
 void begin_scales(nn::Model& plain, config::Deck const& deck, Workload const& work) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(plain);
-    auto const interface = model_interface(deck, work.samples, *work.task);
-    nn::LayerGraph const graph(plain, interface.sample_shape);
+    nn::LayerGraph const graph(plain, model_interface(deck, work.samples, *work.task));
     constexpr std::int64_t samples = 1024;
     auto const scales = calibrated(graph, calibration_samples(*work.train, samples), "mse");
     auto own = work.model->named_parameters();
@@ -160,8 +159,7 @@ void begin_scales(nn::Model& plain, config::Deck const& deck, Workload const& wo
                 ExitCode::usage,
                 {concat("quantise.aware with model.name = ", deck.model.name),
                  concat("the layer with weight ", layer.weight, " cannot be trained for int8"),
-                 "Set model.name to cnn, resnet or mlp, or quantise the trained model "
-                 "(lockstep checkpoint quantise)"});
+                 "Quantise the trained model instead (lockstep checkpoint quantise)"});
         }
         auto const weight = plain.named_parameters()[layer.weight].detach();
         replace(*input, torch::full({1}, std::log(scales[i].scale)));

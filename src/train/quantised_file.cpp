@@ -26,11 +26,10 @@ namespace {
 
 void require_plain_input(nn::Interface const& interface) {
     auto const& inputs = interface.inputs;
-    if (inputs.size() != 1 || inputs.front().whole || inputs.front().ragged) {
-        throw Error(ExitCode::usage,
-                    {"this model cannot be quantised",
-                     "it takes several inputs, whole numbers, or samples of different lengths",
-                     "Choose a model with one input of real values"});
+    if (inputs.size() != 1 || inputs.front().ragged) {
+        throw Error(ExitCode::usage, {"this model cannot be quantised",
+                                      "it takes several inputs, or samples of different lengths",
+                                      "Choose a model with one input whose shape is fixed"});
     }
 }
 
@@ -107,7 +106,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     require_plain_input(interface);
     load_weights(*work.model, file);
     work.model->eval();
-    nn::LayerGraph const graph(*work.model, interface.sample_shape);
+    nn::LayerGraph const graph(*work.model, interface);
     auto const samples = calibration_samples(*work.train, options.samples);
     require_same_results(*work.model, graph, samples);
     auto const learnt = learnt_scales(graph, *checkpoint::open_weights(file));
@@ -152,7 +151,7 @@ std::shared_ptr<nn::Model> open_quantised(std::shared_ptr<nn::Model> model,
     checkpoint::ModelFile const stored(file);
     narrow_as_noted(*model, stored.record());
     model->eval();
-    auto graph = std::make_unique<nn::LayerGraph>(*model, interface.sample_shape);
+    auto graph = std::make_unique<nn::LayerGraph>(*model, interface);
     auto const weights = read_integers(stored, *graph);
     for (auto const& [name, tensor] : tensors_beside(*model, *graph)) {
         torch::Tensor(tensor).detach().copy_(

@@ -110,9 +110,11 @@ TEST_CASE("the graph of a model gives what its forward gives, for any batch") {
           Kind{"mlp", {{"hidden", "16, 8"}}, {5, 5}, 3},
           Kind{"resnet", {{"stem", "small"}}, {3, 8, 8}, 21},
           Kind{"cnn3d", {{"channels", "4, 8"}}, {1, 8, 8, 8}, 0},
+          Kind{"cnn1d", {{"channels", "4, 8"}}, {12, 5}, 3},
+          Kind{"vit", {{"layers", "2"}, {"width", "16"}, {"heads", "2"}}, {1, 8, 8}, 14},
           Kind{"unet", {{"channels", "4, 8"}}, {2, 16, 16}, 0}}) {
         auto const model = trained(kind.name, kind.keys, kind.sample);
-        LayerGraph const graph(*model, kind.sample);
+        LayerGraph const graph(*model, {.sample_shape = kind.sample});
         if (kind.layers > 0) {
             CHECK(graph.layers() == kind.layers);
         }
@@ -181,7 +183,7 @@ TEST_CASE("a quantised model is close to its own, one sample at a time or many")
     auto const inputs = torch::rand({32, 1, 12, 12});
     torch::NoGradGuard const no_grad;
     auto const expected = model->forward(inputs);
-    auto graph = std::make_unique<LayerGraph>(*model, sample);
+    auto graph = std::make_unique<LayerGraph>(*model, Interface{.sample_shape = sample});
     std::vector<Observed> observed(graph->layers());
     for (bool const counting : {false, true}) {
         graph->run(inputs, [&](std::size_t at, torch::Tensor const& given) {
@@ -223,12 +225,46 @@ TEST_CASE("rounded values are bytes of their scale, and gradients reach values a
     CHECK(std::abs(log_scale.grad().item<double>() - each.sum().item<double>() * slow) < 1e-3);
 }
 
+TEST_CASE("the graph of a model of tokens gives what its forward gives, for any batch and text") {
+    Interface const interface {
+        .sample_shape = {6}, .outputs = 20, .inputs = {
+            {.name = "tokens", .shape = {6}, .whole = true, .vocabulary = 20}
+        }
+    };
+    auto const model = make_model({"transformer",
+                                   {{"layers", "2"},
+                                    {"width", "16"},
+                                    {"heads", "2"},
+                                    {"tied", GENERATE(values<std::string>({"true", "false"}))}}},
+                                  interface, 3);
+    model->eval();
+    LayerGraph const graph(*model, interface);
+    CHECK(graph.layers() >= 14); // a tied output layer is none
+    torch::NoGradGuard const no_grad;
+    for (std::int64_t const count : {1, 4}) {
+        auto const tokens = torch::randint(20, {count, 6}, torch::kInt64);
+        auto const same = graph.run(tokens, [](auto, auto const&) { return std::nullopt; });
+        CHECK(torch::equal(same, model->forward(tokens)));
+    }
+}
+
 TEST_CASE("a model that is trained for int8 gives what it gives in int8") {
-    std::vector<std::int64_t> const sample{1, 12, 12};
-    auto const model = trained("cnn", {{"channels", "8, 16"}}, sample);
+    struct Kind {
+        std::string name;
+        config::OwnKeys keys;
+        std::vector<std::int64_t> sample;
+    };
+    auto const [name, keys, sample] = GENERATE(
+        values({Kind{"cnn", {{"channels", "8, 16"}}, {1, 12, 12}},
+                Kind{"cnn1d", {{"channels", "8, 16"}}, {12, 5}},
+                Kind{"cnn3d", {{"channels", "4, 8"}, {"hidden", "16"}}, {1, 4, 12, 12}},
+                Kind{"unet", {{"channels", "4, 8"}}, {1, 12, 12}},
+                Kind{"vit", {{"layers", "1"}, {"width", "16"}, {"heads", "2"}}, {1, 12, 12}}}));
+    CAPTURE(name);
+    auto const model = trained(name, keys, sample);
     Interface aware_interface{.sample_shape = sample, .outputs = 10};
     aware_interface.quantise_aware = true;
-    auto const aware = make_model({"cnn", {{"channels", "8, 16"}}}, aware_interface, 3);
+    auto const aware = make_model({name, keys}, aware_interface, 3);
     aware->eval();
     torch::NoGradGuard const no_grad;
     auto own = aware->named_parameters();
@@ -239,7 +275,7 @@ TEST_CASE("a model that is trained for int8 gives what it gives in int8") {
     for (auto const& item : model->named_buffers()) {
         buffers[item.key()].copy_(item.value());
     }
-    auto graph = std::make_unique<LayerGraph>(*model, sample);
+    auto graph = std::make_unique<LayerGraph>(*model, Interface{.sample_shape = sample});
     std::vector<IntegerWeights> weights;
     for (std::size_t i = 0; i < graph->layers(); ++i) {
         auto const layer = graph->layer(i);
@@ -253,7 +289,9 @@ TEST_CASE("a model that is trained for int8 gives what it gives in int8") {
             {quantised_weight(layer.values, scales * layer.factor.abs()), layer.bias, inputs});
     }
     Quantised quantised(model, std::move(graph), weights);
-    auto const inputs = torch::rand({16, 1, 12, 12});
+    auto shape = sample;
+    shape.insert(shape.begin(), 16);
+    auto const inputs = torch::rand(shape);
     auto const given = quantised.forward(inputs);
     CHECK((given - aware->forward(inputs)).abs().max().item<double>() <
           0.01 * given.abs().max().item<double>());
