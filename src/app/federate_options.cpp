@@ -1,6 +1,7 @@
 #include "federate_options.hpp"
 
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
@@ -55,6 +56,11 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
 } // namespace
 
 void settle_charter(federate::Charter& charter, bool secure, std::int64_t sites) {
+    if (!secure && charter.threshold > 0) {
+        throw Error(ExitCode::usage,
+                    {concat("--threshold ", charter.threshold, " without --secure"),
+                     "only masked changes are unmasked", "Add --secure, or leave --threshold out"});
+    }
     if (secure && charter.threshold == 0) {
         charter.threshold = std::max<std::int64_t>(2, (2 * sites + 2) / 3);
     }
@@ -181,7 +187,7 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                      "--dirichlet A",
                      "draw the sites' shares of each class from a Dirichlet distribution; the "
                      "smaller A is, the more the sites' data differ; default: equal shares",
-                     told.dirichlet, {.min = 0, .max = 1e6}),
+                     told.dirichlet, {.min = 1e-6, .max = 1e6}),
                  option::whole("--groups N",
                                "number of groups into which the ranks are divided; each group "
                                "trains a site at the same time as the others",

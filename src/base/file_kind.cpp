@@ -132,6 +132,10 @@ FileKind pickled(std::string const& name) {
 
 FileKind archive(std::string_view names) {
     auto const holds = [&](char const* name) { return names.find(name) != std::string_view::npos; };
+    if (!holds("PK\5\6")) { // what a ZIP file ends with
+        return {"a ZIP archive that is cut off or damaged (a model of PyTorch, for example)",
+                "Copy it again", "Copy it again", "Copy it again"};
+    }
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
         return {"a torch.export archive (PT2)",
@@ -233,6 +237,13 @@ FileKind recognised(File const& file) {
     }
     if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
         return pickled("a pickle");
+    }
+    if (is_onnx(head) && head.substr(0, 16).find("lockstep") != std::string_view::npos) {
+        return {"an ONNX model that this program exported",
+                "It holds a model, not samples: name a data set",
+                "Name the checkpoint or best.h5 that it was exported from: its weights have other "
+                "names and shapes than the model's",
+                save_script};
     }
     if (is_onnx(head)) {
         return {"an ONNX model", "It holds a model, not samples: name a data set",

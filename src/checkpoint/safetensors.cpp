@@ -120,6 +120,10 @@ class SafetensorsFile : public Weights {
                 add(name, tensor, size - begin_);
             }
         }
+        if (end_ != size - begin_) {
+            throw not_safetensors(path, concat("its last ", size - begin_ - end_,
+                                               " bytes belong to none of its tensors"));
+        }
     }
 
   private:
@@ -149,6 +153,7 @@ class SafetensorsFile : public Weights {
             }
             entries_.push_back({name, kind->becomes, shape});
             places_.push_back({&*kind, begin_ + bounds[0]});
+            end_ = std::max(end_, bounds[1]);
         } catch (OrderedJson::exception const& failure) {
             throw not_safetensors(
                 path_, concat("the header's entry ", name, " is malformed (", failure.what(), ")"));
@@ -164,6 +169,7 @@ class SafetensorsFile : public Weights {
 
     File file_;
     std::uint64_t begin_ = 0; ///< of the data
+    std::uint64_t end_ = 0;   ///< of the last tensor, from there
     std::vector<Place> places_;
 };
 

@@ -31,10 +31,10 @@ std::string last_line(std::filesystem::path const& file) {
 }
 
 [[noreturn]] void refuse_file(std::filesystem::path const& file, std::string const& what,
-                              std::string const& why) {
+                              std::string const& why,
+                              std::string const& next = "Export the model again") {
     throw Error(ExitCode::data, {concat(file.string(), " ", what),
-                                 why.empty() ? std::string("no reason was printed") : why,
-                                 "Export the model again"});
+                                 why.empty() ? std::string("no reason was printed") : why, next});
 }
 
 /// The exit code of a program, which `next` says how to get where it is missing.
@@ -61,7 +61,9 @@ std::vector<std::string> compiled(std::filesystem::path const& file, RunInputs c
                              program, file.string(), (scratch / "runner.c").string(), "-lm"},
                             log, "Install a C compiler that is called cc");
     if (code != 0) {
-        refuse_file(file, "cannot be compiled", last_line(log));
+        refuse_file(file, "cannot be compiled", last_line(log),
+                    concat("Check that cc -std=c99 compiles other programs and that the disk has "
+                           "space; if it does, export the model again"));
     }
     return {program};
 }

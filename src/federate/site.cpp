@@ -313,6 +313,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     auto const& own = *sites.find(key_.name());
     ChangeForm const form{sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip};
     auto change = encoded_change(federation_.first_model(round), trained, form);
+    bool const all_zero = std::ranges::all_of(change.words, [](auto word) { return word == 0; });
     if (charter.has_controls()) {
         auto const control = control_change(round, trained, rates, form);
         change.words.insert(change.words.end(), control.words.begin(), control.words.end());
@@ -339,6 +340,11 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
                         ", norm of the change ", change.norm);
     if (charter.clip > 0 && change.norm > charter.clip) {
         words += concat(", scaled to ", charter.clip);
+    }
+    if (all_zero && change.norm > 0) {
+        words += concat("\nwarning: all changes are rounded to 0, because steps of ",
+                        1 / form.fixed_point.scale, " are the finest that --range ", charter.range,
+                        " allows");
     }
     return change.clipped == 0 ? words
                                : concat(words, "\nwarning: ", amount_of(change.clipped, "value"),

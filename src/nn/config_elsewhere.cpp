@@ -10,6 +10,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <optional>
+#include <type_traits>
 
 namespace lockstep::nn {
 
@@ -25,6 +26,11 @@ std::string value_text(Json const& value) {
     }
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
+
+/// Why a value cannot be compared.
+struct WrongType {
+    std::string why;
+};
 
 class Comparison {
   public:
@@ -50,9 +56,20 @@ class Comparison {
     template <class Value>
     void same(std::initializer_list<char const*> names, char const* key, Value ours) {
         auto const [name, theirs] = value(names);
-        if (!name.empty() && theirs.get<Value>() != ours) {
+        if (!name.empty() && number_or_truth<Value>(name, theirs) != ours) {
             add(name, theirs, concat(key, " = ", value_text(theirs)));
         }
+    }
+
+    /// Throws  WrongType
+    template <class Value>
+    static Value number_or_truth(std::string const& name, Json const& value) {
+        bool const fits = std::is_same_v<Value, bool> ? value.is_boolean() : value.is_number();
+        if (!fits) {
+            throw WrongType{concat(name, " = ", value.dump(), " is not ",
+                                   std::is_same_v<Value, bool> ? "true or false" : "a number")};
+        }
+        return value.get<Value>();
     }
 
   private:
@@ -192,6 +209,8 @@ std::vector<Contradiction> contradictions_with(std::filesystem::path const& conf
             compare_text(comparison, form, *text);
         }
         return comparison.found();
+    } catch (WrongType const& wrong) {
+        throw broken(wrong.why);
     } catch (Json::exception const& failure) {
         throw broken(failure.what());
     }

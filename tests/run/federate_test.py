@@ -66,7 +66,9 @@ def simulated_in_groups(scratch, expected):
         check(events.count("end") >= 1, f"{site} has records of its own: {events}")
     check(any(line.startswith(f"{SITES[1]}: round 1: update sent") for line in told), f"the site that failed: {told}")
     check(same(expected, model(directory / "federation")), "1 group and 2 groups give the same bits")
-    simulate(scratch / "many", 2, "--groups", 3).expect(64, "--groups 3", "2 ranks and 3 sites", "at most 2")
+    for wrong, phrase in ((("--groups", 3), "2 ranks and 3 sites"), (("--threshold", 2), "without --secure"),
+                          (("--min-sites", 4), "the federation has 3 sites"), (("--dirichlet", 0), "from 1e-06")):
+        simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
 
 
 def inject(phase):

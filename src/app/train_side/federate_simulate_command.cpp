@@ -317,7 +317,14 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                 federate::require_cryptography();
                 require_groups(told, world.size());
                 auto& charter = told.charter;
-                charter.min_sites = std::min(charter.min_sites, told.sites);
+                if (charter.min_sites > told.sites &&
+                    charter.min_sites != federate::Charter{}.min_sites) {
+                    throw Error(ExitCode::usage,
+                                {concat("--min-sites ", charter.min_sites),
+                                 concat("the federation has ", amount_of(told.sites, "site")),
+                                 concat("Give at most ", told.sites)});
+                }
+                charter.min_sites = std::min(charter.min_sites, told.sites); // the default
                 if (charter.is_private() && charter.expected_sites == 0) {
                     charter.expected_sites = told.sites;
                 }

@@ -18,15 +18,19 @@ TEST_CASE("a file is known by its bytes, not by its name") {
         {"RIFF....WAVEfmt ", "a WAV recording"},
         {"\x1f\x8b\x08....", "compressed with gzip"},
         {"\x93NUMPY\x01....", "a NumPy array"},
-        {"PK\3\4....archive/data.pkl....archive/constants.pkl", "a TorchScript module"},
-        {"PK\3\4....archive/data.pkl....", "a torch.save pickle"},
-        {"PK\3\4....archive/archive_format....archive/data.pkl", "a torch.export archive (PT2)"},
-        {"PK\3\4....inputs.npy....", "an archive of NumPy arrays"},
-        {"PK\3\4....readme.txt....", "a ZIP archive"},
+        {"PK\3\4....archive/data.pkl....archive/constants.pklPK\5\6", "a TorchScript module"},
+        {"PK\3\4....archive/data.pkl....PK\5\6", "a torch.save pickle"},
+        {"PK\3\4....archive/archive_format....archive/data.pklPK\5\6",
+         "a torch.export archive (PT2)"},
+        {"PK\3\4....inputs.npy....PK\5\6", "an archive of NumPy arrays"},
+        {"PK\3\4....readme.txt....PK\5\6", "a ZIP archive"},
+        {"PK\3\4....archive/data.pkl....",
+         "a ZIP archive that is cut off or damaged (a model of PyTorch, for example)"},
         {"\x80\x04\x95....", "a pickle"},
         {"\x08\x08\x12\x07pytorch\x1a\x05"
          "2.0.0",
          "an ONNX model"},
+        {"\x08\x08\x12\x08lockstep:\x05....", "an ONNX model that this program exported"},
         {"\x02\0\0\0\0\0\0\0{}"s, "a safetensors file"},
         {"\0\0\x08\x01\0\0\0\x02\1\2"s, "an IDX file"},
         {"CDF\1....", "netCDF-3, which is not HDF5"},
@@ -54,7 +58,7 @@ TEST_CASE("a file is known by its bytes, not by its name") {
 TEST_CASE("what a file is comes with what makes something of it") {
     test::ScratchDir const scratch;
     auto const path = scratch / "model.pt";
-    write_text_durably(path, "PK\3\4....archive/data.pkl....");
+    write_text_durably(path, "PK\3\4....archive/data.pkl....PK\5\6");
     auto const kind = kind_of_file(path);
     CHECK_THAT(kind.weights, Catch::Contains("torch.load('" + path.string() + "'"));
     CHECK_THAT(kind.script, Catch::Contains("torch.jit.script(model).save(FILE)"));

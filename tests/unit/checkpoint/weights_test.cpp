@@ -96,6 +96,7 @@ TEST_CASE("a damaged safetensors file is refused by name") {
     CHECK(checkpoint::open_safetensors(path)->entries().size() == 1);
 
     CHECK(code(one("F32", "[2]", "[0,8]"), 7) == ExitCode::data); // cut short
+    CHECK(code(one("F32", "[2]", "[0,8]"), 9) == ExitCode::data); // a byte of no tensor
     CHECK(code(one("F32", "[3]", "[0,8]")) == ExitCode::data);
     CHECK(code(one("F32", "[2]", "[8,0]")) == ExitCode::data);
     CHECK(code(one("F32", "[4294967296,4294967296]", "[0,0]")) == ExitCode::data);

@@ -125,6 +125,9 @@ TEST_CASE("a damaged config.json is refused by name") {
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, "config.json"));
     }
+    CHECK(test::says(
+        test::error_of([&] { differences(R"({"hidden_size": "32"})", llama(), nullptr); }),
+        R"(hidden_size = "32" is not a number)"));
     auto const deep = concat("{\"a\": ", std::string(100'000, '['));
     CHECK(test::says(test::error_of([&] { differences(deep, llama(), nullptr); }),
                      "it is nested more than 32 levels deep"));
