@@ -7,7 +7,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <cstring>
-#include <filesystem>
 
 namespace lockstep::train {
 
@@ -19,6 +18,11 @@ std::filesystem::path file_of(config::Deck const& deck) {
 }
 
 } // namespace
+
+void make_privacy_key(std::filesystem::path const& file) {
+    federate::require_cryptography();
+    write_secret_text(file, hex_text(federate::Secret::random().bytes()) + "\n");
+}
 
 federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck const& deck,
                                   bool resumes) {
@@ -32,7 +36,7 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         // A link that leads nowhere is not a missing file: its place may be a disk that is not
         // mounted.
         if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {
-            write_secret_text(file, hex_text(federate::Secret::random().bytes()) + "\n");
+            make_privacy_key(file);
         }
         digits = trimmed(read_secret_text(
             file, "whoever has the key can remove the noise",

@@ -5,8 +5,14 @@
 #include "train/privacy.hpp"
 
 #include <cstdint>
+#include <filesystem>
 
 namespace lockstep::train {
+
+/// Writes a new key to a file that does not exist.
+///
+/// Throws  Error 69 as below, 73, 74
+void make_privacy_key(std::filesystem::path const& file);
 
 /// The secret in privacy.key, known to all ranks. Rank 0 makes the file where it is missing and the
 /// run begins.

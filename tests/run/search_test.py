@@ -57,6 +57,8 @@ def check_refused(scratch):
     run(words(goal, scratch / "wrong")).expect(64, "acuracy", "Did you mean accuracy?")
     heirs = write(scratch / "shapes.ini", "[search]\nstrategy = pbt\n[space]\nmodel.hidden = list(16, 32)\n")
     run(words(heirs, scratch / "wrong")).expect(64, "model.hidden (", "all trials need the same model")
+    private = write(scratch / "private.ini", "[search]\nstrategy = pbt\n[space]\nprivacy.noise = list(1, 2)\n")
+    run(words(private, scratch / "wrong")).expect(64, "privacy.noise with strategy = pbt")
     check(not (scratch / "wrong").exists(), "a refused search left a directory")
     unknown = write(scratch / "unknown.ini", SPACE.replace("accuracy max", "other.max max"))
     run(words(unknown, scratch / "unknown"), 1).expect(64, "other.max", "in another --directory")
@@ -169,6 +171,23 @@ def check_failures(scratch):
             64, "no trial of the search has a result", "trial 1 failed (64)")
 
 
+def check_private(scratch):
+    """All trials draw from one key, so that another search with this key has the same ones."""
+    space = write(scratch / "noise.ini", "[search]\nstrategy = grid\n[space]\nprivacy.noise = list(1, 2)\n"
+                  "optimizer.betas = choice(\"0.9, 0.99\", \"7, 8\")\n")
+    private = words(space, scratch / "private_1", "--model.batch-norm", "false", "--optimizer.clip-norm", "0")
+    run(private, 1).expect(0, "best: trial")
+    (scratch / "private_2").mkdir()
+    shutil.copy(scratch / "private_1/privacy.key", scratch / "private_2/privacy.key")
+    private[private.index("--directory") + 1] = scratch / "private_2"
+    run(private, 2).expect(0, "best: trial")
+    ends = [sorted((line["trial"], line["code"], line.get("message"), line.get("metrics", {}).get("loss"))
+                   for line in lines(scratch / name, "result")) for name in ("private_1", "private_2")]
+    check(ends[0] == ends[1] and [end[1] for end in ends[0]].count(64) == 2, f"the same ends: {ends}")
+    (scratch / "private_2/privacy.key").unlink()
+    run(private).expect(66, "privacy.key is missing")
+
+
 def check_lethal(scratch):
     """A trial that kills its process whenever it starts can be taken out."""
     space = write(scratch / "lethal.ini", SPACE)
@@ -263,6 +282,7 @@ with Scratch() as scratch:
     check(len(lines(on_1, "result")) == 6, "four trials, of which two continue")
     check(all(len(checkpoints(trial)) > 0 for trial in (on_1 / "trials").iterdir()), "checkpoints of trials")
     check_refused(scratch)
+    check_private(scratch)
     check_lethal(scratch)
     check_deaths(scratch)
     check_journal(scratch, on_1)

@@ -12,6 +12,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
+#include "train/privacy_key.hpp"
 #include "train/resource_tracker.hpp"
 
 #include <algorithm>
@@ -47,6 +48,7 @@ struct SearchTask {
     config::DeckSource space;
     config::DeckSource deck;
     std::filesystem::path directory;
+    std::filesystem::path privacy_key{}; ///< of trials with privacy.noise; empty: there are none
 };
 
 /// Rank 0 reads the files, all ranks parse the same texts.
@@ -125,7 +127,14 @@ void require_goals(std::vector<search::Goal> const& goals, config::Deck const& d
 /// keys of a plug-in's model change its parameters is not known here.
 ///
 /// Throws  Error 64
-void require_shared_states(search::Space const& space, config::Deck const& deck) {
+void require_shared_states(search::Space const& space, config::Deck const& deck, bool is_private) {
+    if (is_private) {
+        throw Error(ExitCode::usage,
+                    {"privacy.noise with strategy = pbt",
+                     "a trial continues from the state of another trial with other values, but "
+                     "epsilon holds only for a run whose deck stays the same",
+                     "Choose another search.strategy, or remove privacy.noise"});
+    }
     constexpr std::array<std::string_view, 6> harmless{"model.dropout",     "model.activation",
                                                        "model.bound",       "model.norm-epsilon",
                                                        "model.rotary-base", "model.rotary-scaling"};
@@ -245,6 +254,24 @@ struct Head {
     std::optional<SearchCoordinator> coordinator;
 };
 
+/// The key that all trials draw their noise from, so that they are the same on any number of ranks;
+/// no two decks draw the same noise from it.
+///
+/// Throws  Error 66 where trials have begun and it is lost
+void require_privacy_key(SearchTask const& task, bool has_begun) {
+    auto const& file = task.privacy_key;
+    if (file.empty() || std::filesystem::exists(std::filesystem::symlink_status(file))) {
+        return;
+    }
+    if (has_begun) {
+        throw Error(ExitCode::no_input,
+                    {concat(file.string(), " is missing"),
+                     "the noise of the trials' next steps is drawn from the key in it",
+                     "Restore the file, or start the search in another --directory"});
+    }
+    train::make_privacy_key(file);
+}
+
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
     make_directories(task.directory);
     Stopwatch const watch;
@@ -256,9 +283,11 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     head.lease.emplace(task.directory, head.lock->is_held_elsewhere());
     auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
     journal->set_guard([&head] { head.lease->require(); });
-    if (journal->before().empty()) { // before its first line is written
+    bool const has_begun = !journal->before().empty();
+    if (!has_begun) { // before its first line is written
         search::require_known_trials(task.directory, 0);
     }
+    require_privacy_key(task, has_begun);
     head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
     search::require_known_trials(task.directory, head.study->trials().size());
     head.study->note({{"event", "start"}, {"ranks", world.size()}});
@@ -344,7 +373,7 @@ ExitCode search_run_command(Invocation const& invocation) {
             auto const& world = context.world;
             SearchTold told;
             auto const words = agreed_words(world, search_options(told), invocation.arguments);
-            auto const task = read_search(world, words, told);
+            auto task = read_search(world, words, told);
             auto const job = world.is_root() ? batch_job() : BatchJob{};
             TrialSetting setting{.context = context,
                                  .signals = signals,
@@ -371,8 +400,12 @@ ExitCode search_run_command(Invocation const& invocation) {
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
                 first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
                 require_goals(settings.goals, first, space);
+                if (first.privacy.is_on() || std::ranges::count(space.dimensions(), "privacy.noise",
+                                                                &search::Dimension::key) > 0) {
+                    task.privacy_key = privacy_key_of_trials(task.directory, first);
+                }
                 if (settings.strategy == "pbt") {
-                    require_shared_states(space, first);
+                    require_shared_states(space, first, !task.privacy_key.empty());
                 }
             });
             setting.seconds_left = shared_seconds(

@@ -159,10 +159,10 @@ void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
                 {concat("search.goals names ", goal.metric, ", which trials do not measure"),
                  concat(validated ? "" : "without a validation set, ", "they measure only ",
                         list_text(names)),
-                 concat(!near.empty() ? concat("Did you mean ", near, "?")
+                 concat(!near.empty() ? concat("Did you mean ", near, "? Correct it")
                         : validated   ? std::string("Name one of these")
                                       : std::string("Set data.validation, or name one of these"),
-                        " Then start the search in another --directory")});
+                        ", and start the search in another --directory")});
         }
     }
 }

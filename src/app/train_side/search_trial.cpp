@@ -6,6 +6,7 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/progress.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -197,6 +198,12 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
 
 } // namespace
 
+std::filesystem::path privacy_key_of_trials(std::filesystem::path const& directory,
+                                            config::Deck const& deck) {
+    return deck.privacy.key.empty() ? directory / "privacy.key"
+                                    : std::filesystem::path(deck.privacy.key);
+}
+
 config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                         search::Values const& values) {
     auto source = setting.deck;
@@ -216,6 +223,9 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     deck.run.name = concat("trial-", job.trial + 1);
     deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
     deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
+    if (deck.privacy.is_on()) {
+        deck.privacy.key = privacy_key_of_trials(setting.directory, deck).string();
+    }
     deck.data.test.clear(); // trials are compared by validation
     deck.monitor.progress = "none";
     deck.monitor.plots = deck.monitor.plots && set("monitor.plots");
@@ -244,6 +254,7 @@ std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const
 TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
                    TrialJob const& trial) {
     Stopwatch const watch;
+    comm::set_step(group, 0); // that of the trial before is not this one's
     TrialEnd end;
     try {
         config::Deck deck;
