@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "federate/accountant.hpp"
+
 namespace lockstep::app {
 
 namespace {
@@ -65,6 +67,15 @@ void settle_charter(federate::Charter& charter, bool secure, std::int64_t sites)
         charter.threshold = std::max<std::int64_t>(2, (2 * sites + 2) / 3);
     }
     charter.require_sound();
+    if (charter.budget > 0) {
+        auto const first = federate::epsilon_of({charter.participation, charter.noise}, 1,
+                                                charter.delta, charter.accountant);
+        if (first > charter.budget) {
+            throw Error(ExitCode::usage, {concat("--epsilon ", charter.budget),
+                                          concat("epsilon is already ", first, " after one round"),
+                                          "Raise --epsilon or --noise, or lower --participation"});
+        }
+    }
 }
 
 Options federate_init_options(FederateInitTold& told) {

@@ -114,9 +114,11 @@ double renyi_divergence(SampledGaussian const& round, double order) {
         return order / (2 * round.noise * round.noise);
     }
     bool const whole = order == std::floor(order);
-    return (whole ? log_moment_whole(round, static_cast<int>(order))
-                  : log_moment_between(round, order)) /
-           (order - 1);
+    auto const moment = std::max(0.0, whole ? log_moment_whole(round, static_cast<int>(order))
+                                            : log_moment_between(round, order));
+    // Its rounding errors, which may be larger than itself, count once for each of many rounds.
+    auto const rounding = 16 * std::numeric_limits<double>::epsilon() * (1 + moment);
+    return (moment + rounding) / (order - 1);
 }
 
 RenyiBound renyi_bound(SampledGaussian const& round, std::int64_t rounds, double delta) {
@@ -180,6 +182,7 @@ std::int64_t max_rounds(SampledGaussian const& round, double epsilon, double del
         beyond = std::min(more + 1, max_counted);
         too_much = after(beyond);
     }
+    // 30 questions are more than any known case takes; fewer rounds than allowed remain a bound.
     bool enough = true; // the last answer: the next question is asked from its other side
     for (int asked = 0; asked < 30 && beyond - within > 1 + within / 1024; ++asked) {
         auto const share = (epsilon - spent) / (too_much - spent);

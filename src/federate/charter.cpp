@@ -69,6 +69,16 @@ void Charter::require_sound() const {
             concat("--noise ", noise, " without --expected-sites"),
             "dividing by the number of sites that took part would reveal that number",
             "Add --expected-sites N, the number of sites that will join");
+    Charter const usual;
+    require(is_private() || expected_sites == 0, concat("--expected-sites ", expected_sites),
+            "without noise, the mean is over the sites that took part",
+            "Add --noise and --clip, or leave --expected-sites out");
+    require(is_private() || delta == usual.delta, concat("--delta ", delta),
+            "without noise, epsilon is infinite", "Add --noise and --clip, or leave --delta out");
+    require(strategy == "fedadam" || server_epsilon == usual.server_epsilon,
+            concat("--server-epsilon ", server_epsilon),
+            concat("it has no effect with --strategy ", strategy),
+            "Add --strategy fedadam, or leave --server-epsilon out");
     require(budget == 0 || is_private(), concat("--epsilon ", budget),
             "without noise, epsilon is infinite", "Add --noise and --clip, or leave --epsilon out");
     require(accountant == "rdp" || is_private(), concat("--accountant ", accountant),
@@ -99,6 +109,12 @@ Charter Charter::of_text(std::string const& text) {
                 json.at(name).get_to(value);
             }
         });
+        if (charter.accountant != "rdp" && charter.accountant != "prv") {
+            throw Error(ExitCode::data,
+                        {"the federation's charter cannot be read",
+                         concat("this program has no accountant ", charter.accountant),
+                         "Use the version of this program that created the federation"});
+        }
         return charter;
     } catch (Json::exception const& failure) {
         throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),

@@ -22,7 +22,8 @@
 // - The transform adds up the losses modulo a window. The sum is above the window with a
 //   probability of at most `share` (Chernoff); losses that come into it from elsewhere add to
 //   delta.
-// - The transform's rounding errors are bounded, and added to delta.
+// - The transform's rounding errors are bounded, and added to delta; likewise those of a round's
+//   probabilities and mean, which count for each round.
 //
 // The grid is tilted before it is transformed, multiplied by exp(tilt loss), and back afterwards:
 // errors are then relative to the tail that delta is made of, not to 1, and delta may be tiny.
@@ -42,7 +43,9 @@ constexpr double max_grid = 1 << 20;
 constexpr double coarse_cells = 4096;
 constexpr double min_tilt = 1e-4;
 constexpr double max_tilt = 1e6;
-constexpr double negligible = 1e-100; ///< beside rounding errors; denormals would be slow
+constexpr double negligible = 1e-100;      ///< beside rounding errors; denormals would be slow
+constexpr double rounding_of_mass = 1e-13; ///< relative, of a round's tilted probabilities
+constexpr double rounding_of_mean = 2e-15; ///< of a round's mean loss, as a part of its range
 constexpr double infinite_loss = std::numeric_limits<double>::infinity();
 
 /// How closely epsilon is computed.
@@ -72,6 +75,9 @@ class Loss {
     /// Of x to the loss of a removed sample, which grows with x. That of an added one is -of(x).
     double of(double x) const {
         auto const ratio = (2 * x - 1) / (2 * noise_ * noise_);
+        if (rate_ >= 1) {
+            return ratio;
+        }
         return ratio > 0 ? ratio + std::log(rate_ + (1 - rate_) * std::exp(-ratio))
                          : std::log1p(rate_ * std::expm1(ratio));
     }
@@ -111,8 +117,9 @@ class Loss {
   private:
     double output(double loss) const {
         auto const relative =
-            loss > 1 ? loss + std::log1p(-(1 - rate_) * std::exp(-loss)) - std::log(rate_)
-                     : std::log1p(std::max(-1.0, std::expm1(loss) / rate_));
+            rate_ >= 1 ? loss
+            : loss > 1 ? loss + std::log1p(-(1 - rate_) * std::exp(-loss)) - std::log(rate_)
+                       : std::log1p(std::max(-1.0, std::expm1(loss) / rate_));
         return 0.5 + noise_ * noise_ * relative;
     }
     double tail(double x) const { return std::erfc(x / (std::numbers::sqrt2 * noise_)) / 2; }
@@ -273,7 +280,7 @@ double epsilon_on_grid(Loss const& loss, Tilt const& how, Precision const& preci
     // above it, and `rest` the sum of p exp(at - loss).
     auto const modulo = static_cast<std::int64_t>(size);
     auto const highest = static_cast<std::int64_t>(std::ceil((top - shift) / cell));
-    auto const target = precision.delta - 3 * precision.share;
+    auto const target = precision.delta * (1 - rounds * rounding_of_mass) - 3 * precision.share;
     double delta = 0;
     double rest = 0;
     double at = static_cast<double>(highest) * cell + shift;
@@ -288,7 +295,8 @@ double epsilon_on_grid(Loss const& loss, Tilt const& how, Precision const& preci
         }
         at = here - cell;
     }
-    return std::max(0.0, at) + precision.slack();
+    auto const rounding = rounds * rounding_of_mean * loss.width(precision.reach);
+    return std::max(0.0, at) + precision.slack() + rounding;
 }
 
 } // namespace
@@ -308,7 +316,9 @@ double epsilon_of_losses(SampledGaussian const& round, std::int64_t rounds, doub
     auto about = std::min(renyi, of_removed.epsilon);
     auto epsilon = renyi;
     double slack = infinite_loss;
-    while (slack > std::max(min_slack, about / parts_of_epsilon) && precision.cell != min_cell) {
+    // 1.5: a cell that was made for a slack may give one that is larger by a rounding error.
+    while (slack > std::max(1.5 * min_slack, about / parts_of_epsilon) &&
+           precision.cell != min_cell) {
         precision.cell = std::max(
             min_cell, precision.cell_of(std::max(min_slack, about / (1.5 * parts_of_epsilon))));
         slack = precision.slack();

@@ -71,7 +71,8 @@ std::string settings_text(Federation const& federation) {
         text += concat("differential privacy of sites: noise ", charter.noise, " x clip ",
                        charter.clip, "; after ", amount_of(rounds.rounds, "round"), ", epsilon is ",
                        rounds.published, " at delta ", charter.delta, " (", rounds.known,
-                       " against those who know which sites were drawn)\n");
+                       " against those who know which sites were drawn), accounted by ",
+                       charter.accountant, "\n");
     }
     return text;
 }

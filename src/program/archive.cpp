@@ -49,6 +49,9 @@ Archive::Archive(std::filesystem::path path)
         reader_ = nullptr; // what the file is instead is said below
     }
     auto const kind = kind_of_file(path_);
+    if (kind.name.starts_with("a torch.export archive")) {
+        damaged("its list of records cannot be read");
+    }
     throw Error(ExitCode::data, {concat(path_.string(), " is not a torch.export archive (PT2)"),
                                  kind.name.empty() ? std::string("it holds no exported program")
                                                    : concat("it is ", kind.name),

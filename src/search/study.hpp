@@ -22,7 +22,7 @@ struct Outcome {
     std::string message{};
     std::map<std::string, double> metrics{}; ///< of the validation, loss, parameters, step_ms
     std::int64_t step = 0;                   ///< last step that was reached
-    std::int64_t steps = 0;                  ///< done for it in the start that ended it
+    std::int64_t steps = 0;                  ///< done for it since the search last started
     double seconds = 0;
     int ranks = 1;
 };

@@ -15,6 +15,7 @@
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
 #include "train/precision.hpp"
+#include "train/privacy_key.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -30,7 +31,6 @@
 #include "make_data_module.hpp"
 #include "narrow_as_noted.hpp"
 #include "placement.hpp"
-#include "privacy_key.hpp"
 #include "privacy_rules.hpp"
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"

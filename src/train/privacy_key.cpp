@@ -1,4 +1,4 @@
-#include "privacy_key.hpp"
+#include "train/privacy_key.hpp"
 
 #include "base/secret_file.hpp"
 #include "base/text.hpp"

@@ -7,12 +7,12 @@
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/privacy_key.hpp"
 
 #include <algorithm>
 #include <unistd.h>
 
 #include "decide.hpp"
-#include "privacy_key.hpp"
 
 namespace lockstep::train {
 

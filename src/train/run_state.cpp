@@ -5,9 +5,9 @@
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/named_code.hpp"
+#include "train/privacy_key.hpp"
 
 #include "input_scale.hpp"
-#include "privacy_key.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"

@@ -67,7 +67,8 @@ def simulated_in_groups(scratch, expected):
     check(any(line.startswith(f"{SITES[1]}: round 1: update sent") for line in told), f"the site that failed: {told}")
     check(same(expected, model(directory / "federation")), "1 group and 2 groups give the same bits")
     for wrong, phrase in ((("--groups", 3), "2 ranks and 3 sites"), (("--threshold", 2), "without --secure"),
-                          (("--min-sites", 4), "the federation has 3 sites"), (("--dirichlet", 0), "from 1e-06")):
+                          (("--min-sites", 4), "the federation has 3 sites"), (("--delta", "0.0001"), "without noise"),
+                          (("--server-epsilon", "0.1"), "has no effect with --strategy fedavg"), (("--dirichlet", 0), "from 1e-06")):
         simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
 
 

@@ -310,6 +310,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
             FederateSimulateTold told;
+            told.charter.min_sites = 0; // not given
             auto deck =
                 begin_with_deck(context, federate_simulate_options(told), invocation, 0).deck;
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
@@ -317,14 +318,15 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                 federate::require_cryptography();
                 require_groups(told, world.size());
                 auto& charter = told.charter;
-                if (charter.min_sites > told.sites &&
-                    charter.min_sites != federate::Charter{}.min_sites) {
+                if (charter.min_sites == 0) {
+                    charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
+                }
+                if (charter.min_sites > told.sites) {
                     throw Error(ExitCode::usage,
                                 {concat("--min-sites ", charter.min_sites),
                                  concat("the federation has ", amount_of(told.sites, "site")),
                                  concat("Give at most ", told.sites)});
                 }
-                charter.min_sites = std::min(charter.min_sites, told.sites); // the default
                 if (charter.is_private() && charter.expected_sites == 0) {
                     charter.expected_sites = told.sites;
                 }

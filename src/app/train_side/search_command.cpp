@@ -90,12 +90,12 @@ void require_free_key(search::Dimension const& dimension) {
     }
 }
 
-/// Refuses goals that a mistyped name would end the search for after its first trial. A task may
+/// Refuses mistyped goals, which would otherwise end the search after its first trial. A task may
 /// measure more than it declares, so other unknown names are left to that trial.
 ///
 /// Throws  Error 64
-void require_goals(std::vector<search::Goal> const& goals, config::Deck const& deck,
-                   search::Space const& space) {
+void require_likely_goals(std::vector<search::Goal> const& goals, config::Deck const& deck,
+                          search::Space const& space) {
     bool const validates =
         task::is_played(deck.task) || !trimmed(deck.data.validation).empty() ||
         std::ranges::count(space.dimensions(), "data.validation", &search::Dimension::key) > 0;
@@ -123,8 +123,8 @@ void require_goals(std::vector<search::Goal> const& goals, config::Deck const& d
     }
 }
 
-/// With pbt, trials continue from the states of others: what a state is for may not vary. Which
-/// keys of a plug-in's model change its parameters is not known here.
+/// With pbt, trials continue from the states of others, so that the model's parameters may not
+/// vary. Which keys of a plug-in's model change its parameters is not known here.
 ///
 /// Throws  Error 64
 void require_shared_states(search::Space const& space, config::Deck const& deck, bool is_private) {
@@ -135,15 +135,17 @@ void require_shared_states(search::Space const& space, config::Deck const& deck,
                      "epsilon holds only for a run whose deck stays the same",
                      "Choose another search.strategy, or remove privacy.noise"});
     }
-    constexpr std::array<std::string_view, 6> harmless{"model.dropout",     "model.activation",
-                                                       "model.bound",       "model.norm-epsilon",
-                                                       "model.rotary-base", "model.rotary-scaling"};
+    constexpr std::array<std::string_view, 9> harmless{
+        "model.dropout",      "model.activation",  "model.bound",
+        "model.norm-epsilon", "model.rotary-base", "model.rotary-scaling",
+        "model.attention",    "model.documents",   "model.weights"};
     auto const kinds = nn::model_kinds();
     bool const built_in = std::ranges::count(kinds, deck.model.name, &nn::ModelKind::name) > 0;
     for (auto const& dimension : space.dimensions()) {
-        bool const other_model =
-            dimension.key == "model.name" || (built_in && dimension.key.starts_with("model.") &&
-                                              std::ranges::count(harmless, dimension.key) == 0);
+        bool const other_model = dimension.key == "model.name" ||
+                                 dimension.key == "quantise.aware" ||
+                                 (built_in && dimension.key.starts_with("model.") &&
+                                  std::ranges::count(harmless, dimension.key) == 0);
         if (other_model && dimension.levels() != 1) {
             throw Error(ExitCode::usage,
                         {concat(dimension.key, " (", dimension.origin, ") with strategy = pbt"),
@@ -399,7 +401,7 @@ ExitCode search_run_command(Invocation const& invocation) {
                 // Mistakes of the deck are told before anything is made.
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
                 first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
-                require_goals(settings.goals, first, space);
+                require_likely_goals(settings.goals, first, space);
                 if (first.privacy.is_on() || std::ranges::count(space.dimensions(), "privacy.noise",
                                                                 &search::Dimension::key) > 0) {
                     task.privacy_key = privacy_key_of_trials(task.directory, first);

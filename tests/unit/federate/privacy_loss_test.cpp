@@ -1,4 +1,5 @@
 #include <cmath>
+#include <tuple>
 
 #include "catch.hpp"
 #include "federate/privacy_loss.hpp"
@@ -109,7 +110,7 @@ TEST_CASE("without sampling epsilon is within a hundredth above the exact one, i
     };
     for (auto const& [noise, rounds, delta] :
          {Case{0.5, 1, 1e-5}, Case{0.8, 7, 0.1}, Case{2, 1, 1e-25}, Case{4, 1000, 1e-12},
-          Case{50, 1, 1e-3}, Case{300, 20000, 1e-8}}) {
+          Case{50, 1, 1e-3}, Case{300, 20000, 1e-8}, Case{0.2, 10, 1e-5}, Case{0.05, 1, 1e-5}}) {
         auto const mean = std::sqrt(static_cast<double>(rounds)) / noise;
         auto const epsilon = epsilon_of_losses({1, noise}, rounds, delta);
         INFO("noise " << noise << " rounds " << rounds << " delta " << delta << ": " << epsilon);
@@ -130,4 +131,27 @@ TEST_CASE("more rounds than the grid has room for still have an upper bound belo
     SampledGaussian const rare{1e-6, 0.5};
     CHECK(epsilon_of_losses(rare, 10'000'000, 1e-6) <
           renyi_bound(rare, 10'000'000, 1e-6).epsilon / 2);
+}
+
+TEST_CASE("an epsilon near the smallest that the grid resolves is found") {
+    for (auto const& [rate, noise, rounds] : {std::tuple{0.01, 100.0, 45},
+                                              {0.0001, 4.0, 490},
+                                              {0.0001, 20.0, 45},
+                                              {0.001, 40.0, 130}}) {
+        auto const epsilon = epsilon_of_losses({rate, noise}, rounds, 1e-5);
+        CHECK(epsilon >= 0);
+        CHECK(epsilon <= renyi_bound({rate, noise}, rounds, 1e-5).epsilon);
+    }
+}
+
+TEST_CASE("so many rounds that rounding errors count do not make epsilon too small") {
+    SampledGaussian const round{1e-7, 20};
+    auto const rounds = std::int64_t{10'000'000'000};
+    // By the central limit, as above.
+    auto const mean = 1e-7 * std::sqrt(static_cast<double>(rounds) * std::expm1(1 / 400.0));
+    for (auto const epsilon :
+         {epsilon_of_losses(round, rounds, 1e-8), renyi_bound(round, rounds, 1e-8).epsilon}) {
+        CHECK(epsilon > 0);
+        CHECK(delta_of_gaussian(mean, epsilon) <= 1e-8);
+    }
 }
