@@ -80,12 +80,6 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     plan.causal = attention == "auto" ? !plan.per_sample : attention == "causal";
     auto const positions = values.text("positions");
-    if (auto const scaling = values.text("rotary-scaling");
-        positions != "rotary" && scaling != "none") {
-        refuse(concat("model.rotary-scaling = ", scaling),
-               concat("it has no effect with model.positions = ", positions),
-               "Set model.positions = rotary, or remove model.rotary-scaling");
-    }
     auto const limit = values.integer("max-positions", 0);
     auto const length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
     if (positions == "rotary") {
@@ -107,6 +101,12 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     } else if (positions != "none") {
         refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",
                "Choose one of them");
+    }
+    if (auto const scaling = values.text("rotary-scaling");
+        positions != "rotary" && scaling != "none") {
+        refuse(concat("model.rotary-scaling = ", scaling),
+               concat("it has no effect with model.positions = ", positions),
+               "Set model.positions = rotary, or remove model.rotary-scaling");
     }
     plan.tied = values.boolean("tied") && plan.tokens && !plan.per_sample &&
                 plan.outputs == plan.vocabulary;

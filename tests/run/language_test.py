@@ -410,6 +410,7 @@ def test_refusals(scratch, path):
     refused(64, "model.heads = 5", keys=["--model.heads", 5])
     refused(64, "model.key-value-heads = 3", keys=["--model.key-value-heads", 3])
     refused(64, "model.positions = learned", "rotary, learnt or none", keys=["--model.positions", "learned"])
+    refused(64, "model.rotary-scaling", "no effect with model.positions = none", keys=["--model.positions", "none"])
     refused(64, "model.max-positions is too small", keys=["--model.positions", "learnt", "--model.max-positions", 23])
     folder = scratch / "wrong texts"
     folder.mkdir()
