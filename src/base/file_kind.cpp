@@ -167,6 +167,21 @@ bool is_onnx(std::string_view head) {
            next.find(head[2]) != std::string_view::npos;
 }
 
+FileKind of_onnx(std::string_view head) {
+    constexpr char const* data = "It holds a model, not samples: name a data set";
+    if (head.substr(0, 16).find("lockstep") != std::string_view::npos) { // its producer
+        return {"an ONNX model that this program exported", data,
+                "Name the checkpoint or best.h5 that it was exported from: its weights have other "
+                "names and shapes than the model's",
+                save_script};
+    }
+    return {"an ONNX model", data,
+            "Convert it: python3 -c \"import onnx, onnx.numpy_helper as h; from "
+            "safetensors.numpy import save_file; save_file({i.name: h.to_array(i) for i in "
+            "onnx.load('FILE').graph.initializer}, 'OUT.safetensors')\"",
+            save_script};
+}
+
 bool is_safetensors(std::string_view head, std::uint64_t size) {
     std::uint64_t length = 0;
     if (head.size() < 10) {
@@ -238,19 +253,8 @@ FileKind recognised(File const& file) {
     if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {
         return pickled("a pickle");
     }
-    if (is_onnx(head) && head.substr(0, 16).find("lockstep") != std::string_view::npos) {
-        return {"an ONNX model that this program exported",
-                "It holds a model, not samples: name a data set",
-                "Name the checkpoint or best.h5 that it was exported from: its weights have other "
-                "names and shapes than the model's",
-                save_script};
-    }
     if (is_onnx(head)) {
-        return {"an ONNX model", "It holds a model, not samples: name a data set",
-                "Convert it: python3 -c \"import onnx, onnx.numpy_helper as h; from "
-                "safetensors.numpy import save_file; save_file({i.name: h.to_array(i) for i in "
-                "onnx.load('FILE').graph.initializer}, 'OUT.safetensors')\"",
-                save_script};
+        return of_onnx(head);
     }
     if (is_idx(head)) {
         return {"an IDX file",

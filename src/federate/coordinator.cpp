@@ -268,18 +268,18 @@ Error Coordinator::too_few(std::int64_t round, std::string const& answered, Coun
     bool const hopeless = count.come + awaited < count.min;
     auto const more = awaited == 0 ? std::string(", and no more can come")
                                    : concat(", and at most ", awaited, " more can come");
-    auto const abandon =
-        concat("bandon the round (lockstep federate round ", federation_.directory().string(),
-               " --coordinator --key ", "FILE --abandon)");
+    auto const abandon = concat("(lockstep federate round ", federation_.directory().string(),
+                                " --coordinator --key FILE --abandon)");
     return {ExitCode::no_input,
             {concat("round ", round, " cannot continue"),
              concat("it needs ", answered, " messages from at least ", amount_of(count.min, "site"),
                     ", but has ", count.come, hopeless ? more : "",
                     hopeless && some_removed ? ", because sites were removed" : ""),
-             !hopeless      ? concat("Wait for more sites, or a", abandon)
-             : some_removed ? concat("A", abandon, ", or accept a removed site again by its ",
-                                     "fingerprint (--accept)")
-                            : concat("A", abandon)}};
+             !hopeless      ? concat("Wait for more sites, or abandon the round ", abandon)
+             : some_removed ? concat("Abandon the round ", abandon,
+                                     ", or accept a removed site again by its fingerprint "
+                                     "(--accept)")
+                            : concat("Abandon the round ", abandon)}};
 }
 
 /// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.

@@ -10,14 +10,11 @@
 
 namespace lockstep::train {
 
-namespace {
-
-std::filesystem::path file_of(config::Deck const& deck) {
-    return deck.privacy.key.empty() ? std::filesystem::path(deck.run.directory) / "privacy.key"
+std::filesystem::path privacy_key_file(config::Deck const& deck,
+                                       std::filesystem::path const& directory) {
+    return deck.privacy.key.empty() ? directory / "privacy.key"
                                     : std::filesystem::path(deck.privacy.key);
 }
-
-} // namespace
 
 void make_privacy_key(std::filesystem::path const& file) {
     federate::require_cryptography();
@@ -32,7 +29,7 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         if (!world.is_root()) {
             return;
         }
-        auto const file = file_of(deck);
+        auto const file = privacy_key_file(deck, deck.run.directory);
         // A link that leads nowhere is not a missing file: its place may be a disk that is not
         // mounted.
         if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {

@@ -9,6 +9,10 @@
 
 namespace lockstep::train {
 
+/// The file of the key of a deck with privacy.noise; where it names none, the one in `directory`.
+std::filesystem::path privacy_key_file(config::Deck const& deck,
+                                       std::filesystem::path const& directory);
+
 /// Writes a new key to a file that does not exist.
 ///
 /// Throws  Error 69 as below, 73, 74

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, flip, records, run, train)
-from harness_compress import SHORT, alike, contents, measured, some
+from harness_compress import SHORT, alike, measured, some
 from small_models import lockstep_export
 
 def distilled(scratch, teacher):
@@ -92,7 +92,7 @@ def recorded_outputs(scratch, teacher):
         text = run(["evaluate", deck, best, "--outputs", file, *data], ranks=ranks).expect(
             0, "training: 2,048 samples", f"are in {file}").text
         run(["checkpoint", "verify", file]).expect(0, "all bytes are intact")
-    check(contents(files[0]) == contents(files[1]), "the same outputs on any number of ranks")
+    check(files[0].read_bytes() == files[1].read_bytes(), "the same outputs on any number of ranks")
     with h5py.File(files[0]) as file, h5py.File(small) as learnt:
         outputs, targets = file["outputs"][...], learnt["targets"][...]
         check(outputs.shape == (2048, 10) and outputs.dtype == np.float32, f"outputs of {outputs.shape}")
@@ -263,7 +263,7 @@ def quantised(scratch, teacher):
         check(lines != {exact}, "int8 was used")
     again = scratch / "again.h5"
     run(["checkpoint", "quantise", best, again, "--samples", 200]).expect(0)
-    check(contents(again) == contents(small), "the same when made twice")
+    check(again.read_bytes() == small.read_bytes(), "the same when made twice")
     run(["checkpoint", "quantise", best, again]).expect(73)
     run(["checkpoint", "quantise", teacher, again, "--overwrite"]).expect(0)  # a checkpoint
     check(again.stat().st_size < 0.5 * best.stat().st_size, "smaller, even where the record is most of the file")

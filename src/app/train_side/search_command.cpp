@@ -7,8 +7,6 @@
 #include "comm/request_desk.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/nn/registry.hpp"
-#include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
@@ -16,12 +14,10 @@
 #include "train/resource_tracker.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <iostream>
 #include <limits>
-#include <string_view>
 #include <thread>
 
 #include "../agreed_words.hpp"
@@ -29,6 +25,7 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "search_coordinator.hpp"
+#include "search_rules.hpp"
 
 namespace lockstep::app {
 
@@ -77,83 +74,6 @@ SearchTask read_search(comm::Communicator const& world, Words const& words,
     auto const name = std::filesystem::path(words.positions.front()).stem();
     return {config::DeckSource::unpacked(space), config::DeckSource::unpacked(deck),
             told.directory.empty() ? std::filesystem::path("runs") / name : told.directory};
-}
-
-/// Refuses keys that the search itself sets in each trial's deck.
-void require_free_key(search::Dimension const& dimension) {
-    for (auto const* const own : {"run.directory", "run.name", "checkpoint.resume"}) {
-        if (dimension.key == own) {
-            throw Error(ExitCode::usage, {concat(own, " (", dimension.origin, ")"),
-                                          "the search itself sets this key for each trial",
-                                          "Remove the key from [space]"});
-        }
-    }
-}
-
-/// Refuses mistyped goals, which would otherwise end the search after its first trial. A task may
-/// measure more than it declares, so other unknown names are left to that trial.
-///
-/// Throws  Error 64
-void require_likely_goals(std::vector<search::Goal> const& goals, config::Deck const& deck,
-                          search::Space const& space) {
-    bool const validates =
-        task::is_played(deck.task) || !trimmed(deck.data.validation).empty() ||
-        std::ranges::count(space.dimensions(), "data.validation", &search::Dimension::key) > 0;
-    std::vector<std::string> names{"loss", "parameters", "step_ms"};
-    for (auto const& metric : task::metrics_of(deck)) {
-        names.push_back(metric.name);
-    }
-    for (auto const& goal : goals) {
-        bool const needs_none = goal.metric == "parameters" || goal.metric == "step_ms";
-        if (!validates && !needs_none) {
-            throw Error(ExitCode::usage,
-                        {concat("search.goals names ", goal.metric),
-                         "the deck names no validation set, on which trials would measure it",
-                         "Set data.validation, or name parameters or step_ms"});
-        }
-        auto const near = std::ranges::count(names, goal.metric) == 0 &&
-                                  goal.metric.find('.') == std::string::npos
-                              ? nearest_name(goal.metric, names)
-                              : std::string();
-        if (!near.empty()) {
-            throw Error(ExitCode::usage, {concat("search.goals names ", goal.metric),
-                                          concat("trials measure ", list_text(names)),
-                                          concat("Did you mean ", near, "?")});
-        }
-    }
-}
-
-/// With pbt, trials continue from the states of others, so that the model's parameters may not
-/// vary. Which keys of a plug-in's model change its parameters is not known here.
-///
-/// Throws  Error 64
-void require_shared_states(search::Space const& space, config::Deck const& deck, bool is_private) {
-    if (is_private) {
-        throw Error(ExitCode::usage,
-                    {"privacy.noise with strategy = pbt",
-                     "a trial continues from the state of another trial with other values, but "
-                     "epsilon holds only for a run whose deck stays the same",
-                     "Choose another search.strategy, or remove privacy.noise"});
-    }
-    constexpr std::array<std::string_view, 9> harmless{
-        "model.dropout",      "model.activation",  "model.bound",
-        "model.norm-epsilon", "model.rotary-base", "model.rotary-scaling",
-        "model.attention",    "model.documents",   "model.weights"};
-    auto const kinds = nn::model_kinds();
-    bool const built_in = std::ranges::count(kinds, deck.model.name, &nn::ModelKind::name) > 0;
-    for (auto const& dimension : space.dimensions()) {
-        bool const other_model = dimension.key == "model.name" ||
-                                 dimension.key == "quantise.aware" ||
-                                 (built_in && dimension.key.starts_with("model.") &&
-                                  std::ranges::count(harmless, dimension.key) == 0);
-        if (other_model && dimension.levels() != 1) {
-            throw Error(ExitCode::usage,
-                        {concat(dimension.key, " (", dimension.origin, ") with strategy = pbt"),
-                         "a trial continues from the state of another trial, so all trials need "
-                         "the same model",
-                         "Give this key one value, or choose another search.strategy"});
-        }
-    }
 }
 
 search::Identity identity_of(SearchTask const& task) {
@@ -402,12 +322,11 @@ ExitCode search_run_command(Invocation const& invocation) {
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
                 first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
                 require_likely_goals(settings.goals, first, space);
-                if (first.privacy.is_on() || std::ranges::count(space.dimensions(), "privacy.noise",
-                                                                &search::Dimension::key) > 0) {
-                    task.privacy_key = privacy_key_of_trials(task.directory, first);
+                if (may_be_private(first, space)) {
+                    task.privacy_key = train::privacy_key_file(first, task.directory);
                 }
                 if (settings.strategy == "pbt") {
-                    require_shared_states(space, first, !task.privacy_key.empty());
+                    require_shared_states(first, space);
                 }
             });
             setting.seconds_left = shared_seconds(

@@ -12,6 +12,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
+#include "train/privacy_key.hpp"
 
 #include <algorithm>
 #include <array>
@@ -198,12 +199,6 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
 
 } // namespace
 
-std::filesystem::path privacy_key_of_trials(std::filesystem::path const& directory,
-                                            config::Deck const& deck) {
-    return deck.privacy.key.empty() ? directory / "privacy.key"
-                                    : std::filesystem::path(deck.privacy.key);
-}
-
 config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                         search::Values const& values) {
     auto source = setting.deck;
@@ -224,7 +219,7 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
     deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
     deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
     if (deck.privacy.is_on()) {
-        deck.privacy.key = privacy_key_of_trials(setting.directory, deck).string();
+        deck.privacy.key = train::privacy_key_file(deck, setting.directory).string();
     }
     deck.data.test.clear(); // trials are compared by validation
     deck.monitor.progress = "none";

@@ -56,11 +56,6 @@ struct TrialEnd {
 config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                         search::Values const& values);
 
-/// The file of the key that trials of a deck with privacy.noise draw from. `directory` is the
-/// search's.
-std::filesystem::path privacy_key_of_trials(std::filesystem::path const& directory,
-                                            config::Deck const& deck);
-
 /// The most ranks that a trial can have; 1 for one whose deck is refused.
 std::int64_t replicas_of_trial(TrialSetting const& setting, search::Values const& values);
 

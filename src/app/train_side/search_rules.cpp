@@ -1,0 +1,93 @@
+#include "search_rules.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/nn/registry.hpp"
+#include "lockstep/task/task.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace lockstep::app {
+
+namespace {
+
+bool varies(search::Space const& space, std::string_view key) {
+    return std::ranges::count(space.dimensions(), key, &search::Dimension::key) > 0;
+}
+
+} // namespace
+
+void require_free_key(search::Dimension const& dimension) {
+    for (auto const* const own : {"run.directory", "run.name", "checkpoint.resume"}) {
+        if (dimension.key == own) {
+            throw Error(ExitCode::usage, {concat(own, " (", dimension.origin, ")"),
+                                          "the search itself sets this key for each trial",
+                                          "Remove the key from [space]"});
+        }
+    }
+}
+
+void require_likely_goals(std::vector<search::Goal> const& goals, config::Deck const& deck,
+                          search::Space const& space) {
+    bool const validates = task::is_played(deck.task) || !trimmed(deck.data.validation).empty() ||
+                           varies(space, "data.validation");
+    std::vector<std::string> names{"loss", "parameters", "step_ms"};
+    for (auto const& metric : task::metrics_of(deck)) {
+        names.push_back(metric.name);
+    }
+    for (auto const& goal : goals) {
+        bool const needs_none = goal.metric == "parameters" || goal.metric == "step_ms";
+        if (!validates && !needs_none) {
+            throw Error(ExitCode::usage,
+                        {concat("search.goals names ", goal.metric),
+                         "the deck names no validation set, on which trials would measure it",
+                         "Set data.validation, or name parameters or step_ms"});
+        }
+        auto const near = std::ranges::count(names, goal.metric) == 0 &&
+                                  goal.metric.find('.') == std::string::npos
+                              ? nearest_name(goal.metric, names)
+                              : std::string();
+        if (!near.empty()) {
+            throw Error(ExitCode::usage, {concat("search.goals names ", goal.metric),
+                                          concat("trials measure ", list_text(names)),
+                                          concat("Did you mean ", near, "?")});
+        }
+    }
+}
+
+bool may_be_private(config::Deck const& deck, search::Space const& space) {
+    return deck.privacy.is_on() || varies(space, "privacy.noise");
+}
+
+void require_shared_states(config::Deck const& deck, search::Space const& space) {
+    if (may_be_private(deck, space)) {
+        throw Error(ExitCode::usage,
+                    {"privacy.noise with strategy = pbt",
+                     "a trial continues from the state of another trial with other values, but "
+                     "epsilon holds only for a run whose deck stays the same",
+                     "Choose another search.strategy, or remove privacy.noise"});
+    }
+    constexpr std::array<std::string_view, 9> harmless{
+        "model.dropout",      "model.activation",  "model.bound",
+        "model.norm-epsilon", "model.rotary-base", "model.rotary-scaling",
+        "model.attention",    "model.documents",   "model.weights"};
+    auto const kinds = nn::model_kinds();
+    bool const built_in = std::ranges::count(kinds, deck.model.name, &nn::ModelKind::name) > 0;
+    for (auto const& dimension : space.dimensions()) {
+        bool const other_model = dimension.key == "model.name" ||
+                                 dimension.key == "quantise.aware" ||
+                                 (built_in && dimension.key.starts_with("model.") &&
+                                  std::ranges::count(harmless, dimension.key) == 0);
+        if (other_model && dimension.levels() != 1) {
+            throw Error(ExitCode::usage,
+                        {concat(dimension.key, " (", dimension.origin, ") with strategy = pbt"),
+                         "a trial continues from the state of another trial, so all trials need "
+                         "the same model",
+                         "Give this key one value, or choose another search.strategy"});
+        }
+    }
+}
+
+} // namespace lockstep::app
