@@ -262,8 +262,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "sum gradients in a fixed order, which gives bitwise identical results on any number of "
           "ranks (ordered), or in an order that the library chooses (native)");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
-          "allow a parameter to have no gradient on any replica in a step; the step does not "
-          "update this parameter; false: this is an error");
+          "allow steps in which a parameter has no gradient on any replica, and leave the "
+          "parameter as it is in such a step; false: such a step ends the run with an error");
     visit(
         "communication.static-graph", communication.static_graph, any(fixed),
         "assume that parameters without a gradient in the first step never have one, so that their "
