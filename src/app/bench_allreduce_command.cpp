@@ -21,22 +21,21 @@ struct AllreduceTold {
 };
 
 Options bench_allreduce_options(AllreduceTold& told) {
-    return {
-        .command = "lockstep bench allreduce",
-        .about = "Measures an all-reduce: the sum of an array of floats over all ranks, with "
-                 "the result on every rank. Each repetition starts after a barrier. The time "
-                 "of a repetition is that of the slowest rank.",
-        .rows = {
-            option::wholes("--sizes LIST", "sizes of the array in bytes; M is 2^20 bytes (1M,25M)",
-                           told.bytes),
-            option::one_of(
-                "--variant", measure::allreduce_variants(),
-                "ordered: a sum in tree order, as in training; mpi: MPI_Allreduce; copy: all ranks "
-                "simultaneously copy the same number of bytes from a neighbour's shared memory, "
-                "without a sum, which is an upper bound on the speed; default: all variants",
-                told.variant),
-            option::whole("--repeats N", "repetitions", told.repeats),
-            option::flag("--json", "print one line of JSON per result", told.json)}};
+    return {.command = "lockstep bench allreduce",
+            .about = "Measures an all-reduce: the sum of an array of floats over all ranks, with "
+                     "the result on every rank. Each repetition starts after a barrier. The time "
+                     "of a repetition is that of the slowest rank.",
+            .rows = {
+                option::wholes("--sizes LIST",
+                               "sizes of the array in bytes; M is 2^20 bytes (1M,25M)", told.bytes),
+                option::one_of(
+                    "--variant", measure::allreduce_variants(),
+                    "ordered: a sum in tree order, as in training; mpi: MPI_Allreduce; copy: an "
+                    "upper bound on the speed: all ranks copy the same number of bytes at once "
+                    "from a neighbour's shared memory, without a sum; default: all variants",
+                    told.variant),
+                option::whole("--repeats N", "repetitions", told.repeats),
+                option::flag("--json", "print one line of JSON per result", told.json)}};
 }
 
 } // namespace

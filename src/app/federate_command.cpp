@@ -35,7 +35,7 @@ ExitCode join_command(Invocation const& invocation) {
               << hex_text(key.signing_key().public_key()) << "\n";
     if (told.coordinator.empty()) {
         std::cout << "the coordinator's key in the directory is trusted; compare its fingerprint "
-                     "with the one that init printed:\n  "
+                     "with the one that lockstep federate init printed:\n  "
                   << coordinator << "\n";
     }
     std::cout << "next: the coordinator must accept the site (--accept)\n";

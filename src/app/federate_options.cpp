@@ -61,7 +61,8 @@ void settle_charter(federate::Charter& charter, bool secure, std::int64_t sites)
     if (!secure && charter.threshold > 0) {
         throw Error(ExitCode::usage,
                     {concat("--threshold ", charter.threshold, " without --secure"),
-                     "only masked changes are unmasked", "Add --secure, or leave --threshold out"});
+                     "the threshold applies only to secure aggregation",
+                     "Add --secure, or leave --threshold out"});
     }
     if (secure && charter.threshold == 0) {
         charter.threshold = std::max<std::int64_t>(2, (2 * sites + 2) / 3);
@@ -82,11 +83,11 @@ Options federate_init_options(FederateInitTold& told) {
     Options options{
         .command = "lockstep federate init",
         .positions = {"DIRECTORY DECK", 2, 2},
-        .about = "Starts a federation: writes the charter, which the coordinator signs, and the "
-                 "first global model. The key train.steps or train.epochs of the deck sets the "
-                 "length of a site's training in one round. Without --weights, the initial weights "
-                 "are drawn from run.seed, and the deck must name data with the same shapes and "
-                 "classes as the sites' data.",
+        .about = "Starts a federation: writes the first global model, and the charter with the "
+                 "federation's settings, which the coordinator signs. The key train.steps or "
+                 "train.epochs of the deck sets the length of a site's training in one round. "
+                 "Without --weights, the initial weights are drawn from run.seed, and the deck "
+                 "must name data with the same shapes and classes as the sites' data.",
         .rows = {option::required(option::path(
                      "--key FILE", "file for the coordinator's private key, outside DIRECTORY",
                      told.key)),

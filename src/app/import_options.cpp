@@ -100,27 +100,26 @@ ImportKind speech_kind(ImportTold& told) {
     return {
         .name = "speech",
         .source = "a directory of recordings (WAV, FLAC, …), all with the same sample rate",
-        .rows =
-            {option::path(
-                 "--transcripts FILE",
-                 "a table with the columns file and text, or a festvox file txt.done.data; "
-                 "default: no texts; folders determine the classes in the same way as for images",
-                 speech.transcripts),
-             option::text("--text COLUMN", "name of the column with the texts", speech.text),
-             option::one_of("--units", {"characters", "words"},
-                            "unit of text that one symbol stands for", told.units),
-             option::flag("--lowercase", "convert the texts to lower case", speech.lowercase),
-             option::text("--drop CHARS",
-                          "characters to remove from the texts; --lowercase applies afterwards",
-                          speech.drop),
-             option::text("--symbols CHARS|A,B,C",
-                          "all symbols; default: the symbols that occur in the texts",
-                          speech.symbols),
-             option::whole("--mels N", "number of bands of the log-mel features", speech.bands,
-                           {.max = 1024}),
-             option::flag("--raw", "store the recordings themselves instead of features",
-                          speech.raw),
-             labels_option(speech.labels)},
+        .rows = {option::path(
+                     "--transcripts FILE",
+                     "a table with the columns file and text, or a festvox file txt.done.data; "
+                     "default: no texts, and folders determine the classes, as for images",
+                     speech.transcripts),
+                 option::text("--text COLUMN", "name of the column with the texts", speech.text),
+                 option::one_of("--units", {"characters", "words"},
+                                "unit of text that one symbol stands for", told.units),
+                 option::flag("--lowercase", "convert the texts to lower case", speech.lowercase),
+                 option::text("--drop CHARS",
+                              "characters to remove from the texts; --lowercase applies afterwards",
+                              speech.drop),
+                 option::text("--symbols CHARS|A,B,C",
+                              "all symbols; default: the symbols that occur in the texts",
+                              speech.symbols),
+                 option::whole("--mels N", "number of bands of the log-mel features", speech.bands,
+                               {.max = 1024}),
+                 option::flag("--raw", "store the recordings themselves instead of features",
+                              speech.raw),
+                 labels_option(speech.labels)},
         .make = [&told, &speech](auto const& source) {
             speech.split_by = told.split_by;
             speech.words = told.units == "words";
@@ -147,8 +146,8 @@ ImportKind text_kind(ImportTold& told) {
                            text.endings),
              option::text("--text KEY", "key of the text in each line of a .jsonl file", text.text),
              option::text("--prompt KEY",
-                          "key of a prompt in each line of a .jsonl file, which comes before the "
-                          "text and is not learnt (with data.mask = learnt)",
+                          "key of the prompt in each line of a .jsonl file; the prompt comes "
+                          "before the text and, with data.mask = learnt, is left out of the loss",
                           text.prompt)},
         .make = [&told, &text](auto const& source) {
             text.source = source;
@@ -243,7 +242,7 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
         .rows = {
             option::reals("--split 0.8,0.1,0.1",
                           "shares of the training, validation and test sets; each class is divided "
-                          "in these shares",
+                          "into these shares",
                           common.split.shares),
             option::own("--split-by COLUMN|folder",
                         "keep samples with the same value of this column, or in the same folder, "

@@ -56,13 +56,13 @@ Options search_suggest_options(SuggestTold& told) {
 }
 
 Options search_tell_options(NothingTold&) {
-    return {.command = "lockstep search tell",
-            .positions = {"DIR TRIAL VALUE...", 3, 20},
-            .about =
-                "Records the result of a suggested trial: one VALUE for each goal in "
-                "search.goals, in the same order, or the word failed. A search that trains its "
-                "trials itself takes only failed, for a trial that has no result because the "
-                "job ends whenever it runs."};
+    return {
+        .command = "lockstep search tell",
+        .positions = {"DIR TRIAL VALUE...", 3, 20},
+        .about =
+            "Records the result of a suggested trial: one VALUE for each goal in search.goals, in "
+            "the same order, or the word failed. If lockstep search trains the trials itself, only "
+            "failed is accepted, for a trial that ends the job each time it runs."};
 }
 
 /// The lock of a search that people drive themselves, as a running search has it.

@@ -177,16 +177,15 @@ Options export_check_options(ExportCheckTold& told) {
                  "ONNX files need a python3 that has the package onnxruntime.",
         .rows = {option::required(option::text(
                      "--data SET",
-                     "data set to take samples from, in the form of the key data.test", told.data)),
+                     "data set to take samples from, written as for the key data.test", told.data)),
                  option::whole("--samples N", "number of samples", told.samples),
                  option::path("--checkpoint FILE",
                               "checkpoint to compare with; default: the checkpoint that FILE names",
                               told.checkpoint),
-                 option::real(
-                     "--tolerance D",
-                     "largest allowed difference, divided by 1 + the absolute value of the output; "
-                     "default: 1e-5, or for int8 models 1/255 of the range of all outputs",
-                     told.tolerance)},
+                 option::real("--tolerance D",
+                              "largest allowed value of |difference| / (1 + |output|); default: "
+                              "1e-5, or for int8 models 1/255 of the range of all outputs",
+                              told.tolerance)},
         .nearest_key = config::nearest_key};
 }
 

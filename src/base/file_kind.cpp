@@ -171,8 +171,8 @@ FileKind of_onnx(std::string_view head) {
     constexpr char const* data = "It holds a model, not samples: name a data set";
     if (head.substr(0, 16).find("lockstep") != std::string_view::npos) { // its producer
         return {"an ONNX model that this program exported", data,
-                "Name the checkpoint or best.h5 that it was exported from: its weights have other "
-                "names and shapes than the model's",
+                "Name the checkpoint or best.h5 that it was exported from, because the weights in "
+                "an ONNX file have other names and shapes",
                 save_script};
     }
     return {"an ONNX model", data,

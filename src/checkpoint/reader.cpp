@@ -48,8 +48,7 @@ Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
         auto const info = h5.info(array.name);
         if (info.type != array.type || info.shape != h5::Shape{array.elements} ||
             (array.elements > 0 && !info.offset)) {
-            throw lacking(path,
-                          concat("array ", array.name, " of the shape that its layout states"));
+            throw lacking(path, concat("array ", array.name, " of the recorded shape"));
         }
         offsets.push_back(info.offset.value_or(0));
     }

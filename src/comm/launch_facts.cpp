@@ -232,8 +232,8 @@ std::vector<Finding> judge_launch(std::vector<LaunchFacts> const& facts) {
                         &LaunchFacts::data};
     Sameness const processor{"processor",
                              "all ranks run on the same kind of processor",
-                             "the hosts have different kinds of processors, so results are not "
-                             "bitwise identical on other numbers of ranks",
+                             "the hosts have different kinds of processors, so the results are not "
+                             "bitwise identical to those on another number of ranks",
                              Colour::yellow,
                              "Ask for hosts of one kind (sbatch --constraint)",
                              &LaunchFacts::processor};

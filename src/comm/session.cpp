@@ -116,8 +116,8 @@ MpiSession::MpiSession(int& argc, char**& argv)
 
 MpiSession::~MpiSession() {
     if (heartbeats_->others_speak()) {
-        static_cast<void>(std::fputs("lockstep: MPI is shutting down while a thread still writes a "
-                                     "checkpoint, so the job is aborted\n",
+        static_cast<void>(std::fputs("lockstep: MPI is shutting down while a thread is still "
+                                     "writing a checkpoint, so the job is aborted\n",
                                      stderr));
         // A launcher that ends a job drops what it has not read.
         std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -384,7 +384,7 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
         // Slower, but it works: every rank is a host of its own.
         host = world.split(world.rank());
         name = concat("messages (",
-                      refused ? refused->text().why : "another host cannot share memory", ")");
+                      refused ? refused->text().why : "shared memory failed on another host", ")");
         block = std::make_shared<SharedBlock>(host, form_of(options, 1).bytes());
     }
     auto hosts = hosts_from(leaders(world, host));

@@ -70,13 +70,13 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     }
     if (std::filesystem::is_directory(status)) {
         auto const own_deck = path / "deck.ini";
-        throw Error(
-            ExitCode::no_input,
-            {what, "a deck is a file, and this is a directory",
-             std::filesystem::exists(own_deck, failure)
-                 ? concat("If a run was meant, name it after the deck. The run's own deck is ",
-                          shown(own_deck.string()))
-                 : std::string("Name a deck, such as inputs/fashion_mnist.ini")});
+        throw Error(ExitCode::no_input,
+                    {what, "a deck is a file, and this is a directory",
+                     std::filesystem::exists(own_deck, failure)
+                         ? concat("To name a run, give its directory as the argument after the "
+                                  "deck; the run's own deck is ",
+                                  shown(own_deck.string()))
+                         : std::string("Name a deck, such as inputs/fashion_mnist.ini")});
     }
     if (!std::filesystem::is_regular_file(status)) {
         throw Error(ExitCode::usage, {what, "it is a device or a pipe, not a file", "Name a file"});

@@ -56,14 +56,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.targets", deck.data.targets, any(fixed),
           "names of the target datasets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
-          "read each file as one sample, whose datasets have no sample dimension");
+          "each file is one sample, and its datasets have no sample dimension");
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
           "tokens per sample; the samples are cut from the documents one after the other, and the "
           "target of each token is the next token; 0: samples are read as they are stored");
-    visit(
-        "data.mask", deck.data.mask, any(fixed),
-        "with data.sequence: dataset in the files that is 0 for each token that is left out of the "
-        "loss, such as learnt; default: all tokens count");
+    visit("data.mask", deck.data.mask, any(fixed),
+          "with data.sequence: name of a dataset in the files, such as learnt, that is 0 for each "
+          "token to leave out of the loss; default: all tokens count");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
           "samples per replica and micro-batch");
     visit("data.global-batch", deck.data.global_batch, between(0, 1 << 30, fixed),
@@ -132,11 +131,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
           "term added to the denominator, for adamw, adam and lamb");
     visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
-          "lars: norm of a parameter's update, before it is multiplied by the learning rate, "
-          "relative to the norm of the parameter");
-    visit(
-        "optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
-        "norm of the whole gradient above which the gradient is scaled down to this norm; 0: off");
+          "lars: ratio of the norm of a parameter's update, before the learning rate is applied, "
+          "to the norm of the parameter");
+    visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
+          "largest norm of the whole gradient; a gradient with a larger norm is scaled down to "
+          "this norm; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
     visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
@@ -176,7 +175,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     auto& distill = deck.distill;
     visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
-          "file with a trained model (the teacher), from whose outputs the model also learns: a "
+          "file with a trained model, the teacher, whose outputs the model also learns to match: a "
           "checkpoint, a best.h5, a safetensors file, a TorchScript file or a program of "
           "torch.export");
     visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
@@ -191,36 +190,38 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "the loss is this weight times the distance from the teacher's outputs, plus (1 - this "
           "weight) times the loss on the targets");
     visit("distill.hidden", distill.hidden, such_as(check_hidden, fixed),
-          "hidden layers whose outputs are to become like the teacher's: a list of pairs "
+          "hidden layers whose outputs also learn to match the teacher's: a list of pairs "
           "LAYER:TEACHER-LAYER, or of single names if both models have the layer; or none");
     visit("distill.hidden-weight", distill.hidden_weight, between(0, 1e6, fixed),
-          "weight of the distances between hidden layers, whose sum is added to the loss");
+          "weight with which the sum of the distances between hidden layers is added to the loss");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
           "pattern of the weights to remove: none, unstructured (single weights), channels (whole "
           "channels), or N:M, such as 2:4, which keeps N of every M neighbouring weights");
     visit("prune.target", prune.target, such_as(check_prune_target, fixed),
-          "channels: macs SHARE, where SHARE is the share of the multiply-adds to keep");
+          "with prune.pattern = channels: macs SHARE, where SHARE is the share of the "
+          "multiply-adds to keep, such as macs 0.5");
     visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
-          "channels: the number of channels that a layer keeps is a multiple of this number");
+          "with prune.pattern = channels: the number of channels that a layer keeps is a multiple "
+          "of this number");
     visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
-          "unstructured: share of the weights to remove");
+          "with prune.pattern = unstructured: share of the weights to remove");
     visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
           "which weights to keep: those with the largest absolute values (magnitude), or those "
           "whose removal would change the loss most, estimated to first order (taylor)");
     visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
-          "unstructured and channels: compare scores across the whole model (global), or within "
-          "each layer (layer)");
+          "with prune.pattern = unstructured or channels: compare scores across the whole model "
+          "(global), or within each layer (layer)");
     visit(
         "prune.except", prune.except, any(fixed),
         "weights that are never removed: a list of name patterns such as *.output.weight; or none");
     visit("prune.begin", prune.begin, at_least(0, fixed),
           "step after which the first weights are removed");
     visit("prune.end", prune.end, at_least(0, fixed),
-          "unstructured and channels: step after which the last weights are removed; from "
-          "prune.begin to this step, the removed share grows on a cubic schedule; 0: all are "
-          "removed at prune.begin");
+          "with prune.pattern = unstructured or channels: step after which the last weights are "
+          "removed; from prune.begin to this step, the removed share grows on a cubic schedule; 0: "
+          "all weights are removed at prune.begin");
     visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),
@@ -261,11 +262,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "sum gradients in a fixed order, which gives bitwise identical results on any number of "
           "ranks (ordered), or in an order that the library chooses (native)");
     visit("communication.unused-parameters", communication.unused_parameters, any(fixed),
-          "allow a parameter to have no gradient on any replica in a step; the step does not "
-          "update this parameter; false: this is an error");
-    visit("communication.static-graph", communication.static_graph, any(fixed),
-          "assume that parameters without a gradient in the first step never have one, so that "
-          "their buckets are sent earlier; a later gradient is an error");
+          "allow steps in which a parameter has no gradient on any replica, and leave the "
+          "parameter as it is in such a step; false: such a step ends the run with an error");
+    visit(
+        "communication.static-graph", communication.static_graph, any(fixed),
+        "assume that parameters without a gradient in the first step never have one, so that their "
+        "buckets are sent earlier; if such a parameter gets a gradient later, this is an error");
     visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
           "every replica starts each step with the buffers of replica 0; false: every replica "
           "keeps its own buffers");
@@ -309,8 +311,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "histograms that are written to event files at the end of each epoch: of the weights "
           "(weights), or of both weights and gradients (gradients)");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),
-          "number of samples from the run's first batch that are written to samples/ in the run's "
-          "directory and to event files, if the samples are images, clips or boxes");
+          "number of samples of the run's first batch that are saved in samples/ of the run's "
+          "directory and in event files, if they are images, video clips or volumes");
     visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
     visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
           "write a hash of the weights to each step record, to find where two runs diverge");

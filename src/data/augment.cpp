@@ -136,7 +136,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
         throw Error(
             ExitCode::usage,
             {concat("data.augment = ", wanted_, " (entry '", word, "')"), why,
-             "Valid entries: flip, flip:AXIS, crop:PLACES, noise:AMOUNT and mask:ROWS:COLUMNS"});
+             "Valid entries: flip, flip:AXIS, crop:PIXELS, noise:AMOUNT and mask:ROWS:COLUMNS"});
     };
     auto const whole = [&](std::size_t at) {
         auto const value = number_of<double>(parts[at]).value_or(-1);

@@ -317,9 +317,9 @@ std::vector<std::string> Dataset::remarks() const {
         }
     }
     if (parts_->leaves_mask) {
-        remarks.push_back(concat("warning: dataset ", learnt_name, " of ",
-                                 source.path_of(0).string(), " is not used: with data.mask = ",
-                                 learnt_name, ", only the tokens that it marks are learnt"));
+        remarks.push_back(concat(
+            "warning: dataset ", learnt_name, " of ", source.path_of(0).string(),
+            " is not used. To learn only the tokens that it marks, set data.mask = ", learnt_name));
     }
     if (!attributes.empty()) {
         remarks.push_back(concat("warning: attributes in ", source.path_of(0).string(),

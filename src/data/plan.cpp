@@ -33,10 +33,10 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                                           ", or add samples")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
-        throw Error(ExitCode::usage,
-                    {"data.bucket-by-length with data.shuffle = block",
-                     "samples that lie in one block would be used in batches far apart",
-                     "Set data.shuffle = full, or data.bucket-by-length = 0"});
+        throw Error(ExitCode::usage, {"data.bucket-by-length with data.shuffle = block",
+                                      "sorting by length would spread the samples of a block over "
+                                      "batches that are far apart",
+                                      "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
         throw Error(ExitCode::usage, {"data.sample-weights with data.shuffle other than full",

@@ -58,7 +58,7 @@ void Charter::require_sound() const {
             concat("it has no effect with --strategy ", strategy),
             "Add --strategy fedprox, or leave --proximal out");
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
-            "nothing would pull the weights to the global model",
+            "nothing would pull the weights towards the global model",
             "Add --proximal MU, such as 0.01");
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
             "the norm would be taken over weights and control variates together",

@@ -415,9 +415,9 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
                      static_cast<double>(counted.size()) / accepted.value());
     }
     write_result(round, model, counted);
-    progress.lines.push_back(concat("round ", round,
-                                    " is over: ", amount_of(counted.size(), "site"), ", ",
-                                    federation_.global_file(round).string()));
+    progress.lines.push_back(
+        concat("round ", round, " is over: ", amount_of(counted.size(), "site"),
+               " took part; the new model is ", federation_.global_file(round).string()));
     return true;
 }
 

@@ -85,10 +85,9 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     charter_digest_ = message.digest();
     first_digest_ = message.text("first");
     if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), " was refused"),
-                     "it is signed for a federation other than the one it describes",
-                     "Ask the coordinator to copy it again"});
+        throw Error(ExitCode::data, {concat(path.string(), " was refused"),
+                                     "its signature is for another federation than its contents",
+                                     "Ask the coordinator to copy it again"});
     }
 }
 

@@ -125,12 +125,12 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return federation_.has(federation_.binding(round, phase, coordinator_name));
     };
     if (!key_.has_promised(charter.id, "coordinator")) {
-        throw Error(ExitCode::data,
-                    {concat("the federation in ", federation_.directory().string(),
-                            " is not one that this site has joined"),
-                     "its charter or this site's journal is another one than at lockstep federate "
-                     "join",
-                     "Ask the coordinator for its fingerprint, then join with --coordinator"});
+        throw Error(
+            ExitCode::data,
+            {concat("the federation in ", federation_.directory().string(),
+                    " is not one that this site has joined"),
+             "its charter or this site's journal is not the one from lockstep federate join",
+             "Ask the coordinator for its fingerprint, then join with --coordinator"});
     }
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
         return standing(

@@ -82,7 +82,7 @@ Documents::Documents(DocumentOptions const& options)
     if (!prompt_.empty() && whole != files_.end()) {
         throw Error(ExitCode::usage,
                     {concat("--prompt ", prompt_),
-                     concat(whole->path.string(), " is a text as a whole, without keys"),
+                     concat(whole->path.string(), " is one document as a whole, and has no keys"),
                      "Import .jsonl files alone, with --endings .jsonl"});
     }
 }
@@ -110,7 +110,7 @@ void Documents::add(File file) {
     }
     if (!stream.eof()) {
         throw Error(ExitCode::no_input,
-                    {concat("cannot read ", path.string()), "its lines cannot be read",
+                    {concat("cannot read ", path.string()), "reading its lines failed",
                      "Check the file and its disk"});
     }
 }

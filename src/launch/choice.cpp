@@ -112,7 +112,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     if (here_alone && choice.devices > here.count() && !may_share) {
         throw Error(ExitCode::usage,
                     {concat("--devices ", choice.devices),
-                     concat("this run can use only ", here.text(), " of this host"),
+                     concat("this run can use only ", here.text()),
                      "Lower --devices, or let ranks share devices with --oversubscribe"});
     }
     return plan;

@@ -84,7 +84,7 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
     bool const one_run = choice.search.empty(); // the ranks of a search train several trials
     if (one_run && deck.run.replicas > 0 && ranks > deck.run.replicas) {
         refuse(concat(ranks, " ranks for run.replicas = ", deck.run.replicas),
-               "a rank hosts at least one replica", "Lower --nodes or --devices");
+               "every rank needs at least one replica", "Lower --nodes or --devices");
     }
 }
 

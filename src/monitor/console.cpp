@@ -152,8 +152,9 @@ void Console::show(train::Step const& e) {
         line(concat("rank ", e.straggler, " on ",
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
                     " is the slowest in nearly every step: the others wait ",
-                    fixed(1e3 * e.straggler_s, 1), " ms of ", fixed(1e3 * e.step_s, 1),
-                    " ms for it. Its host or device is slower or busy, or it has more replicas"),
+                    fixed(1e3 * e.straggler_s, 1), " ms for it in a step of ",
+                    fixed(1e3 * e.step_s, 1),
+                    " ms. Its host or device is slower or busy, or it has more replicas"),
              Style::yellow);
     }
     auto const now = static_cast<double>(e.samples) / e.step_s;
@@ -253,8 +254,8 @@ void Console::show(train::Remark const& e) {
 }
 
 void Console::show(train::Profiled const& e) {
-    line(concat("timeline of steps ", e.first, " to ", e.last, ": ", directory_, "/", e.file, " (",
-                duration_text(e.seconds), " in addition to the steps)"));
+    line(concat("timeline of steps ", e.first, " to ", e.last, ": ", directory_, "/", e.file,
+                " (recording it took ", duration_text(e.seconds), " in addition to the steps)"));
 }
 
 void Console::show(train::Signalled const& e) {

@@ -40,7 +40,7 @@ void tell_late(RootCause& root_cause, Launch const& launch) {
         root_cause.tell(concat("rank ", launch.rank, " (", own_host(), ") in start-up"),
                         Error(ExitCode::rank_lost,
                               {concat("MPI has not started after ", fixed(launch.limit_s, 0), " s"),
-                               "a rank does not start, or the network is broken",
+                               "a rank has not started, or the network is broken",
                                "Look for a stopped process, a file system that hangs, or a "
                                "firewall between the hosts"}));
     } else {

@@ -177,8 +177,8 @@ double cnn3d_parameters(config::OwnValues const& values, Interface const& interf
 ModelKind cnn3d_kind() {
     return {
         "cnn3d",
-        "three-dimensional convolutions over clips or boxes, with batch norm, followed by fully "
-        "connected layers",
+        "three-dimensional convolutions over video clips or volumes, with batch norm, followed by "
+        "fully connected layers",
         {{"channels", "12, 24, 48", "channels of the blocks; each block halves height and width"},
          {"time-strides", "1, 2",
           "strides of the blocks along frames or depth; the last stride is repeated for further "

@@ -193,7 +193,7 @@ std::vector<Contradiction> contradictions_with(std::filesystem::path const& conf
     auto const broken = [&](std::string const& why) {
         return Error(ExitCode::data,
                      {concat(config.string(), " cannot be understood"), why,
-                      "Copy it again, or remove it: without it, the deck is not compared with it"});
+                      "Copy the file again, or remove it: the deck is then not compared with it"});
     };
     constexpr int max_depth = 32;
     auto const json = parsed_json(read_text(config), max_depth, [&](std::string const& why) {

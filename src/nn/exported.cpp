@@ -103,11 +103,11 @@ class Exported : public Model {
         auto const results =
             has_loss_ || teaches_ ? run(program_of_outputs(), arguments) : run(arguments);
         if (results.size() != 1) {
-            throw Error(
-                ExitCode::usage,
-                {concat("the model in ", file_, " returns ", amount_of(results.size(), "tensor")),
-                 "a model that is exported, pruned or a teacher must return exactly one",
-                 "Save a model whose forward method returns one tensor"});
+            throw Error(ExitCode::usage, {concat("the model in ", file_, " returns ",
+                                                 amount_of(results.size(), "tensor")),
+                                          "a model must return exactly one tensor to be exported, "
+                                          "pruned or used as a teacher",
+                                          "Save a model whose forward method returns one tensor"});
         }
         return require_outputs(file_, results.front(), arguments, inputs.samples(), outputs_);
     }
@@ -301,7 +301,7 @@ class Exported : public Model {
         } else if (!has_loss_ && count != 1) {
             throw Error(ExitCode::usage,
                         {concat(file_, " returns ", amount_of(count, "result")),
-                         "the task needs exactly one, a tensor",
+                         "the task needs exactly one result, a tensor",
                          loss ? "Set task.kind = export, because the file has its own loss"
                               : "Export a model whose forward method returns one tensor"});
         }
@@ -317,8 +317,8 @@ class Exported : public Model {
         if (!programs_.outputs) {
             throw Error(ExitCode::usage,
                         {concat(file_, " was saved with a loss"),
-                         "it holds only sums of the loss, and no outputs for samples: an older "
-                         "lockstep_export wrote it, or its forward method returns no tensor",
+                         "it holds only sums of the loss, and no outputs for samples, because an "
+                         "older lockstep_export wrote it or its forward method returns no tensor",
                          "Save the model again, under the same name, with the current "
                          "lockstep_export.save; trained weights remain valid"});
         }

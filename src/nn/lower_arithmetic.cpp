@@ -33,7 +33,7 @@ Lowering comparison(std::string kind, bool inverted = false) {
 Lowering logical(std::string kind) {
     return [kind](LoweredCall& call) {
         if (call.result_element() != Element::boolean) {
-            call.refuse("it combines the bits of numbers, which is supported for bool only");
+            call.refuse("it is a bitwise operation on numbers, and only bool is supported");
         }
         call.give(call.compare(kind, call.operand(0, Element::boolean),
                                call.operand(1, Element::boolean)));

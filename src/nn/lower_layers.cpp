@@ -136,7 +136,7 @@ void convolve_transposed(LoweredCall& call, Transposed form) {
             more[i] -= less;
         }
         if (more[i] >= strides[i]) {
-            call.refuse("its output_padding is neither below its stride nor at most its padding");
+            call.refuse("its output_padding must be below its stride, or at most its padding");
         }
     }
     std::vector<Id> inputs{x, weight};

@@ -132,7 +132,10 @@ class GraphReader {
         auto const size = given.find("output_size");
         if (node.op->schema().name() == "aten::repeat_interleave" && size != given.end() &&
             member_name(*size->second) != "as_none") {
-            refuse(node, {"LibTorch does not check output_size against repeats"});
+            refuse(
+                node,
+                {"its output_size is set, but LibTorch does not check output_size against repeats",
+                 "Leave output_size out, and export the model again"});
         }
         for (auto const& wanted : node.op->schema().arguments()) {
             auto const found_argument = given.find(wanted.name());

@@ -112,7 +112,7 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
             return name.find(part) != std::string_view::npos;
         });
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
-        return NoOperator{"programs for training do not contain it, but decomposed ones do"};
+        return NoOperator{"it occurs only in decomposed programs, not in programs for training"};
     }
     if (is_unchecked) {
         return NoOperator{"it does not check the indices that it is given"};

@@ -79,7 +79,7 @@ Chart loss_chart(monitor::RunRecords const& run) {
 std::string unit_of(monitor::RunRecords const& run, std::vector<std::string> const& names) {
     return std::all_of(names.begin(), names.end(),
                        [&](std::string const& name) { return is_share(run, name); })
-               ? " (share of 1)"
+               ? " (from 0 to 1)"
                : " (its own unit)";
 }
 

@@ -113,7 +113,7 @@ Chart metric_comparison(std::vector<monitor::RunRecords> const& runs) {
         return is_share(run, name);
     });
     auto chart = comparison(runs, "metric", concat("validation: ", name),
-                            concat(name, share ? " (share of 1)" : " (its own unit)"));
+                            concat(name, share ? " (from 0 to 1)" : " (its own unit)"));
     auto const titles = titles_of(runs);
     for (std::size_t n = 0; n < runs.size(); ++n) {
         chart.curves.push_back({titles[n],

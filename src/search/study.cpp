@@ -299,7 +299,7 @@ void require_known_trials(std::filesystem::path const& directory, std::size_t kn
                         {concat(entry.path().string(), " is no trial of this search"),
                          concat("the search's journal ", journal_name, " names only ",
                                 amount_of(known, "trial"),
-                                ": it was removed, or it is older than the trials"),
+                                ": the journal was removed, or is older than the trials"),
                          "Restore the newest journal, remove the trials that it does not name, or "
                          "start the search in another --directory"});
         }

@@ -99,7 +99,7 @@ class Ppo : public Task {
 std::vector<config::OwnKey> ppo_keys() {
     std::vector<config::OwnKey> keys{
         {"environment", "cart-pole", "environment in which the agent acts"},
-        {"environments", "4", "number of environments per replica, which are stepped together"},
+        {"environments", "4", "number of environments per replica; these are stepped together"},
         {"rollout-steps", "128",
          "steps of each environment per iteration, after which the policy learns"},
         {"passes", "4", "PPO epochs over the collected transitions"},

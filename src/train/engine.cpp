@@ -199,12 +199,11 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
         parts.another && parts.model.runs_on_threads() &&
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
-        throw Error(
-            ExitCode::usage,
-            {"communication.sync-batch-norm with several replicas on a rank",
-             "these replicas must run concurrently, which this model does not support (an exported "
-             "program does not if it draws random numbers, as for dropout)",
-             "Start one rank for each replica, or export the model without dropout"});
+        throw Error(ExitCode::usage,
+                    {"communication.sync-batch-norm with several replicas on a rank",
+                     "these replicas must run concurrently, which this model does not support (nor "
+                     "does any exported program that draws random numbers, as for dropout)",
+                     "Start one rank for each replica, or export the model without dropout"});
     }
     arena_.adopt(parts.model);
     auto const devices =

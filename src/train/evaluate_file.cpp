@@ -151,7 +151,7 @@ Measurable open_set_to_record(comm::Communicator const& world, config::Data cons
     comm::agree(world, opening, [&] {
         if (!set.dataset) {
             throw Error(ExitCode::usage,
-                        {"data.train is not set", "--outputs is about the samples of data.train",
+                        {"data.train is not set", "--outputs needs the samples of data.train",
                          "Set data.train to the files that a model is to learn from"});
         }
         set.samples = task::Samples::of(*set.dataset);

@@ -100,7 +100,7 @@ void require_no_contradictions(nn::Model const& model, checkpoint::Weights const
                      concat("config.json says ", joined(says, ", ")),
                      without_key.empty()
                          ? concat("Set ", joined(set, ", "))
-                         : concat("Choose other weights: no key of the deck gives the model ",
+                         : concat("Choose other weights: no key of the deck corresponds to ",
                                   joined(without_key, ", "))});
     }
 }

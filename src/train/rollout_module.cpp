@@ -32,7 +32,7 @@ nn::Policy& policy_of(nn::Model& model, std::string const& name) {
     auto* const policy = dynamic_cast<nn::Policy*>(&model);
     if (policy == nullptr) {
         throw Error(ExitCode::usage, {concat("model.name = ", name),
-                                      "this model is not a policy, which the task needs",
+                                      "the task needs a policy, but this model is not a policy",
                                       "Set model.name to mlp-policy, lstm-policy or clstm-policy"});
     }
     return *policy;

@@ -36,10 +36,10 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
     auto const& inputs = work.samples.inputs;
     bool const ragged = std::ranges::any_of(inputs, &data::FieldInfo::ragged);
     if (inputs.size() > 1 && ragged) {
-        throw Error(ExitCode::usage,
-                    {"this model cannot be exported",
-                     "it takes several inputs, and samples of some differ in their number of rows",
-                     "Use --format safetensors and load the weights by name"});
+        throw Error(ExitCode::usage, {"this model cannot be exported",
+                                      "it takes several inputs, some of them with a different "
+                                      "number of rows for each sample",
+                                      "Use --format safetensors and load the weights by name"});
     }
     if (ragged != (rows > 0)) {
         throw Error(ExitCode::usage,

@@ -16,15 +16,13 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
     };
     if (work.environment || work.samples.inputs.size() != 1 || work.samples.inputs.front().whole ||
         work.samples.inputs.front().ragged) {
-        refuse(
-            concat("model.name = ", deck.model.name),
-            "channels can be traced only through models with one input of real values whose shape "
-            "is fixed",
-            "Choose another model, or set prune.pattern = unstructured");
+        refuse(concat("model.name = ", deck.model.name),
+               "channels can be removed only from models with one input of real values whose shape "
+               "is fixed",
+               "Choose another model, or set prune.pattern = unstructured");
     }
     if (deck.quantise.aware) {
-        refuse("quantise.aware",
-               "channels cannot be traced through layers that are rounded for int8",
+        refuse("quantise.aware", "channels cannot be removed from layers that are rounded for int8",
                "Remove channels first, then train the smaller model for int8");
     }
     if (deck.communication.compression == "powersgd") {
@@ -78,7 +76,7 @@ void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_sh
         throw Error(
             ExitCode::usage,
             {"prune.pattern = channels cannot be used with this model",
-             concat("its forward method fails without the channels to remove: ",
+             concat("its forward method fails after channels are removed: ",
                     error.code() == ExitCode::usage ? concat(text.what, ": ", text.why) : text.why),
              "Let its forward method take all sizes from its tensors (flatten(1) instead "
              "of view(-1, 784)), exempt the layer in prune.except, or set prune.pattern = "

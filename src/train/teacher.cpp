@@ -235,7 +235,7 @@ void require_outputs_suffice(config::Deck const& deck) {
     if (!distill.teacher.empty()) {
         throw no_teacher(deck,
                          concat("distill.teacher = ", distill.teacher,
-                                " is set, too, and only one of them can be learnt from"),
+                                " is set, too, but a run can learn from only one of the two"),
                          "Remove distill.teacher to read the outputs from the file, or "
                          "distill.outputs to run the teacher in each step");
     }

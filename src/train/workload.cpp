@@ -111,7 +111,7 @@ void require_no_datasets(config::Deck const& deck) {
     bool const files = !trimmed(deck.data.validation).empty() || !trimmed(deck.data.test).empty();
     std::string const wrong = files                          ? "data.validation or data.test is set"
                               : deck.data.augment != "none"  ? "data.augment is set"
-                              : deck.run.placement != "even" ? "run.placement is not even"
+                              : deck.run.placement != "even" ? "run.placement = speed"
                                                              : "";
     if (!wrong.empty()) {
         throw Error(ExitCode::usage, {wrong,

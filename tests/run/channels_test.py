@@ -142,7 +142,7 @@ def of_files(scratch):
         check(shape[0] < 4, f"{name}: fewer channels than 4: {shape}")
         # It is refused at the start, not at the first removal.
         run(["train", deck, "--run.directory", scratch / f"{name}-fixed", "--model.file", fixed, *options,
-             "--prune.begin", 2, "--prune.end", 2], 1).expect(64, "fails without the channels to remove", "flatten(1)")
+             "--prune.begin", 2, "--prune.end", 2], 1).expect(64, "fails after channels are removed", "flatten(1)")
         check(not checkpoints(scratch / f"{name}-fixed"), "refused before the first step")
         # int8 layers give channels in an order of their own, which that view has to take.
         run(["train", deck, "--run.directory", scratch / f"{name}-whole", "--model.file", fixed], 1).expect(0)

@@ -133,7 +133,7 @@ def recorded_outputs(scratch, teacher):
     for more, phrase, *code in some(
             [(("--data.augment", "flip"), "data.augment = flip"),
              (("--distill.hidden", "features.pool1"), "distill.hidden = features.pool1"),
-             (("--distill.teacher", best), "only one of them can be learnt from"),
+             (("--distill.teacher", best), "a run can learn from only one of the two"),
              (("--distill.outputs", best), "does not hold the outputs of a model"),
              (("--distill.outputs", checkpoints(teacher)[-1]), "does not hold the outputs of a model"),
              (("--distill.outputs", scratch / "none.h5"), "none.h5", 66),

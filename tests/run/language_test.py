@@ -371,7 +371,7 @@ def test_mask(scratch):
     steps = records(scratch / "nothing", "step")
     check([step["loss"] for step in steps] == [0, 0], f"steps without a learnt token {steps}")
     run(["train", path, "--run.directory", scratch / "all", *few, "--data.mask", ""]).expect(
-        0, "with data.mask = learnt, only the tokens that it marks are learnt")
+        0, "To learn only the tokens that it marks, set data.mask = learnt")
 
     out = scratch / "no.h5"
     run(["data", "import", "text", source, out, *options, "--prompt", "task"]).expect(65, "pairs.jsonl:1", "--prompt")

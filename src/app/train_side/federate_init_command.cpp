@@ -48,8 +48,8 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
         throw Error(
             ExitCode::usage,
             {"--strategy scaffold with this deck",
-             "control variates are computed from the change of the weights, which must "
-             "come from plain SGD",
+             "control variates are computed from the change of the weights, so the weights must be "
+             "trained by plain SGD",
              "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant, and "
              "use neither warm-up nor precision.compute = fp16"});
     }

@@ -57,7 +57,7 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
         if (source.values().at(key).origin != "command line") {
             throw Error(ExitCode::usage,
                         {concat("the federation's deck has ", key, " = ", value),
-                         "this library is a program, which would run with your rights",
+                         "code in this library would run with your permissions",
                          concat("If you trust this library, repeat --", key, " ", value)});
         }
     }

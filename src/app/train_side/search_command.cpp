@@ -188,7 +188,7 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
     if (has_begun) {
         throw Error(ExitCode::no_input,
                     {concat(file.string(), " is missing"),
-                     "the noise of the trials' next steps is drawn from the key in it",
+                     "it holds the key from which the noise of the trials' next steps is drawn",
                      "Restore the file, or start the search in another --directory"});
     }
     train::make_privacy_key(file);

@@ -40,10 +40,11 @@ void require_likely_goals(std::vector<search::Goal> const& goals, config::Deck c
     for (auto const& goal : goals) {
         bool const needs_none = goal.metric == "parameters" || goal.metric == "step_ms";
         if (!validates && !needs_none) {
-            throw Error(ExitCode::usage,
-                        {concat("search.goals names ", goal.metric),
-                         "the deck names no validation set, on which trials would measure it",
-                         "Set data.validation, or name parameters or step_ms"});
+            throw Error(
+                ExitCode::usage,
+                {concat("search.goals names ", goal.metric),
+                 "trials measure it on validation data, but the deck names no validation set",
+                 "Set data.validation, or use the goals parameters or step_ms"});
         }
         auto const near = std::ranges::count(names, goal.metric) == 0 &&
                                   goal.metric.find('.') == std::string::npos

@@ -16,14 +16,14 @@ std::optional<search::Outcome> Suspects::failure(search::Job const& job) {
     auto const deaths = study_.deaths(job.trial, step);
     auto const max_deaths = std::max<std::int64_t>(study_.settings().retries, 1);
     if (deaths > max_deaths) {
-        return search::Outcome{
-            .trial = job.trial,
-            .share = job.share,
-            .code = static_cast<int>(ExitCode::rank_lost),
-            .message = concat("the job died ", deaths,
-                              " times in a row while this trial ran and wrote no checkpoint, the "
-                              "last time while no other trial ran"),
-            .step = std::max<std::int64_t>(step, 0)};
+        return search::Outcome{.trial = job.trial,
+                               .share = job.share,
+                               .code = static_cast<int>(ExitCode::rank_lost),
+                               .message =
+                                   concat("the job died ", deaths,
+                                          " times in a row while this trial ran without writing a "
+                                          "checkpoint; the last time, no other trial was running"),
+                               .step = std::max<std::int64_t>(step, 0)};
     }
     if (deaths == max_deaths) {
         alone_.insert(job.trial);

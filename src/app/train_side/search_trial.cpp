@@ -149,10 +149,10 @@ void require_not_ahead(comm::Communicator const& ranks, train::Trainer const& tr
         }
         throw Error(ExitCode::data,
                     {concat("the checkpoint in ", directory, " is of step ", trainer.step()),
-                     concat("by the journal ", search::journal_name,
-                            " the trial has not been trained beyond step ",
+                     concat("according to the journal ", search::journal_name,
+                            ", the trial was not trained beyond step ",
                             std::max(trainer.pause_step(), trial.first_step),
-                            ": the journal is older than the trial"),
+                            ", so the journal is older than the trial"),
                      "Restore the newest journal, or remove that directory to train the trial "
                      "again"});
     });

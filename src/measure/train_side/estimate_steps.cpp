@@ -127,8 +127,8 @@ void print_batches(std::vector<BatchTrial> const& trials, int replicas, double a
     std::copy_if(trials.begin(), trials.end(), std::back_inserter(good),
                  [](auto const& trial) { return trial.problem.empty(); });
     if (good.size() < 2 || good.back().memory <= good.front().memory) {
-        std::cout
-            << "The largest batch that fits cannot be estimated: name batches that differ more.\n";
+        std::cout << "The largest batch that fits cannot be estimated: name sizes in --batches "
+                     "that differ more.\n";
         return;
     }
     auto const per_sample = static_cast<double>(good.back().memory - good.front().memory) /
