@@ -94,9 +94,6 @@ def exported(scratch, name):
     if MODELS[name][1] == POLICY:
         run(["checkpoint", "quantise", newest, scratch / f"{identifier}-int8.h5"]).expect(64, "no training set to calibrate")
         script = scratch / f"{identifier}.pt"
-        if name == "clstm-policy":
-            run(["checkpoint", "export", newest, script]).expect(64, "the first state of its recurrent layer (aten::lstm)")
-            return
         run(["checkpoint", "export", newest, script]).expect(0)
         with torch.no_grad():
             close(outputs, torch.jit.load(str(script))(torch.from_numpy(inputs)).numpy(), name)
