@@ -105,6 +105,16 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// The parts joined by `separator`.
 std::string joined(std::vector<std::string> const& parts, std::string_view separator);
 
+/// `name`, or, where it is taken, "name_2", "name_3" and so on: the first that is not.
+template <std::predicate<std::string const&> Taken>
+std::string untaken_name(std::string const& name, Taken is_taken) {
+    auto found = name;
+    for (int number = 2; is_taken(found); ++number) {
+        found = concat(name, "_", number);
+    }
+    return found;
+}
+
 /// Names as a sentence lists them: "a", "a and b", "a, b and c"; with `last` as "or": "a, b or c".
 std::string list_text(std::vector<std::string> const& names, std::string_view last = "and");
 

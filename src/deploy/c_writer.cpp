@@ -115,10 +115,9 @@ std::vector<Input> named(std::vector<CInput> const& inputs) {
     std::vector<Input> made;
     for (auto const& input : inputs) {
         auto const plain = lower_case(c_name(input.name)).substr(0, longest);
-        auto label = plain;
-        for (int number = 2; std::ranges::count(made, "_" + label, &Input::suffix) > 0; ++number) {
-            label = concat(plain, "_", number);
-        }
+        auto const label = untaken_name(plain, [&](std::string const& each) {
+            return std::ranges::count(made, "_" + each, &Input::suffix) > 0;
+        });
         made.push_back({"in_" + label, "_" + label, c_type(input.element)});
     }
     return made;

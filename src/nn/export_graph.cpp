@@ -139,11 +139,9 @@ std::vector<std::string> input_names(std::vector<ExportInput> const& inputs) {
     for (auto const& input : inputs) {
         auto name = input.info.name;
         name.erase(0, name.find_first_not_of('/')); // "/x" is x in HDF5, and of our own names here
-        auto const plain = name;
-        for (int number = 2; name == "outputs" || std::ranges::count(names, name) > 0; ++number) {
-            name = concat(plain, "_", number);
-        }
-        names.push_back(name);
+        names.push_back(untaken_name(name, [&](std::string const& each) {
+            return each == "outputs" || std::ranges::count(names, each) > 0;
+        }));
     }
     return names;
 }

@@ -1,5 +1,6 @@
 #include "nn/lowered_call.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -51,41 +52,77 @@ void lower_attention(LoweredCall& call) {
     call.give(call.matmul(weights, call.tensor(2)));
 }
 
-/// What an LSTM keeps between steps: [batch, units] each.
-struct LstmState {
-    Id shown;
-    Id kept;
-};
+/// What a recurrent layer keeps between steps, [batch, units] each: what it shows, and what an LSTM
+/// keeps besides.
+using States = std::vector<Id>;
 
 /// Weights of one direction of one layer.
-struct LstmWeights {
-    Id of_inputs; ///< turned over, [inputs, 4 · units]
-    Id of_shown;  ///< [units, 4 · units]
-    std::vector<Id> biases;
+struct CellWeights {
+    Id of_inputs;           ///< turned over, [inputs, gates · units]
+    Id of_shown;            ///< [units, gates · units]
+    std::vector<Id> biases; ///< none, or one for each of the two
 };
 
-LstmState step_of(GraphParts& parts, Id from_inputs, LstmState const& before,
-                  LstmWeights const& weights) {
-    auto gates = parts.binary("Add", from_inputs, parts.matmul(before.shown, weights.of_shown));
-    auto const units = parts.shape(gates)[1].count / 4;
+/// One of `count` equal parts of the columns.
+Id gate_of(GraphParts& parts, Id gates, std::int64_t number, std::int64_t count) {
+    auto const units = parts.shape(gates)[1].count / count;
+    return parts.slice(gates, 1, number * units, (number + 1) * units);
+}
+
+States lstm_step(GraphParts& parts, Id from_inputs, States const& before,
+                 CellWeights const& weights) {
+    auto gates = parts.binary("Add", from_inputs, parts.matmul(before[0], weights.of_shown));
     auto const gate = [&](std::int64_t number, char const* kind) {
-        return parts.unary(kind, parts.slice(gates, 1, number * units, (number + 1) * units));
+        return parts.unary(kind, gate_of(parts, gates, number, 4));
     };
-    auto const kept = parts.binary("Add", parts.binary("Mul", gate(1, "Sigmoid"), before.kept),
+    auto const kept = parts.binary("Add", parts.binary("Mul", gate(1, "Sigmoid"), before[1]),
                                    parts.binary("Mul", gate(0, "Sigmoid"), gate(2, "Tanh")));
     return {parts.binary("Mul", gate(3, "Sigmoid"), parts.unary("Tanh", kept)), kept};
 }
 
+States gru_step(GraphParts& parts, Id from_inputs, States const& before,
+                CellWeights const& weights) {
+    auto from_shown = parts.matmul(before[0], weights.of_shown);
+    if (!weights.biases.empty()) {
+        from_shown = parts.binary("Add", from_shown, weights.biases[1]);
+    }
+    auto const gate = [&](std::int64_t number) {
+        return parts.unary("Sigmoid", parts.binary("Add", gate_of(parts, from_inputs, number, 3),
+                                                   gate_of(parts, from_shown, number, 3)));
+    };
+    auto const remembered = parts.binary("Mul", gate(0), gate_of(parts, from_shown, 2, 3));
+    auto const fresh =
+        parts.unary("Tanh", parts.binary("Add", gate_of(parts, from_inputs, 2, 3), remembered));
+    auto const stays = parts.binary("Mul", gate(1), parts.binary("Sub", before[0], fresh));
+    return {parts.binary("Add", fresh, stays)};
+}
+
+/// A kind of recurrent layer.
+struct CellKind {
+    std::size_t states;
+    std::size_t biases_of_inputs; ///< of the two biases, how many are added to what inputs give
+    States (*step)(GraphParts&, Id from_inputs, States const& before, CellWeights const&);
+};
+
+constexpr CellKind lstm_kind{2, 2, lstm_step};
+constexpr CellKind gru_kind{1, 1, gru_step};
+
+/// What the inputs, [batch, …, inputs], give to the gates.
+Id projected(GraphParts& parts, CellKind const& kind, Id inputs, CellWeights const& weights) {
+    auto found = parts.matmul(inputs, weights.of_inputs);
+    for (std::size_t i = 0; i < std::min(kind.biases_of_inputs, weights.biases.size()); ++i) {
+        found = parts.binary("Add", found, weights.biases[i]);
+    }
+    return found;
+}
+
 constexpr std::int64_t max_steps = 1024; // each becomes nodes of its own
 
-/// One direction over [batch, steps, …]; returns [batch, steps, units] and replaces the state.
-Id run_lstm(LoweredCall& call, Id inputs, LstmWeights const& weights, LstmState& state,
-            bool backward) {
-    auto projected = call.matmul(inputs, weights.of_inputs);
-    for (auto const bias : weights.biases) {
-        projected = call.binary("Add", projected, bias);
-    }
-    auto const shape = call.shape(projected);
+/// One direction over [batch, steps, …]; returns [batch, steps, units] and replaces the states.
+Id run_layer(LoweredCall& call, CellKind const& kind, Id inputs, CellWeights const& weights,
+             States& states, bool backward) {
+    auto const from_inputs = projected(call, kind, inputs, weights);
+    auto const shape = call.shape(from_inputs);
     auto const steps = shape[1].count;
     if (shape[1].batch || steps > max_steps) {
         call.refuse("it has more than 1024 steps, or their number depends on the batch size");
@@ -93,11 +130,11 @@ Id run_lstm(LoweredCall& call, Id inputs, LstmWeights const& weights, LstmState&
     std::vector<Id> outputs(static_cast<std::size_t>(steps));
     for (std::int64_t i = 0; i < steps; ++i) {
         auto const at = backward ? steps - 1 - i : i;
-        auto const now = call.reshape(call.slice(projected, 1, at, at + 1), {shape[0], shape[2]});
-        state = step_of(call, now, state, weights);
-        auto const& own = call.shape(state.shown);
+        auto const now = call.reshape(call.slice(from_inputs, 1, at, at + 1), {shape[0], shape[2]});
+        states = kind.step(call, now, states, weights);
+        auto const& own = call.shape(states[0]);
         outputs[static_cast<std::size_t>(at)] =
-            call.reshape(state.shown, {own[0], {1, false}, own[1]});
+            call.reshape(states[0], {own[0], {1, false}, own[1]});
     }
     return call.join(outputs, 1);
 }
@@ -106,52 +143,81 @@ Id turned_sequence(GraphParts& parts, Id sequence) {
     return parts.transpose(sequence, {1, 0, 2});
 }
 
-void lower_lstm(LoweredCall& call) {
-    if (call.arguments() != 9 || call.is_tensor(1)) {
+/// (input, states, weights, biases?, layers, dropout, training?, bidirectional?, batch first?): the
+/// states of an LSTM are a list, that of a GRU is a tensor.
+void lower_recurrent(LoweredCall& call, CellKind const& kind) {
+    if (call.arguments() != 9 || call.is_tensor(kind.states > 1 ? 1 : 2)) {
         call.refuse("its sequences are packed");
     }
-    auto const states = call.tensors(1);
+    auto const first = kind.states > 1 ? call.tensors(1) : States{call.tensor(1)};
     auto const tensors = call.tensors(2);
     bool const biases = call.flag(3);
     std::size_t const directions = call.flag(7) ? 2 : 1;
     std::size_t const each = biases ? 4 : 2;
-    if (states.size() != 2 ||
+    if (first.size() != kind.states ||
         tensors.size() != each * directions * static_cast<std::size_t>(call.whole(4))) {
         call.refuse("it has projections");
     }
     auto sequence = call.flag(8) ? call.tensor(0) : turned_sequence(call, call.tensor(0));
-    std::vector<Id> shown;
-    std::vector<Id> kept;
-    auto const state_of = [&](Id all, std::size_t number) {
-        auto const at = static_cast<std::int64_t>(number);
-        auto const one = call.slice(all, 0, at, at + 1);
-        return call.reshape(one, {call.shape(one)[1], call.shape(one)[2]});
-    };
+    std::vector<std::vector<Id>> last(kind.states); // of all layers and directions
     for (std::size_t layer = 0; layer * each * directions < tensors.size(); ++layer) {
         std::vector<Id> both;
         for (std::size_t direction = 0; direction < directions; ++direction) {
             auto const number = layer * directions + direction;
             auto const* const own = tensors.data() + number * each;
-            LstmWeights const weights{call.transposed_constant(own[0]),
+            CellWeights const weights{call.transposed_constant(own[0]),
                                       call.transposed_constant(own[1]),
                                       {own + 2, own + each}};
-            LstmState state{state_of(states[0], number), state_of(states[1], number)};
-            both.push_back(run_lstm(call, sequence, weights, state, direction == 1));
-            auto const& form = call.shape(state.shown);
-            shown.push_back(call.reshape(state.shown, {{1, false}, form[0], form[1]}));
-            kept.push_back(call.reshape(state.kept, {{1, false}, form[0], form[1]}));
+            States states;
+            for (auto const all : first) {
+                auto const at = static_cast<std::int64_t>(number);
+                auto const one = call.slice(all, 0, at, at + 1);
+                states.push_back(call.reshape(one, {call.shape(one)[1], call.shape(one)[2]}));
+            }
+            both.push_back(run_layer(call, kind, sequence, weights, states, direction == 1));
+            for (std::size_t i = 0; i < kind.states; ++i) {
+                auto const& form = call.shape(states[i]);
+                last[i].push_back(call.reshape(states[i], {{1, false}, form[0], form[1]}));
+            }
         }
         sequence = call.join(both, 2);
     }
     call.give(call.flag(8) ? sequence : turned_sequence(call, sequence));
-    call.give(call.join(shown, 0));
-    call.give(call.join(kept, 0));
+    for (auto const& states : last) {
+        call.give(call.join(states, 0));
+    }
+}
+
+/// One step: (input, states, two weights, two biases).
+void lower_cell(LoweredCall& call, CellKind const& kind) {
+    auto const before = kind.states > 1 ? call.tensors(1) : States{call.tensor(1)};
+    CellWeights weights{
+        call.transposed_constant(call.tensor(2)), call.transposed_constant(call.tensor(3)), {}};
+    if (call.has(4)) {
+        weights.biases = {call.tensor(4), call.tensor(5)};
+    }
+    auto const from_inputs = projected(call, kind, call.tensor(0), weights);
+    for (auto const state : kind.step(call, from_inputs, before, weights)) {
+        call.give(state);
+    }
+}
+
+Lowering recurrent(CellKind const& kind) {
+    return [&kind](LoweredCall& call) { lower_recurrent(call, kind); };
+}
+
+Lowering cell(CellKind const& kind) {
+    return [&kind](LoweredCall& call) { lower_cell(call, kind); };
 }
 
 } // namespace
 
 Lowerings lower_sequences() {
-    return {{"aten::scaled_dot_product_attention", lower_attention}, {"aten::lstm", lower_lstm}};
+    return {{"aten::scaled_dot_product_attention", lower_attention},
+            {"aten::lstm", recurrent(lstm_kind)},
+            {"aten::gru", recurrent(gru_kind)},
+            {"aten::lstm_cell", cell(lstm_kind)},
+            {"aten::gru_cell", cell(gru_kind)}};
 }
 
 } // namespace lockstep::nn

@@ -121,7 +121,8 @@ class CascadedLstmPolicy : public LstmPolicy {
         block.forward = [series = series_, features = features_](torch::Tensor shown) mutable {
             auto const outputs = [&] {
                 ExactLstm const exact_type(shown.device());
-                return std::get<0>(series->forward(shown));
+                auto const state = first_state(shown, series->options.hidden_size());
+                return std::get<0>(series->forward(shown, std::tuple(state, state)));
             }();
             return features->forward(outputs.flatten(1));
         };
@@ -134,6 +135,14 @@ class CascadedLstmPolicy : public LstmPolicy {
     }
 
   private:
+    /// Zeros, as the LSTM would make them itself, but without sizes: a trace holds for any batch.
+    ///
+    /// Shape  shown [windows, moments, numbers]; returns [1, windows, units]
+    static torch::Tensor first_state(torch::Tensor const& shown, std::int64_t units) {
+        auto const of_each = shown.flatten(1).narrow(1, 0, 1);
+        return torch::zeros_like(of_each).expand({-1, units}).unsqueeze(0).contiguous();
+    }
+
     static std::string concat_name(char const* name, int number) {
         return name + std::to_string(number);
     }

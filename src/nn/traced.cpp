@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "program/recurrent.hpp"
+
 namespace lockstep::nn {
 
 namespace {
@@ -55,9 +57,7 @@ bool follows_from_inputs(torch::jit::Graph& graph, torch::jit::Value* value) {
 void require_free_states(torch::jit::Graph& graph) {
     for (auto* const node : graph.nodes()) {
         auto const name = std::string_view(node->kind().toQualString());
-        bool const is_recurrent = name == "aten::lstm" || name == "aten::gru" ||
-                                  name == "aten::rnn_tanh" || name == "aten::rnn_relu";
-        if (!is_recurrent) {
+        if (!program::is_recurrent(name)) {
             continue;
         }
         // (data, batch sizes, state, weights…) of packed rows, else (input, state, weights…)

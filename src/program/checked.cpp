@@ -6,6 +6,8 @@
 #include <functional>
 #include <span>
 
+#include "program/recurrent.hpp"
+
 namespace lockstep::program {
 
 namespace {
@@ -53,9 +55,7 @@ void check_rows(std::vector<c10::IValue>& given) {
 std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
     auto const& name = op.schema().name();
     bool const takes_rows = name == "aten::_pad_packed_sequence" ||
-                            ((name == "aten::lstm" || name == "aten::gru" ||
-                              name == "aten::rnn_tanh" || name == "aten::rnn_relu") &&
-                             op.schema().overload_name() == "data");
+                            (is_recurrent(name) && op.schema().overload_name() == "data");
     auto* const check = name == "aten::_pack_padded_sequence" ? check_packing
                         : takes_rows                          ? check_rows
                                                               : nullptr;

@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "data_cache.hpp"
+#include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "input_scale.hpp"
 #include "make_data_module.hpp"
@@ -198,6 +199,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         work.model = another_model(deck, work);
         place(*work.model, device);
         load_weights(*work.model, file);
+        require_finite_weights(*work.model, file.path());
         data_module = make_data_module({world, deck, work, {0, 1}, device});
     });
     comm::PhaseScope const phase(world, comm::Phase::test);
@@ -247,6 +249,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         } else {
             place(*model, device);
             load_weights(*model, file);
+            require_finite_weights(*model, file.path());
         }
     });
     keep_near(deck.data, {dataset.get()}, world);

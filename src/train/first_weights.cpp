@@ -9,6 +9,8 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
 
+#include "finite_weights.hpp"
+
 namespace lockstep::train {
 
 std::uint64_t hash_of_tensors(nn::Model const& model) {
@@ -35,6 +37,7 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
         without_place = load_weights(model, file);
+        require_finite_weights(model, path);
         own = hash_of_tensors(model);
     });
     auto const roots = comm::all_gather(world, own).front();

@@ -14,7 +14,8 @@ namespace lockstep::train {
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
-///             it is damaged or holds another model; 64 as `load_weights`
+///             it is damaged, holds another model or holds values that are not finite; 64 as
+///             `load_weights`
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
                                std::filesystem::path const& given);

@@ -20,6 +20,7 @@
 #include <iterator>
 #include <optional>
 
+#include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "input_scale.hpp"
 #include "outputs_format.hpp"
@@ -164,15 +165,17 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
         .inputs = work.samples.inputs, .targets = work.samples.targets,
         .channels_last = memory_format(deck.precision) == "channels-last", .teaches = true
     };
+    std::shared_ptr<nn::Model> model;
     try {
-        auto model = nn::make_model(file.model, interface, 0);
+        model = nn::make_model(file.model, interface, 0);
         if (file.weights) {
             load_weights(*model, *file.weights);
         }
-        model->eval();
-        return model;
     } catch (Error const& error) {
-        if (error.code() != ExitCode::usage && error.code() != ExitCode::data) {
+        // A program that cannot be read is damaged; other data errors tell what does not fit.
+        bool const is_program = file.model.name == "export" || file.model.name == "script";
+        bool const is_damaged = is_program && !model;
+        if (error.code() != ExitCode::usage && (error.code() != ExitCode::data || is_damaged)) {
             throw;
         }
         throw no_teacher(deck,
@@ -181,6 +184,9 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
                          "Choose a teacher that was trained on samples of the same shape, for the "
                          "same number of outputs");
     }
+    require_finite_weights(*model, deck.distill.teacher);
+    model->eval();
+    return model;
 }
 
 /// Of what the run's model returns for two samples.

@@ -155,6 +155,9 @@ def program_as_teacher(scratch, options):
     path = scratch / "program"
     train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2").expect(0)
     check(records(path, "step")[-1]["hidden_loss"] > 0, "a layer of a program teaches")
+    cut = scratch / "cut.pt2"
+    cut.write_bytes(program.read_bytes()[:-100])
+    train(scratch / "cut", *SHORT, *options, "--distill.teacher", cut).expect(65, "cut.pt2", "cut off or damaged")
 
 
 def refused_teachers(scratch, teacher, tensors):

@@ -103,6 +103,13 @@ with Scratch() as scratch:
         run(["checkpoint", "export", scratch / "script", scratch / "again.pt"]).expect(0)
         check(set(torch.jit.load(str(scratch / "again.pt")).state_dict()) == set(tensors), "again")
 
+    spoilt = {**tensors, "classifier.output.bias": np.full(10, np.nan, np.float32)}
+    save_file(spoilt, scratch / "spoilt.safetensors")
+    told = "spoilt.safetensors cannot be used: model/classifier/output/bias holds NaN"
+    run(["evaluate", DECK, scratch / "spoilt.safetensors", "--data.train", DATA / "train.h5", "--data.validation",
+         DATA / "test.h5"], 2).expect(65, told)
+    start("spoilt", scratch / "spoilt.safetensors").expect(65, told)
+
     halves = {name: value.astype(np.float16) if value.dtype == np.float32 else value
               for name, value in tensors.items()}
     save_file({**halves, "head.extra": np.zeros(3, np.float32)}, scratch / "half.safetensors")

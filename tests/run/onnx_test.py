@@ -94,9 +94,6 @@ def exported(scratch, name):
     if MODELS[name][1] == POLICY:
         run(["checkpoint", "quantise", newest, scratch / f"{identifier}-int8.h5"]).expect(64, "no training set to calibrate")
         script = scratch / f"{identifier}.pt"
-        if name == "clstm-policy":
-            run(["checkpoint", "export", newest, script]).expect(64, "the first state of its recurrent layer (aten::lstm)")
-            return
         run(["checkpoint", "export", newest, script]).expect(0)
         with torch.no_grad():
             close(outputs, torch.jit.load(str(script))(torch.from_numpy(inputs)).numpy(), name)
@@ -199,19 +196,39 @@ class Recurrent(torch.nn.Module):
         return self.scores(self.rows(images.reshape(-1, 8, 8))[0][:, -1])
 
 
+class Gated(torch.nn.Module):
+    """Recurrent layers of two layers, both directions, without biases and with steps first, and single cells."""
+
+    def __init__(self):
+        super().__init__()
+        self.both = torch.nn.GRU(8, 6, num_layers=2, bidirectional=True, batch_first=True)
+        self.plain = torch.nn.GRU(12, 5, bias=False)
+        self.gated, self.kept = torch.nn.GRUCell(5, 4), torch.nn.LSTMCell(5, 4)
+        self.scores = torch.nn.Linear(4, 3)
+
+    def forward(self, images):
+        found, last = self.both(images.reshape(-1, 8, 8))
+        found = self.plain((found + torch.cat([last[2], last[3]], 1).unsqueeze(1)).transpose(0, 1))[0][-1]
+        shown = self.gated(found)
+        return self.scores(self.kept(found, (shown, shown))[0])
+
+
 def fixed_state(scratch):
-    """A trace of a program holds the first state of an LSTM for one batch size, and LibTorch reads past it with
-    another."""
-    lockstep_export.save(Recurrent(), torch.rand(4, 1, 8, 8), scratch / "lstm.pt2")
-    deck = scratch / "lstm.ini"
-    deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=1, task="kind = classification",
-                                             model=f"name = export\nfile = {scratch}/lstm.pt2").replace(
-        "validate-every = 2", ""))
-    run(["train", deck, "--run.directory", scratch / "lstm"], 1).expect(0)
-    for words in (["export", scratch / "lstm", scratch / "lstm.pt"], ["quantise", scratch / "lstm", scratch / "lstm8.h5"]):
-        run(["checkpoint", *words]).expect(64, "the first state of its recurrent layer (aten::lstm)")
-    run(["checkpoint", "export", scratch / "lstm", scratch / "lstm.onnx"]).expect(0)
-    run(["export", "check", scratch / "lstm.onnx", "--data", scratch / "images.h5"]).expect(0, "agrees")
+    """A trace of a program holds the first state of a recurrent layer for one batch size, and LibTorch reads past it
+    with another."""
+    for name, net in (("lstm", Recurrent()), ("gru", Gated())):
+        lockstep_export.save(net, torch.rand(4, 1, 8, 8), scratch / f"{name}.pt2")
+        deck = scratch / f"{name}.ini"
+        deck.write_text(small_models.DECK.format(data=f"train = {scratch}/images.h5", steps=1, task="kind = classification",
+                                                 model=f"name = export\nfile = {scratch}/{name}.pt2").replace(
+            "validate-every = 2", ""))
+        run(["train", deck, "--run.directory", scratch / name], 1).expect(0)
+        for words in (["export", scratch / name, scratch / f"{name}.pt"], ["quantise", scratch / name, scratch / f"{name}8.h5"]):
+            run(["checkpoint", *words]).expect(64, f"the first state of its recurrent layer (aten::{name})")
+        for file in (scratch / f"{name}.onnx", scratch / f"{name}.c"):
+            run(["checkpoint", "export", scratch / name, file]).expect(0)
+            run(["export", "check", file, "--data", scratch / "images.h5"]).expect(0, "It agrees with")
+        from_c(scratch / f"{name}.c", name, *in_onnxruntime(scratch / f"{name}.onnx"))
 
 
 class Upwards(torch.nn.Module):

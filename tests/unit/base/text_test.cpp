@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "catch.hpp"
@@ -55,6 +56,17 @@ TEST_CASE("names are listed as in a sentence") {
     CHECK(list_text({"a"}) == "a");
     CHECK(list_text({"a", "b"}) == "a and b");
     CHECK(list_text({"a", "b", "c"}, "or") == "a, b or c");
+}
+
+TEST_CASE("a name that is taken gets the first free number") {
+    std::vector<std::string> const taken{"a", "b", "b_2", "c_2"};
+    auto const untaken = [&](char const* name) {
+        return untaken_name(
+            name, [&](std::string const& each) { return std::ranges::count(taken, each) > 0; });
+    };
+    CHECK(untaken("a") == "a_2");
+    CHECK(untaken("b") == "b_3");
+    CHECK(untaken("c") == "c");
 }
 
 TEST_CASE("ranks are named by their numbers, eight of them at most") {

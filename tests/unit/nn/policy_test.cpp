@@ -1,5 +1,7 @@
 #include "lockstep/nn/policy.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "nn/evaluation_mode.hpp"
+#include "nn/traced.hpp"
 
 #include <torch/csrc/autograd/function.h>
 
@@ -62,6 +64,15 @@ Judged judged(config::Model const& chosen, bool recompute) {
     return result;
 }
 
+std::vector<config::Model> policies() {
+    return {
+        {"mlp-policy", {{"hidden", "8, 8"}}},
+        {"lstm-policy", {{"hidden", "8"}, {"units", "7"}}},
+        {"clstm-policy",
+         {{"hidden", "8"}, {"units", "7"}, {"window-units", "5"}, {"features", "9"}}},
+    };
+}
+
 /// A policy of another's making, which may have taken its shapes from somewhere else.
 class Foreign : public nn::Policy {
   public:
@@ -92,12 +103,7 @@ TEST_CASE("a policy whose answers have other shapes than its environment needs i
 }
 
 TEST_CASE("policies that compute inner values again have the bits of those that keep them") {
-    for (config::Model const& chosen :
-         {config::Model{"mlp-policy", {{"hidden", "8, 8"}}},
-          config::Model{"lstm-policy", {{"hidden", "8"}, {"units", "7"}}},
-          config::Model{
-              "clstm-policy",
-              {{"hidden", "8"}, {"units", "7"}, {"window-units", "5"}, {"features", "9"}}}}) {
+    for (auto const& chosen : policies()) {
         CAPTURE(chosen.name);
         auto const kept = judged(chosen, false);
         auto const again = judged(chosen, true);
@@ -106,5 +112,22 @@ TEST_CASE("policies that compute inner values again have the bits of those that 
         CHECK(torch::equal(kept.all, again.all));
         CHECK(torch::equal(kept.gradients, again.gradients));
         CHECK(kept.gradients.abs().max().item<double>() > 0);
+    }
+}
+
+TEST_CASE("a trace of a policy holds for any batch") {
+    torch::NoGradGuard const no_grad;
+    for (auto const& chosen : policies()) {
+        CAPTURE(chosen.name);
+        auto const model =
+            nn::make_model(chosen, {.sample_shape = {4, 6}, .outputs = 2, .continuous = true}, 3);
+        nn::EvaluationMode const evaluation(*model);
+        auto script = nn::traced(*model, waves({3, 4, 6}, 0.7));
+        CHECK_FALSE(nn::differing_batch(
+            *model,
+            [&](torch::Tensor const& inputs) { return script.forward({inputs}).toTensor(); },
+            [](std::int64_t count) {
+                return waves({count, 4, 6}, 0.3);
+            }));
     }
 }
