@@ -4,8 +4,8 @@ import shutil
 
 import h5py
 
-from harness import DECK, LONG, Scratch, check, checkpoints, records, run, train
-from harness_compress import SHORT, alike, measured, some
+from harness import DECK, LONG, Scratch, check, checkpoints, records, run, some, train
+from harness_compress import SHORT, alike, measured
 
 try:
     import torch

@@ -2,7 +2,6 @@
 bits on any ranks and through a restart; and what does not fit is told before the first step. Every kind of case is
 tried; the long form tries all of them, the short one some that the seed draws."""
 import copy
-import random
 import shutil
 import sys
 
@@ -12,7 +11,7 @@ import torch
 from torch.export.pt2_archive._package import load_pt2
 from torch.nn import functional as F
 
-from harness import (BUILD, LONG, SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run)
+from harness import (BUILD, LONG, SOURCE, Scratch, check, check_same, checkpoints, records, run, some)
 
 sys.path.insert(0, str(SOURCE / "python"))
 import exported_models  # noqa: E402
@@ -21,7 +20,6 @@ import lockstep_export  # noqa: E402
 # Powers of two: products with them are exact, whether a kernel rounds them or adds first.
 BATCH, STEPS = 8, 20
 RATE = 0.0625
-DRAW = random.Random(SEED)
 DECK = """
 [run]
 device = cpu
@@ -50,11 +48,6 @@ plots = false
 steps = {steps}
 validate-every = 10
 """
-
-
-def some(cases, count=1):
-    """All cases in the long form, else so many of them."""
-    return list(cases) if LONG else DRAW.sample(list(cases), count)
 
 
 def hashes(where):

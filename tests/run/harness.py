@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import select
 import shutil
 import struct
@@ -22,6 +23,13 @@ LOCKSTEP = str(BUILD / "lockstep")
 DECK = str(SOURCE / "inputs/test_small.ini")
 LONG = os.environ.get("LOCKSTEP_LONG") == "1"  # ./bootstrap test --long: the whole of every table
 SEED = int(os.environ.get("LOCKSTEP_SEED", "1"))  # of what is drawn at random
+DRAW = random.Random(SEED)
+
+
+def some(cases, count=1):
+    """All cases in the long form, else so many of them, drawn by the seed."""
+    cases = list(cases)
+    return cases if LONG else DRAW.sample(cases, min(count, len(cases)))
 
 
 class Scratch:

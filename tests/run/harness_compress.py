@@ -1,15 +1,5 @@
 """What the tests of smaller models share."""
-import random
-
-from harness import LONG, SEED, check, check_same, run, train
-
-DRAW = random.Random(SEED)
-
-
-def some(cases, count):
-    """As many of the cases, drawn; all of them in the long form."""
-    return cases if LONG else DRAW.sample(list(cases), count)
-
+from harness import check, check_same, run, train
 
 SHORT = ("--train.steps", 8, "--train.validate-every", 8, "--optimizer.accumulate", 1, "--checkpoint.every-steps", 4)
 
