@@ -144,6 +144,7 @@ class Exported : public Model {
 
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return remark_; }
+    bool takes_sizes_from_tensors() const override { return true; } // see program::sized
 
   private:
     Exported(program::Archive const& archive, Interface const& interface,
