@@ -6,6 +6,10 @@
 #include "train/channel_pruning.hpp"
 #include "train/smaller_model.hpp"
 
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
