@@ -126,8 +126,9 @@ class Grouped : public Sized {
 
     torch::Tensor forward(nn::Fields const& inputs) override {
         auto values = inputs[0].values.unsqueeze(1);
+        std::vector<std::int64_t> const padding{0, 0};
         for (auto const& layer : layers_) {
-            values = torch::relu(torch::conv2d(values, layer->weight, layer->bias, 1, 0, 1,
+            values = torch::relu(torch::conv2d(values, layer->weight, layer->bias, 1, padding, 1,
                                                values.size(1) / layer->weight.size(1)));
         }
         return output_(values.mean({2, 3}));
