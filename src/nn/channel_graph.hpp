@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class ChannelGraph {
     std::vector<ChannelTensor> const& tensors() const noexcept { return tensors_; }
     std::vector<Channel> const& channels() const noexcept { return channels_; }
     std::size_t layers() const noexcept { return layers_; } ///< of channels
+    /// Operators through which channels could not be traced, so that these stay.
+    std::set<std::string> const& barriers() const noexcept { return barriers_; }
 
     /// Multiply-adds of convolutions and fully connected layers for one sample, with these
     /// channels. With groups, as many per position as the weight has elements.
@@ -67,6 +70,7 @@ class ChannelGraph {
     std::vector<Channel> channels_;
     std::vector<Product> products_;
     std::size_t layers_ = 0;
+    std::set<std::string> barriers_;
 };
 
 } // namespace lockstep::nn

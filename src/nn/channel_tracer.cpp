@@ -9,13 +9,16 @@ namespace lockstep::nn {
 
 namespace {
 
+constexpr std::size_t groups_at = 8; // in the arguments of a convolution
+
 bool is_there(c10::IValue const& argument) {
     return argument.isTensor() && argument.toTensor().defined();
 }
 
 } // namespace
 
-ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model) : graph_(graph) {
+ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model)
+    : graph_(graph), takes_sizes_(model.takes_sizes_from_tensors()) {
     auto const add = [&](auto const& item, bool trains) {
         ChannelTensor tensor{item.key(), trains, item.value().sizes().vec(), {}};
         tensor.channels.resize(tensor.shape.size());
@@ -40,6 +43,9 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
             {"aten::addmm", &Self::linear},
             {"aten::matmul", &Self::linear},
             {"aten::batch_norm", &Self::batch_norm},
+            {"aten::group_norm", &Self::group_norm},
+            {"aten::layer_norm", &Self::norm_of_extents},
+            {"aten::rms_norm", &Self::norm_of_extents},
             {"aten::cat", &Self::concatenation},
             {"aten::mean", &Self::reduction},
             {"aten::sum", &Self::reduction},
@@ -210,24 +216,59 @@ void ChannelTracer::layer(RecordedCall const& call, Layer const& parts, std::siz
         label(*bias, 0, made);
     }
     give(call, made, axis);
-    auto const& result = values_.back().shape;
+    count_product(*weight);
+}
+
+/// Notes that the newest value comes from products with a weight.
+void ChannelTracer::count_product(std::size_t weight) {
+    auto const& [result, channels, axis] = values_.back();
     auto const all = std::accumulate(result.begin(), result.end(), std::int64_t{1},
                                      std::multiplies<>()); // of all samples
     auto const samples = result.front();
-    graph_.products_.push_back({*weight, all / samples / result[static_cast<std::size_t>(axis)]});
+    graph_.products_.push_back({weight, all / samples / result[static_cast<std::size_t>(axis)]});
 }
 
 void ChannelTracer::convolution(RecordedCall const& call) {
     constexpr std::size_t transposed_at = 6;
-    constexpr std::size_t groups_at = 8;
-    if (call.arguments[groups_at].toInt() != 1) {
-        unknown(call); // the layer's own number of groups would have to change
+    if (auto const groups = call.arguments[groups_at].toInt(); groups != 1) {
+        grouped_convolution(call, groups);
         return;
     }
     layer(call,
           {0, tensor_of(call.arguments[1]), is_there(call.arguments[2]),
            tensor_of(call.arguments[2])},
           call.arguments[transposed_at].toBool() ? 0 : 1, 1);
+}
+
+/// A group goes whole, its inputs with its outputs, so that those that remain have the same size.
+/// In a depthwise convolution each channel is a group.
+void ChannelTracer::grouped_convolution(RecordedCall const& call, std::int64_t groups) {
+    constexpr std::size_t transposed_at = 6;
+    auto const given = input(call);
+    auto const weight = tensor_of(call.arguments[1]);
+    auto const bias = tensor_of(call.arguments[2]);
+    if (!takes_sizes_ || call.arguments[transposed_at].toBool() || !weight ||
+        (is_there(call.arguments[2]) && !bias) || given.channels.empty() || given.axis != 1) {
+        unknown(call);
+        return;
+    }
+    auto const count = static_cast<std::size_t>(groups);
+    auto const inputs = given.channels.size() / count;
+    auto const outputs = static_cast<std::size_t>(graph_.tensors_[*weight].shape[0]) / count;
+    std::vector<int> made;
+    for (std::size_t group = 0; group < count; ++group) {
+        auto const first = given.channels[group * inputs];
+        for (std::size_t i = 1; i < inputs; ++i) {
+            tie(first, given.channels[group * inputs + i]);
+        }
+        made.insert(made.end(), outputs, first);
+    }
+    label(*weight, 0, made);
+    if (bias) {
+        label(*bias, 0, made);
+    }
+    give(call, std::move(made), 1);
+    count_product(*weight);
 }
 
 /// aten::linear, or a product with the transposed weight, to which a bias is added at once or by
@@ -266,6 +307,52 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
     give(call, given.channels, given.axis);
 }
 
+/// Each group loses as many channels, so that their number stays.
+void ChannelTracer::group_norm(RecordedCall const& call) {
+    auto const given = input(call);
+    if (given.channels.empty() || given.axis != 1) {
+        unknown(call);
+        return;
+    }
+    auto const groups = static_cast<std::size_t>(call.arguments[1].toInt());
+    auto const each = given.channels.size() / groups;
+    for (std::size_t i = each; i < given.channels.size(); ++i) {
+        tie(given.channels[i % each], given.channels[i]);
+    }
+    scale_and_shift(call, 0);
+}
+
+/// aten::layer_norm and aten::rms_norm, over the last extents: those of the scale and the shift.
+void ChannelTracer::norm_of_extents(RecordedCall const& call) {
+    auto const given = input(call);
+    auto const first = static_cast<std::int64_t>(given.shape.size()) -
+                       static_cast<std::int64_t>(call.arguments[1].toIntVector().size());
+    if (given.channels.empty() || (given.axis >= first && !takes_sizes_)) {
+        unknown(call);
+    } else if (given.axis < first) {
+        by_element(call); // each channel alone
+    } else {
+        scale_and_shift(call, static_cast<std::size_t>(given.axis - first));
+    }
+}
+
+/// Of a norm, which may have none: the arguments 2 and 3. `extent`: theirs of the channels.
+void ChannelTracer::scale_and_shift(RecordedCall const& call, std::size_t extent) {
+    auto const given = input(call);
+    for (std::size_t at = 2; at <= 3; ++at) {
+        if (is_there(call.arguments[at]) && !tensor_of(call.arguments[at])) {
+            unknown(call);
+            return;
+        }
+    }
+    for (std::size_t at = 2; at <= 3; ++at) {
+        if (auto const tensor = tensor_of(call.arguments[at])) {
+            label(*tensor, extent, given.channels);
+        }
+    }
+    give(call, given.channels, given.axis);
+}
+
 void ChannelTracer::by_element(RecordedCall const& call) {
     auto const given = input(call);
     give(call, given.channels, given.axis);
@@ -280,7 +367,26 @@ void ChannelTracer::by_place(RecordedCall const& call) {
     give(call, given.channels, given.axis);
 }
 
-/// Of two values, or of one and a number.
+/// The extent of a parameter that lies along the channels of a value which it is added to, or
+/// multiplied by, without making it larger.
+std::optional<std::size_t> ChannelTracer::extent_along(std::size_t tensor,
+                                                       Value const& value) const {
+    auto const& shape = graph_.tensors_[tensor].shape;
+    auto const missing = value.shape.size() - shape.size();
+    auto const axis = static_cast<std::size_t>(value.axis);
+    if (value.channels.empty() || shape.size() > value.shape.size() || axis < missing ||
+        shape[axis - missing] != static_cast<std::int64_t>(value.channels.size())) {
+        return std::nullopt;
+    }
+    for (std::size_t at = 0; at < shape.size(); ++at) {
+        if (shape[at] != 1 && shape[at] != value.shape[missing + at]) {
+            return std::nullopt;
+        }
+    }
+    return axis - missing;
+}
+
+/// Of two values, or of one and a number or a parameter.
 void ChannelTracer::of_two(RecordedCall const& call) {
     auto const is_number = [&](std::size_t at) {
         auto const& argument = call.arguments[at];
@@ -291,13 +397,18 @@ void ChannelTracer::of_two(RecordedCall const& call) {
         by_element(call);
         return;
     }
-    auto const given = input(call);
-    if (auto const bias = tensor_of(call.arguments[1]);
-        bias && !given.channels.empty() && graph_.tensors_[*bias].shape.size() == 1 &&
-        given.axis + 1 == static_cast<std::int64_t>(given.shape.size()) &&
-        graph_.tensors_[*bias].shape[0] == static_cast<std::int64_t>(given.channels.size())) {
-        label(*bias, 0, given.channels);
-        by_element(call);
+    for (auto const at : {std::size_t{0}, std::size_t{1}}) {
+        auto const parameter = tensor_of(call.arguments[1 - at]);
+        if (!parameter) {
+            continue;
+        }
+        auto const given = input(call, at);
+        if (auto const extent = extent_along(*parameter, given)) {
+            label(*parameter, *extent, given.channels);
+            give(call, given.channels, given.axis);
+        } else {
+            unknown(call);
+        }
         return;
     }
     bool const both = call.arguments[0].isTensor() && call.arguments[1].isTensor() &&
@@ -401,12 +512,17 @@ void ChannelTracer::permutation(RecordedCall const& call) {
     give(call, given.channels, std::ranges::find(order, given.axis) - order.begin());
 }
 
-/// Nothing is known of what comes out, so all that goes in stays: also for convolutions with groups
-/// and for layer and group norms, since modules and graphs hold their number of channels, which
-/// does not shrink with the weights.
+/// Nothing is known of what comes out, so all that goes in stays.
 void ChannelTracer::unknown(RecordedCall const& call) {
+    bool const has_groups = rules().contains(call.name) &&
+                            rules().at(call.name) == &ChannelTracer::convolution &&
+                            call.arguments[groups_at].toInt() != 1;
     for (std::size_t i = 0; i < call.values.size(); ++i) {
-        keep(input(call, i).channels);
+        auto const& channels = input(call, i).channels;
+        keep(channels);
+        if (!channels.empty()) {
+            graph_.barriers_.insert(has_groups ? concat(call.name, " with groups") : call.name);
+        }
     }
     for (auto const& argument : call.arguments) {
         if (auto const tensor = tensor_of(argument)) {

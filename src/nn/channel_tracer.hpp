@@ -36,8 +36,12 @@ class ChannelTracer {
     static std::map<std::string, Rule> const& rules();
 
     void convolution(RecordedCall const& call);
+    void grouped_convolution(RecordedCall const& call, std::int64_t groups);
     void linear(RecordedCall const& call);
     void batch_norm(RecordedCall const& call);
+    void group_norm(RecordedCall const& call);
+    void norm_of_extents(RecordedCall const& call);
+    void scale_and_shift(RecordedCall const& call, std::size_t extent);
     void by_element(RecordedCall const& call);
     void by_place(RecordedCall const& call);
     void of_two(RecordedCall const& call);
@@ -66,9 +70,12 @@ class ChannelTracer {
     Value const& input(RecordedCall const& call, std::size_t at = 0) const;
     std::optional<std::size_t> tensor_of(c10::IValue const& argument) const;
     std::optional<std::size_t> transposed_of(c10::IValue const& argument) const;
+    std::optional<std::size_t> extent_along(std::size_t tensor, Value const& value) const;
+    void count_product(std::size_t weight);
     void label(std::size_t tensor, std::size_t extent, std::vector<int> const& channels);
 
     ChannelGraph& graph_;
+    bool takes_sizes_;                              ///< of its tensors: the model
     std::map<void const*, std::size_t> parameters_; ///< in the graph's tensors
     std::vector<Value> values_;
     std::vector<int> parent_;

@@ -144,6 +144,7 @@ class Exported : public Model {
 
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return remark_; }
+    bool takes_sizes_from_tensors() const override { return true; } // see program::sized
 
   private:
     Exported(program::Archive const& archive, Interface const& interface,
@@ -246,6 +247,7 @@ class Exported : public Model {
         auto const why_not = misfit(archive, interface);
         if (!why_not) {
             compiled_.emplace(archive, programs_.train);
+            compiled_elements_ = elements();
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
         } else if (wish == "require") {
@@ -343,11 +345,30 @@ class Exported : public Model {
         if (is_training() && compiled_ && torch::GradMode::is_enabled() &&
             program::CompiledStep::takes(arguments)) {
             programs_.train.require_fit(arguments);
+            require_all_channels();
             auto const sums = compiled_->run(arguments);
             return {sums.begin(), sums.end()};
         }
         return run(is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation,
                    arguments);
+    }
+
+    /// Native code reads as many weights as it was compiled for.
+    void require_all_channels() const {
+        if (elements() != compiled_elements_) {
+            throw Error(ExitCode::usage,
+                        {concat("the compiled step of ", file_, " cannot be used"),
+                         "it was compiled for all channels, but this model has lost some",
+                         "Set model.compiled = none"});
+        }
+    }
+
+    std::int64_t elements() const {
+        std::int64_t sum = 0;
+        for (auto const& parameter : parameters()) {
+            sum += parameter.numel();
+        }
+        return sum;
     }
 
     std::vector<c10::IValue> run(program::Program& program,
@@ -460,6 +481,7 @@ class Exported : public Model {
     bool teaches_ = false; ///< a teacher, in a file with a loss
     Programs programs_;
     std::optional<program::CompiledStep> compiled_;
+    std::int64_t compiled_elements_ = 0; ///< of the parameters that it reads
     std::string remark_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "foreign.hpp"
 #include "models.hpp"
+#include "script_sizes.hpp"
 
 namespace lockstep::nn {
 
@@ -126,6 +127,7 @@ class Script : public Mirror<Model> {
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
         require_own_layers(interface);
+        take_sizes_from_tensors(module_);
         try_on(interface);
     }
 
@@ -140,6 +142,7 @@ class Script : public Mirror<Model> {
 
     bool runs_on_threads() const override { return false; }
     bool is_replayable() const override { return false; } // random numbers, and buffers that move
+    bool takes_sizes_from_tensors() const override { return true; }
 
     std::uint64_t fingerprint() const override { return hash64(read_text(file_)); }
 

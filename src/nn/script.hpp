@@ -6,7 +6,7 @@
 
 namespace lockstep::nn {
 
-/// Saves a model that is a script as it is; returns whether it is one.
+/// Saves a model that is a script, without tracing it; returns whether it is one.
 bool save_if_script(Model const& model, std::ostream& out);
 
 } // namespace lockstep::nn

@@ -12,6 +12,7 @@
 #include "checked.hpp"
 #include "origin.hpp"
 #include "program/operators.hpp"
+#include "sized.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {
@@ -124,6 +125,9 @@ class GraphReader {
         }
         node.op = std::get<c10::OperatorHandle>(found);
         node.instead = checked(*node.op);
+        if (!node.instead) {
+            node.instead = sized(*node.op);
+        }
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {
             given[input.at("name").get<std::string>()] = &input.at("arg");

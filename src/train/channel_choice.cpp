@@ -125,7 +125,11 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
             {concat("prune.target = ", prune.target, " cannot be met"),
              concat("even with every removable channel removed, ", static_cast<std::int64_t>(left),
                     " multiply-adds per sample remain, but the target is ",
-                    static_cast<std::int64_t>(macs)),
+                    static_cast<std::int64_t>(macs),
+                    graph.barriers().empty()
+                        ? ""
+                        : concat("; channels that reach these operators stay: ",
+                                 list_text({graph.barriers().begin(), graph.barriers().end()}))),
              "Raise prune.target, lower prune.multiple, or exempt fewer weights in prune.except"});
     }
     return kept;

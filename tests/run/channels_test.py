@@ -120,17 +120,6 @@ def of_files(scratch):
         def forward(self, images):
             return self.output(torch.relu(self.convolution(images)).view(-1, 144))
 
-    class Kept(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.depthwise = torch.nn.Conv2d(1, 4, 1), torch.nn.Conv2d(4, 4, 3, groups=4)
-            self.hidden, self.norm = torch.nn.Linear(4, 6), torch.nn.LayerNorm(6)
-            self.second, self.output = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
-
-        def forward(self, images):
-            places = torch.relu(self.depthwise(torch.relu(self.first(images))))
-            return self.output(torch.relu(self.second(self.norm(self.hidden(places.mean((2, 3)))))))
-
     small_models.write_data(scratch)
     small_models.lockstep_export.save(Fixed(), torch.rand(4, 1, 8, 8), scratch / "fixed.pt2")
     torch.jit.trace(Fixed(), torch.rand(4, 1, 8, 8)).save(str(scratch / "fixed.pt"))
@@ -152,12 +141,48 @@ def of_files(scratch):
             losses = [float(measured(deck, file, *more, ranks=1).split("loss ")[1].split(",")[0])
                       for file in (best, integers)]
             check(abs(losses[0] - losses[1]) < 0.05, f"int8 of {folder}: losses {losses}")
-    # What the graph holds the number of, groups and the shape of a norm, stays; other channels go.
-    small_models.lockstep_export.save(Kept(), torch.rand(4, 1, 8, 8), scratch / "kept.pt2")
-    run(["train", small_models.deck_of(scratch, "export", 4), "--run.directory", scratch / "kept", "--model.file",
-         scratch / "kept.pt2", "--prune.pattern", "channels", "--prune.target", "macs 0.9"], 1).expect(0)
-    now = shapes_in(scratch / "kept/best.h5")
-    check(now["depthwise/weight"] == (4, 1, 3, 3) and now["norm/weight"] == (6,) and now["second/weight"][0] < 8, now)
+
+
+def groups_and_norms(scratch):
+    """Blocks as MobileNet and ConvNeXt have them: numbers of groups and shapes of norms, which files hold as numbers,
+    follow the weights."""
+    class Blocks(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.depthwise = torch.nn.Conv2d(1, 8, 1), torch.nn.Conv2d(8, 16, 3, groups=8)
+            self.batch_norm, self.point = torch.nn.BatchNorm2d(16), torch.nn.Conv2d(16, 8, 1)
+            self.grouped, self.norm = torch.nn.Conv2d(8, 8, 1, groups=4), torch.nn.LayerNorm(8)
+            self.wide, self.back = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+            self.factor, self.output = torch.nn.Parameter(torch.ones(8)), torch.nn.Linear(8, 3)
+
+        def forward(self, images):
+            places = torch.relu(self.batch_norm(self.depthwise(torch.relu(self.first(images)))))
+            places = self.grouped(self.point(places))
+            inner = self.back(torch.nn.functional.gelu(self.wide(self.norm(places.permute(0, 2, 3, 1)))))
+            return self.output((places + (self.factor * inner).permute(0, 3, 1, 2)).mean((2, 3)))
+
+    images = torch.rand(4, 1, 8, 8)
+    small_models.lockstep_export.save(Blocks(), images, scratch / "blocks.pt2")
+    torch.jit.script(Blocks()).save(str(scratch / "blocks.pt"))
+    torch.jit.trace(Blocks().eval(), images).save(str(scratch / "traced.pt"))
+    for name, file in some((("export", "blocks.pt2"), ("script", "blocks.pt"), ("script", "traced.pt")), 1):
+        deck, here = small_models.deck_of(scratch, name, 6), scratch / f"{file}-smaller"
+        options = ("--model.file", scratch / file, "--prune.pattern", "channels", "--prune.target", "macs 0.5",
+                   "--prune.scope", "layer", "--prune.begin", 1, "--prune.end", 3, "--prune.every", 1)
+        run(["train", deck, "--run.directory", here, *options], 1).expect(0)
+        best = here / "best.h5"
+        now = shapes_in(best)
+        channels, width = now["first/weight"][0], now["norm/weight"][0]
+        check(channels < 8 and now["depthwise/weight"] == (2 * channels, 1, 3, 3), f"{file}: depthwise: {now}")
+        check(width < 8 and now["grouped/weight"][:2] == (width, 2), f"{file}: whole groups: {now}")
+        check(now["factor"] == (width,) and now["wide/weight"] == (now["wide/bias"][0], width), f"{file}: norm: {now}")
+        told = records(here, "validation")[-1]
+        exact = measured(here / "deck.ini", best, ranks=1)
+        check(f"accuracy {told['accuracy']:.4f}" in exact, f"{file}: evaluate gives what the run measured: {exact}, {told}")
+        run(["checkpoint", "export", best, scratch / "blocks.onnx"]).expect(0)
+        run(["checkpoint", "export", best, scratch / "smaller.pt", "--format", "torchscript"]).expect(0)
+        check(torch.jit.load(str(scratch / "smaller.pt"))(images).shape == (4, 3), f"{file}: the script runs in Python")
+        run(["train", deck, "--run.directory", here, *options, "--train.steps", 8], 1).expect(0, "resumed from")
 
 
 with Scratch() as scratch:
@@ -169,3 +194,4 @@ with Scratch() as scratch:
     aware(scratch, whole, small)
     if torch:
         of_files(scratch)
+        groups_and_norms(scratch)

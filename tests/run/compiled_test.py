@@ -77,6 +77,8 @@ def check_compiled(scratch):
     check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
     for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
         train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step does not support {option[2:]}")
+    train(scratch, "cnn", "no", *fast, "--prune.pattern", "channels").expect(
+        64, "model.compiled = require", "compiled for all channels")
     for compute in ("bf16", "fp16"):
         refused = train(scratch, "cnn", "no", *fast, "--precision.compute", compute).expect(
             64, "Set precision.compute = fp32")

@@ -79,6 +79,11 @@ class Model : public torch::nn::Module {
     /// that waits for the device, or copies values to it, is detected, and is not recorded anyway.
     virtual bool is_replayable() const { return true; }
 
+    /// Whether numbers of channels that operators get besides their weights (the groups of a
+    /// convolution, the shape of a layer norm) are always those of their tensors, so that channels
+    /// which reach these operators may be removed.
+    virtual bool takes_sizes_from_tensors() const { return false; }
+
     /// Makes buffers() hold the values that forward has left. Called after backward, which may
     /// still need the previous ones.
     virtual void settle_buffers() const {}

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "nn/channel_graph.hpp"
 #include "nn/shapes.hpp"
@@ -5,8 +6,13 @@
 #include "train/channel_pruning.hpp"
 #include "train/smaller_model.hpp"
 
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -79,6 +85,88 @@ std::vector<float> drawn_scores(std::int64_t size) {
     return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + size};
 }
 
+/// Weights of 0 for all channels that are not kept.
+void zero_others(nn::Model& model, nn::ChannelGraph const& graph, std::vector<char> const& kept) {
+    for (std::size_t c = 0; c < kept.size(); ++c) {
+        for (auto const& place : graph.channels()[c].places) {
+            auto const& tensor = graph.tensors()[place.tensor];
+            if (kept[c] == 0 && tensor.trains) {
+                model.named_parameters()[tensor.name]
+                    .detach()
+                    .select(static_cast<std::int64_t>(place.extent), place.index)
+                    .zero_();
+            }
+        }
+    }
+}
+
+/// A model whose operators take sizes from their tensors, as those of scripts and exported programs
+/// do, or hold them as numbers.
+class Sized : public nn::Model {
+  public:
+    explicit Sized(bool takes_sizes) : takes_sizes_(takes_sizes) {}
+    bool takes_sizes_from_tensors() const override { return takes_sizes_; }
+
+  private:
+    bool takes_sizes_;
+};
+
+/// 6 channels, each with two outputs of a depthwise convolution, then 4 groups of two channels each
+/// with three outputs.
+class Grouped : public Sized {
+  public:
+    explicit Grouped(bool takes_sizes = true) : Sized(takes_sizes) {
+        using Options = torch::nn::Conv2dOptions;
+        add("first", Options(1, 6, 1));
+        add("depthwise", Options(6, 12, 3).groups(6));
+        add("pointwise", Options(12, 8, 1));
+        add("grouped", Options(8, 12, 3).groups(4));
+        output_ = register_module("output", torch::nn::Linear(12, 5));
+    }
+
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        auto values = inputs[0].values.unsqueeze(1);
+        std::vector<std::int64_t> const padding{0, 0};
+        for (auto const& layer : layers_) {
+            values = torch::relu(torch::conv2d(values, layer->weight, layer->bias, 1, padding, 1,
+                                               values.size(1) / layer->weight.size(1)));
+        }
+        return output_(values.mean({2, 3}));
+    }
+
+  private:
+    void add(char const* name, torch::nn::Conv2dOptions const& options) {
+        layers_.push_back(register_module(name, torch::nn::Conv2d(options)));
+    }
+
+    std::vector<torch::nn::Conv2d> layers_;
+    torch::nn::Linear output_{nullptr};
+};
+
+/// 8 channels in two groups of a group norm, then 8 in a layer norm, each with a factor.
+class Normed : public Sized {
+  public:
+    explicit Normed(bool takes_sizes = true) : Sized(takes_sizes) {
+        factor_ = register_parameter("factor", torch::rand({8}));
+    }
+
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        auto values = groups_(first_(inputs[0].values.unsqueeze(1)));
+        values = hidden_(values.mean({2, 3}));
+        values = torch::layer_norm(values, {values.size(1)}, norm_->weight, norm_->bias);
+        return output_(factor_ * values);
+    }
+
+  private:
+    torch::nn::Conv2d first_ = register_module("first", torch::nn::Conv2d(1, 8, 3));
+    torch::nn::GroupNorm groups_ = register_module("groups", torch::nn::GroupNorm(2, 8));
+    torch::nn::Linear hidden_ = register_module("hidden", torch::nn::Linear(8, 8));
+    torch::nn::LayerNorm norm_ =
+        register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({8})));
+    torch::nn::Linear output_ = register_module("output", torch::nn::Linear(8, 5));
+    torch::Tensor factor_;
+};
+
 config::Prune of_channels(std::string const& target = "macs 0.5") {
     config::Prune prune;
     prune.pattern = "channels";
@@ -100,17 +188,7 @@ TEST_CASE("a model without channels gives what it gave with weights of 0 for the
         }
         CHECK(graph.channels().size() > 20);
         auto const kept = drawn_kept(graph, 5);
-        for (std::size_t c = 0; c < kept.size(); ++c) {
-            for (auto const& place : graph.channels()[c].places) {
-                auto const& tensor = graph.tensors()[place.tensor];
-                if (kept[c] == 0 && tensor.trains) {
-                    whole->named_parameters()[tensor.name]
-                        .detach()
-                        .select(static_cast<std::int64_t>(place.extent), place.index)
-                        .zero_();
-                }
-            }
-        }
+        zero_others(*whole, graph, kept);
         auto const before = whole->forward(nn::Fields(batch_of(each)));
         auto const smaller = model_without({graph, kept}, *whole, drawn_model(each));
         smaller->eval();
@@ -126,6 +204,92 @@ TEST_CASE("a model without channels gives what it gave with weights of 0 for the
         CHECK(test::code_of([&] { nn::narrow(*smaller, nn::shapes_text(*whole)); }) ==
               ExitCode::data);
     }
+}
+
+TEST_CASE("a group of a convolution goes whole, its inputs with its outputs") {
+    torch::NoGradGuard const no_grad;
+    torch::manual_seed(1);
+    std::vector<std::int64_t> const sample{9, 9};
+    auto const whole = std::make_shared<Grouped>();
+    nn::ChannelGraph const graph(*whole, sample, torch::kCPU);
+    CHECK(graph.channels().size() == 6 + 4);
+    CHECK(graph.layers() == 2);
+    CHECK(graph.barriers().empty());
+    CHECK(graph.macs() ==
+          6.0 * 9 * 9 + 9.0 * 12 * 7 * 7 + 12.0 * 8 * 7 * 7 + 9.0 * 2 * 12 * 5 * 5 + 12.0 * 5);
+    for (auto const& channel : graph.channels()) {
+        CHECK(channel.places.size() ==
+              (graph.tensors()[channel.places[0].tensor].name == "first.weight"
+                   ? 2 + 2 * 3        // two outputs of a depthwise layer
+                   : 2 * 2 + 3 * 3)); // a group of 2 inputs and 3 outputs
+    }
+    auto const kept = drawn_kept(graph, 5);
+    CHECK(std::ranges::count(kept, 0) > 0);
+    zero_others(*whole, graph, kept);
+    auto const batch = torch::randn({3, 9, 9});
+    auto const smaller = model_without({graph, kept}, *whole, std::make_shared<Grouped>());
+    CHECK(torch::allclose(whole->forward(nn::Fields(batch)), smaller->forward(nn::Fields(batch)),
+                          1e-4, 1e-5));
+    CHECK(nn::ChannelGraph(*smaller, sample, torch::kCPU).macs() == graph.macs(kept));
+}
+
+TEST_CASE("scales, shifts and factors follow the channels of norms") {
+    torch::NoGradGuard const no_grad;
+    torch::manual_seed(1);
+    std::vector<std::int64_t> const sample{5, 5};
+    auto const whole = std::make_shared<Normed>();
+    nn::ChannelGraph const graph(*whole, sample, torch::kCPU);
+    CHECK(graph.channels().size() == 4 + 8); // the group norm's two groups lose as many
+    CHECK(graph.layers() == 2);
+    CHECK(graph.barriers().empty());
+    // Half of the channels are copies, so that means and variances are the same without them.
+    std::vector<char> kept(graph.channels().size(), 1);
+    auto const value = [&](char const* name) { return whole->named_parameters()[name].detach(); };
+    auto const copied = [&](char const* layer, std::int64_t each, std::int64_t distance) {
+        for (std::size_t c = 0; c < kept.size(); ++c) {
+            for (auto const& place : graph.channels()[c].places) {
+                if (graph.tensors()[place.tensor].name == concat(layer, ".weight") &&
+                    place.extent == 0 && place.index % each >= distance) {
+                    kept[c] = 0;
+                    for (auto const* const part : {".weight", ".bias"}) {
+                        auto const tensor = value(concat(layer, part).c_str());
+                        tensor[place.index].copy_(tensor[place.index - distance]);
+                    }
+                }
+            }
+        }
+    };
+    copied("first", 4, 2);
+    copied("hidden", 8, 4);
+    CHECK(std::ranges::count(kept, 0) == 2 + 4);
+    for (auto const at : {2, 3, 6, 7}) {
+        value("hidden.weight").select(1, at).zero_();
+    }
+    value("output.weight").narrow(1, 4, 4).zero_();
+    for (auto const* const name : {"groups.weight", "groups.bias", "norm.weight", "norm.bias"}) {
+        value(name).uniform_(0.5, 1.5);
+    }
+    auto const batch = torch::randn({3, 5, 5});
+    auto const smaller = model_without({graph, kept}, *whole, std::make_shared<Normed>());
+    CHECK(smaller->named_parameters()["factor"].sizes() == at::IntArrayRef{4});
+    CHECK(torch::allclose(whole->forward(nn::Fields(batch)), smaller->forward(nn::Fields(batch)),
+                          1e-4, 1e-5));
+}
+
+TEST_CASE("channels stay where a model's code holds their number, and the operator is told") {
+    Grouped grouped(false);
+    nn::ChannelGraph const groups(grouped, {9, 9}, torch::kCPU);
+    CHECK(groups.channels().empty());
+    CHECK(groups.barriers() == std::set<std::string>{"aten::convolution with groups"});
+    Normed normed(false);
+    nn::ChannelGraph const norms(normed, {5, 5}, torch::kCPU);
+    CHECK(norms.channels().size() == 4); // of the group norm
+    CHECK(norms.barriers() == std::set<std::string>{"aten::layer_norm"});
+    auto const layout = Layout::of(normed);
+    auto const error = test::error_of([&] {
+        kept_channels(of_channels(), norms, layout, drawn_scores(layout.size), norms.macs() / 100);
+    });
+    CHECK(error.text().why.find("these operators stay: aten::layer_norm") != std::string::npos);
 }
 
 TEST_CASE("values that an optimizer keeps stay with their weights") {

@@ -1,0 +1,109 @@
+#include "script_sizes.hpp"
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace lockstep::nn {
+
+namespace {
+
+namespace jit = torch::jit;
+
+/// Where a convolution's arguments are, and its channels in its input.
+struct Convolution {
+    std::size_t groups_at = 0;
+    std::int64_t channels_at = 0;
+};
+
+std::optional<Convolution> convolution_of(jit::Node const& node) {
+    constexpr std::size_t groups_at = 6;
+    if (node.kind() == c10::Symbol::fromQualString("aten::_convolution_mode")) {
+        return Convolution{groups_at, 1}; // of a traced script, padding = "same"
+    }
+    switch (node.kind()) {
+    case c10::aten::conv1d:
+        return Convolution{groups_at, -2};
+    case c10::aten::conv2d:
+        return Convolution{groups_at, -3};
+    case c10::aten::conv3d:
+        return Convolution{groups_at, -4};
+    case c10::aten::_convolution: // of traced scripts
+    case c10::aten::convolution: {
+        auto const transposed = jit::toIValue(node.input(groups_at));
+        return transposed && !transposed->toBool() ? std::optional(Convolution{groups_at + 2, 1})
+                                                   : std::nullopt;
+    }
+    default:
+        return std::nullopt;
+    }
+}
+
+class Rewriter {
+  public:
+    void function(jit::Function& function) {
+        if (function.isGraphFunction() && seen_.insert(&function).second) {
+            function.ensure_defined();
+            block(*jit::toGraphFunction(function).graph()->block());
+        }
+    }
+
+  private:
+    void block(jit::Block& block) {
+        for (auto* const node : block.nodes()) {
+            for (auto* const inner : node->blocks()) {
+                this->block(*inner);
+            }
+            if (node->kind() == c10::prim::CallFunction) {
+                function(*node->input(0)->type()->expectRef<c10::FunctionType>().function());
+            } else if (auto const form = convolution_of(*node)) {
+                set_groups(*node, *form);
+            } else if (node->kind() == c10::aten::layer_norm ||
+                       node->kind() == c10::Symbol::fromQualString("aten::rms_norm")) {
+                set_shape(*node);
+            }
+        }
+    }
+
+    /// The channels of the input that each output sees are those of the weight.
+    static void set_groups(jit::Node& node, Convolution const& form) {
+        auto const written = jit::toIValue(node.input(form.groups_at));
+        if (written && written->toInt() == 1) {
+            return;
+        }
+        jit::WithInsertPoint const before(&node);
+        auto& graph = *node.owningGraph();
+        auto* const all = graph.insert(c10::aten::size, {node.input(0), form.channels_at});
+        auto* const each = graph.insert(c10::aten::size, {node.input(1), 1});
+        node.replaceInput(form.groups_at, graph.insert(c10::aten::floordiv, {all, each}));
+    }
+
+    /// Of norms over the last extents.
+    static void set_shape(jit::Node& node) {
+        jit::WithInsertPoint const before(&node);
+        auto& graph = *node.owningGraph();
+        auto* const sizes = graph.insert(c10::aten::size, {node.input(0)});
+        auto* const count = graph.insert(c10::aten::len, {node.input(1)});
+        auto* const first = graph.insert(c10::aten::neg, {count});
+        node.replaceInput(1, graph.insert(c10::aten::slice, {sizes, first}));
+    }
+
+    std::set<jit::Function const*> seen_;
+};
+
+} // namespace
+
+void take_sizes_from_tensors(torch::jit::Module const& module) {
+    Rewriter rewriter;
+    for (auto const& part : module.modules()) {
+        for (auto const& method : part.get_methods()) {
+            rewriter.function(method.function());
+        }
+    }
+}
+
+} // namespace lockstep::nn
