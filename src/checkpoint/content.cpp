@@ -4,6 +4,8 @@
 #include "checkpoint/checksum_header.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -11,25 +13,30 @@ namespace lockstep::checkpoint {
 
 namespace {
 
-/// HDF5's superblock, then the root's header, in which the first name of the file stands.
+/// HDF5's superblock, then the root's header, of which the first part holds a name at least; the
+/// rest is not far.
 constexpr std::size_t root_at = 48;
 constexpr std::size_t root_bytes = 131;
+constexpr std::size_t near_bytes = 4096;
 constexpr std::string_view root_mark = "OHDR";
 
 } // namespace
 
 Content content_of(File const& file) {
-    if (file.size() < checksum_header_bytes + root_at + root_bytes) {
+    auto const at = checksum_header_bytes + root_at;
+    if (file.size() < at + root_bytes) {
         return Content::unknown;
     }
-    std::string root(root_bytes, '\0');
-    file.read_at(checksum_header_bytes + root_at, std::as_writable_bytes(std::span(root)));
-    auto const holds = [&](std::string_view name) { return root.find(name) != std::string::npos; };
-    return !root.starts_with(root_mark) ? Content::unknown
-           : holds(quantised_group)     ? Content::quantised
-           : holds("lockstep model")    ? Content::model
-           : holds(outputs_view)        ? Content::outputs
-                                        : Content::checkpoint;
+    std::string near(std::min<std::uint64_t>(file.size() - at, near_bytes), '\0');
+    file.read_at(at, std::as_writable_bytes(std::span(near)));
+    auto const holds = [&](std::string_view name, std::size_t bytes) {
+        return std::string_view(near).substr(0, bytes).find(name) != std::string_view::npos;
+    };
+    return !near.starts_with(root_mark)          ? Content::unknown
+           : holds(quantised_group, near_bytes)  ? Content::quantised
+           : holds("lockstep model", near_bytes) ? Content::model
+           : holds(outputs_view, root_bytes)     ? Content::outputs // layers may have that name
+                                                 : Content::checkpoint;
 }
 
 char const* name_of(Content content) {

@@ -11,6 +11,10 @@ namespace lockstep::checkpoint {
 /// The dataset of a file of outputs, and the group of layers in int8.
 inline constexpr char const* outputs_view = "outputs"; ///< [samples, outputs…]
 inline constexpr char const* quantised_group = "quantised";
+/// Notes of a file with layers in int8: "int8, calibrated by mse", and which layers its arrays
+/// hold, in their order, a line each: "features.conv1.weight 16 1 3 3".
+inline constexpr char const* quantised_note = "quantised";
+inline constexpr char const* layers_note = "layers";
 
 /// What a file with checksums is.
 enum class Content { checkpoint, model, quantised, outputs, unknown };

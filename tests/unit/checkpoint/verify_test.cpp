@@ -115,7 +115,7 @@ TEST_CASE("a damaged file is called what it is") {
     checkpoint::write_model(scratch / "int8.h5",
                             {{"quantised/values", h5::Type::f32, {300}, bytes},
                              {"model/a", h5::Type::f32, {300}, bytes}},
-                            state.record);
+                            state.record, checkpoint::Alignment::none);
     using checkpoint::Content;
     for (auto const& [name, content, said] :
          {std::tuple("state.h5", Content::checkpoint, "Use another checkpoint of the run"),
