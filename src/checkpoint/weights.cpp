@@ -104,7 +104,11 @@ std::unique_ptr<Weights> open_weights(VerifiedFile const& file) {
     if (is_safetensors(file.path())) {
         return open_safetensors(file.path());
     }
-    require_checksum_header(File::open_read(file.path())); // says more of a cut file than HDF5
+    auto const bytes = File::open_read(file.path());
+    require_checksum_header(bytes); // says more of a cut file than HDF5
+    if (content_of(bytes) == Content::outputs) {
+        throw no_model_but_outputs(file.path());
+    }
     if (is_model_file(file.path())) {
         return std::make_unique<ModelWeights>(file);
     }
