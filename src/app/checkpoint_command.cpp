@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/diff.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -85,7 +86,8 @@ std::vector<std::string> faults_of(std::filesystem::path const& path) {
         faults.push_back(
             concat("bytes ", damage.first_byte, " to ", damage.last_byte, ": ", damage.what));
     }
-    if (faults.empty()) {
+    if (faults.empty() &&
+        checkpoint::content_of(File::open_read(path)) != checkpoint::Content::outputs) {
         checkpoint::open_weights(file); // it is what its name says
     }
     return faults;

@@ -1,6 +1,9 @@
 #include "app/command.hpp"
+#include "base/file.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
-#include "checkpoint/model_file.hpp"
+#include "checkpoint/content.hpp"
+#include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
 #include "h5/element_type.hpp"
@@ -19,8 +22,8 @@ namespace {
 Options checkpoint_info_options(NothingTold&) {
     return {.command = "lockstep checkpoint info",
             .positions = {"FILE|RUN", 1, 1},
-            .about = "Shows the contents of a checkpoint, of a best.h5, or of the newest "
-                     "checkpoint of a run."};
+            .about = "Shows the contents of a checkpoint, of a model (best.h5, int8 or "
+                     "safetensors), of a file of outputs, or of the newest checkpoint of a run."};
 }
 
 std::string text_of(checkpoint::Record const& record, char const* note) {
@@ -69,26 +72,74 @@ void print_record(checkpoint::Record const& record) {
     print_fact("deck", "to print it: h5dump -d /record/deck FILE");
 }
 
+void print_shape(std::string const& name, h5::Type type, h5::Shape const& shape) {
+    std::cout << "    " << name << " " << h5::name_of(type) << " " << h5::shape_text(shape) << "\n";
+}
+
+/// The layers in int8, which are not among the tensors: "features.conv1.weight 16 1 3 3".
+void print_int8_layers(checkpoint::Record const& record) {
+    std::vector<std::pair<std::string, h5::Shape>> layers;
+    std::uint64_t weights = 0;
+    for (auto const& line : split(text_of(record, checkpoint::layers_note), '\n')) {
+        auto const words = split(line, ' ');
+        h5::Shape shape;
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            shape.push_back(number_of<std::uint64_t>(words[i]).value_or(0));
+        }
+        if (!shape.empty()) {
+            weights += h5::elements(shape);
+            layers.emplace_back(words.front(), std::move(shape));
+        }
+    }
+    print_fact("layers", layers.size(), " of ", count_text(static_cast<std::int64_t>(weights)),
+               " weights, ", text_of(record, checkpoint::quantised_note));
+    for (auto const& [name, shape] : layers) {
+        print_shape(name, h5::Type::i8, shape);
+    }
+    print_fact("used by", "lockstep evaluate, and lockstep checkpoint export to onnx and c");
+}
+
+void print_heading(std::filesystem::path const& path, std::string const& kind) {
+    std::cout << path.string() << ": " << kind << ", "
+              << bytes_text(std::filesystem::file_size(path)) << "\n";
+}
+
+ExitCode info_of_outputs(checkpoint::VerifiedFile const& file) {
+    checkpoint::Reader const reader(file);
+    print_heading(file.path(), checkpoint::name_of(checkpoint::Content::outputs));
+    print_fact("task", text_of(reader.record(), "task"));
+    for (auto const& view : reader.views()) {
+        print_shape(view.path, reader.array(view.source).type, view.shape);
+    }
+    print_fact("used by", "distill.outputs");
+    return ExitCode::ok;
+}
+
 ExitCode info(std::filesystem::path const& path) {
     auto const file = checkpoint::VerifiedFile::unchecked(path);
-    auto const* const kind = checkpoint::is_safetensors(path)  ? "safetensors file"
-                             : checkpoint::is_model_file(path) ? "model"
-                                                               : "checkpoint";
+    bool const safetensors = checkpoint::is_safetensors(path);
+    auto const content = checkpoint::content_of(File::open_read(path));
+    if (!safetensors && content == checkpoint::Content::outputs) {
+        return info_of_outputs(file);
+    }
     auto const weights = checkpoint::open_weights(file);
-    std::cout << path.string() << ": a " << kind << ", "
-              << bytes_text(std::filesystem::file_size(path)) << "\n";
+    auto const known = weights->quantised() ? checkpoint::Content::quantised : content;
+    print_heading(path, safetensors ? "a safetensors file" : checkpoint::name_of(known));
     if (!weights->record().deck.empty()) { // others' files tell nothing of a run
         print_record(weights->record());
+    }
+    if (weights->quantised()) {
+        print_int8_layers(weights->record());
     }
     std::uint64_t numbers = 0;
     for (auto const& entry : weights->entries()) {
         numbers += h5::elements(entry.shape);
     }
-    std::cout << "  tensors     " << weights->entries().size() << " of "
+    std::cout << (weights->quantised() ? "  others      " : "  tensors     ")
+              << weights->entries().size() << " of "
               << count_text(static_cast<std::int64_t>(numbers)) << " numbers\n";
     for (auto const& entry : weights->entries()) {
-        std::cout << "    " << entry.name << " " << h5::name_of(entry.type) << " "
-                  << h5::shape_text(entry.shape) << "\n";
+        print_shape(entry.name, entry.type, entry.shape);
     }
     return ExitCode::ok;
 }

@@ -182,13 +182,15 @@ FileKind of_onnx(std::string_view head) {
             save_script};
 }
 
-bool is_safetensors(std::string_view head, std::uint64_t size) {
+/// The length of a safetensors file's header; 0 where there is none.
+std::uint64_t safetensors_header(std::string_view head) {
+    constexpr std::uint64_t max = 100'000'000; // the format's own limit
     std::uint64_t length = 0;
     if (head.size() < 10) {
-        return false;
+        return 0;
     }
     std::memcpy(&length, head.data(), sizeof length);
-    return length >= 2 && length <= size - sizeof length && head[8] == '{';
+    return length >= 2 && length <= max && head[8] == '{' ? length : 0;
 }
 
 /// 0, 0, a type, a number of dimensions.
@@ -247,7 +249,12 @@ FileKind recognised(File const& file) {
             return {magic.name, magic.data, "", ""};
         }
     }
-    if (is_safetensors(head, size)) {
+    auto const header = safetensors_header(head);
+    if (header > size - sizeof header) {
+        return {"a safetensors file that is cut off", "Copy it again", "Copy it again",
+                "Copy it again"};
+    }
+    if (header > 0) {
         return {"a safetensors file", a_model, "Set model.weights to it", only_weights};
     }
     if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) {

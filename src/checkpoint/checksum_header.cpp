@@ -2,6 +2,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -123,8 +124,10 @@ ChecksumHeader read_checksum_header(File const& file) {
 void require_checksum_header(File const& file) {
     auto const checksums = read_checksum_header(file);
     if (auto const found = file.size(); found != checksums.length) {
-        throw damaged(file.path(), concat("it had ", checksums.length,
-                                          " bytes when it was written and now has ", found));
+        throw Error(ExitCode::data, {concat(file.path().string(), " is damaged"),
+                                     concat("it had ", checksums.length,
+                                            " bytes when it was written and now has ", found),
+                                     remedy_for(content_of(file))});
     }
 }
 

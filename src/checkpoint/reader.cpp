@@ -5,6 +5,7 @@
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -36,6 +37,13 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
 
 Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
     auto const& path = path_;
+    if (is_safetensors(path)) {
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " is not a checkpoint"),
+                     "it is a safetensors file, which has weights and not the state of a run",
+                     "Name a checkpoint (RUN/checkpoints/step-….h5); model.weights is the key for "
+                     "weights that a new run begins with"});
+    }
     auto const file = std::make_shared<File>(File::open_read(path));
     bytes_ = file->size();
     require_checksum_header(*file);

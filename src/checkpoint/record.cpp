@@ -46,11 +46,12 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
 Record read_record(h5::File const& file, std::string const& format) {
     auto const found = file.text_attribute("/", "format");
     if (found == model_format && format == checkpoint_format) {
-        throw Error(
-            ExitCode::data,
-            {concat(file.path().string(), " is not a checkpoint"),
-             "it holds only a model, like best.h5, and not the state of a run",
-             "Name a checkpoint (RUN/checkpoints/step-….h5); to compare models, use h5diff"});
+        throw Error(ExitCode::data,
+                    {concat(file.path().string(), " is not a checkpoint"),
+                     "it holds only a model, like best.h5, and not the state of a run",
+                     "Name a checkpoint (RUN/checkpoints/step-….h5); model.weights is the key for "
+                     "a model that "
+                     "a new run begins with, and h5diff compares models"});
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
         throw not_ours(file.path(), concat("it is not a ", format, " of version ", format_version));

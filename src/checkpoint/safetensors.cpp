@@ -1,6 +1,7 @@
 #include "checkpoint/safetensors.hpp"
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/space.hpp"
@@ -173,6 +174,16 @@ class SafetensorsFile : public Weights {
     std::vector<Place> places_;
 };
 
+bool has_header(File const& file) {
+    if (file.size() < length_bytes + 2) {
+        return false;
+    }
+    auto const length = header_length(file);
+    char first = 0;
+    file.read_at(length_bytes, std::as_writable_bytes(std::span(&first, 1)));
+    return first == '{' && length >= 2 && length <= max_header;
+}
+
 bool is_index(std::filesystem::path const& path) {
     return path.string().ends_with(index_ending);
 }
@@ -317,14 +328,11 @@ bool is_safetensors(std::filesystem::path const& path) {
     if (is_index(path)) {
         return true;
     }
-    auto const size = file.size();
-    if (size < length_bytes + 2) {
-        return false;
+    if (has_header(file)) {
+        return true;
     }
-    auto const length = header_length(file);
-    char first = 0;
-    file.read_at(length_bytes, std::as_writable_bytes(std::span(&first, 1)));
-    return first == '{' && length >= 2 && length <= max_header;
+    // What is left of one that was cut off or overwritten has only its name.
+    return path.extension() == ".safetensors" && kind_of_file(path).name.empty() && !is_hdf5(path);
 }
 
 std::filesystem::path safetensors_of(std::filesystem::path const& path) {

@@ -3,6 +3,7 @@
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "comm/agree.hpp"
@@ -111,13 +112,14 @@ void require_whole(std::filesystem::path const& path, Share share) {
         return;
     }
     require_of_ours(path);
-    auto const found = damages(File::open_read(path), share);
+    auto const file = File::open_read(path);
+    auto const found = damages(file, share);
     if (!found.empty()) {
         auto const& first = found.front();
         throw Error(ExitCode::data,
                     {concat(path.string(), " is damaged"),
                      concat(first.what, " (bytes ", first.first_byte, " to ", first.last_byte, ")"),
-                     "Use another checkpoint of the run, or copy the file again"});
+                     remedy_for(content_of(file))});
     }
 }
 
@@ -145,7 +147,7 @@ VerifiedFile VerifiedFile::in_memory(std::filesystem::path name) {
 VerifiedFile verify_together(comm::Communicator const& comm, std::filesystem::path const& path) {
     Share const share{static_cast<std::uint64_t>(comm.rank()),
                       static_cast<std::uint64_t>(comm.size())};
-    comm::agree(comm, "verifying a checkpoint", [&] { require_whole(path, share); });
+    comm::agree(comm, "verifying a file", [&] { require_whole(path, share); });
     return {path, VerifiedFile::Known()};
 }
 

@@ -1,6 +1,9 @@
 #include "checkpoint/weights.hpp"
 
+#include "base/file.hpp"
 #include "base/text.hpp"
+#include "checkpoint/checksum_header.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -13,7 +16,6 @@ namespace lockstep::checkpoint {
 namespace {
 
 constexpr std::string_view model_group = "model/";
-constexpr std::string_view quantised_group = "quantised/";
 constexpr std::string_view averaged_group = "optimizer/ema/";
 
 /// "model/features/0/weight" as "features.0.weight".
@@ -33,7 +35,7 @@ class ModelWeights : public Weights {
     explicit ModelWeights(VerifiedFile const& file) : Weights(file.path()), file_(file) {
         record_ = file_.record();
         for (auto const& entry : file_.entries()) {
-            quantised_ = quantised_ || entry.path.starts_with(quantised_group);
+            quantised_ = quantised_ || entry.path.starts_with(concat(quantised_group, "/"));
             if (entry.path.starts_with(model_group)) {
                 entries_.push_back({name_of_path(entry.path), entry.type, entry.shape});
             }
@@ -101,6 +103,11 @@ void Weights::read(Entry const& entry, std::span<std::byte> into) const {
 std::unique_ptr<Weights> open_weights(VerifiedFile const& file) {
     if (is_safetensors(file.path())) {
         return open_safetensors(file.path());
+    }
+    auto const bytes = File::open_read(file.path());
+    require_checksum_header(bytes); // says more of a cut file than HDF5
+    if (content_of(bytes) == Content::outputs) {
+        throw no_model_but_outputs(file.path());
     }
     if (is_model_file(file.path())) {
         return std::make_unique<ModelWeights>(file);

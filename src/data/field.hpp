@@ -107,6 +107,8 @@ class Field {
     std::size_t sample_bytes() const;
     void require_tokens(Source const& source, std::span<std::int64_t const> indices,
                         Values const& values) const;
+    void require_marks(Source const& source, std::span<std::int64_t const> indices,
+                       Values const& values) const;
     std::int64_t samples_in(std::int64_t rows, h5::File const& file) const;
     std::span<std::byte const> read_run(Source& source, Run const& run, Scratch& scratch) const;
     void read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,

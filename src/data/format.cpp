@@ -46,6 +46,14 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
         auto const format = file.text_attribute("/", "format").value_or("");
+        if (file.exists("outputs") && format == "lockstep checkpoint") {
+            refuse(file.path(), "it is a file of outputs, not a data set",
+                   "Name a data set; distill.outputs is the key for files of outputs");
+        }
+        if (file.exists("quantised") && format == "lockstep model") {
+            refuse(file.path(), "it is an int8 model, not a data set",
+                   "Name a data set; lockstep evaluate DECK FILE measures int8 models");
+        }
         if (format == "lockstep checkpoint" || format == "lockstep model") {
             refuse(file.path(),
                    concat("it is a ", format.substr(format.find(' ') + 1), ", not a data set"),

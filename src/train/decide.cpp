@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "outputs_format.hpp"
 #include "stored_deck.hpp"
 
 namespace lockstep::train {
@@ -92,7 +93,15 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
                bool force) {
     Decided decided;
     if (found) {
-        auto before = stored_deck(checkpoint::reader_of(*found)->record(), found->file.path());
+        auto const reader = checkpoint::reader_of(*found);
+        if (reader->record().integers.contains(hash_of_outputs)) {
+            throw Error(ExitCode::data,
+                        {concat(found->file.path().string(), " is not a checkpoint"),
+                         "it is a file of outputs, and not the state of a run",
+                         "Name a checkpoint (RUN/checkpoints/step-….h5); distill.outputs is the "
+                         "key for files of outputs"});
+        }
+        auto before = stored_deck(reader->record(), found->file.path());
         before.precision.memory_format = memory_format(before.precision);
         if (deck.run.replicas == 0) {
             deck.run.replicas = before.run.replicas;

@@ -1,6 +1,7 @@
 #include "integer_arrays.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/layout.hpp"
@@ -100,7 +101,7 @@ torch::Tensor read_array(checkpoint::ModelFile const& file, std::string const& p
 
 std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
                                               nn::LayerGraph const& graph) {
-    auto const found = file.record().notes.find(layers_note);
+    auto const found = file.record().notes.find(checkpoint::layers_note);
     if (found == file.record().notes.end() || found->second != layers_text(graph)) {
         throw Error(ExitCode::data,
                     {"the quantised model does not fit the deck's model",

@@ -10,9 +10,7 @@
 
 namespace lockstep::train {
 
-/// The note of a quantised file that says which layers its arrays hold, in their order.
-inline constexpr char const* layers_note = "layers";
-/// Its text, a line each: "features.conv1.weight 16 1 3 3".
+/// The text of a quantised file's note of its layers (checkpoint::layers_note).
 std::string layers_text(nn::LayerGraph const& graph);
 
 /// The contents of a quantised file: all layers one after the other in a few arrays, which take

@@ -1,12 +1,14 @@
 #pragma once
 
+#include "checkpoint/content.hpp"
+
 #include <cstdint>
 
 namespace lockstep::train {
 
 // A file of outputs is a checkpoint file of one array; see docs/formats.md.
 constexpr char const* outputs_array = "values"; ///< of all samples, one after the other
-constexpr char const* outputs_view = "outputs"; ///< the same as [samples, outputs…]
+using checkpoint::outputs_view;                 ///< the same as [samples, outputs…]
 
 // Values of its record.
 constexpr char const* hash_of_data = "data";       ///< TeacherOutputs::hash_of

@@ -1,6 +1,7 @@
 #include "train/quantised_file.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
@@ -131,8 +132,8 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     record.history
         .clear(); // what tells of the training: the file that this one was made from has it
     record.notes.erase("data");
-    record.notes["quantised"] = concat("int8, ", how);
-    record.notes[layers_note] = layers_text(graph);
+    record.notes[checkpoint::quantised_note] = concat("int8, ", how);
+    record.notes[checkpoint::layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
     return concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
                   " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),

@@ -40,12 +40,13 @@ with Scratch() as scratch:
     (scratch / "pickle.pkl").write_bytes(pickle.dumps({"a": np.zeros(3)}))
     (scratch / "model.onnx").write_bytes(b"\x08\x08\x12\x07pytorch\x1a\x052.0.0" + bytes(100))
     (scratch / "empty.h5").write_bytes(b"")
+    (scratch / "notes.txt").write_text("Some text.\n")
     with h5py.File(scratch / "other.h5", "w") as file:
         file["values"] = np.zeros(3)
     foreign = {"image.h5": ("a PNG image", ""), "table.h5": ("a text table", ""),
                "packed.h5": ("compressed with gzip", ""), "archive.h5": ("a ZIP archive", ""),
                "pickle.pkl": ("a pickle", "torch.load("), "model.onnx": ("an ONNX model", "onnx.load("),
-               "empty.h5": ("empty", ""), "other.h5": ("an HDF5 file that another program wrote", ""),
+               "empty.h5": ("empty", ""), "notes.txt": ("a text file", ""), "other.h5": ("an HDF5 file that another program wrote", ""),
                **(with_torch(scratch) if torch else {})}
     helps = {"image.h5": "data import images", "table.h5": "data import series", "packed.h5": "gunzip",
              "archive.h5": "unzip"}
@@ -56,7 +57,13 @@ with Scratch() as scratch:
                       ["checkpoint", "export", file, scratch / "out.h5"], ["evaluate", DECK, file, *data]):
             text = run(words).expect(65, kind, weights).text
             check("damaged" not in text and "miniz" not in text, text)
+        for words in (["diff", file, file], ["quantise", file, scratch / "out.h5"]):
+            run(["checkpoint", *words]).expect(65, kind, weights)
+        told = "an HDF5 file" if name == "other.h5" else kind
+        run(["report", file, "--output", scratch / "report"]).expect(65, "holds no records of a run", told)
+        run(["export", "check", file, "--data", DATA / "test.h5"]).expect(65, "was not exported by lockstep", told)
         if name != "other.h5":
+            run(["data", "verify", file]).expect(65, kind)
             run(["train", DECK, "--data.train", file, "--data.validation", "", "--run.directory",
                  scratch / "run"]).expect(65, kind, helps.get(name, ""))
             text = run(["data", "info", file]).text
@@ -64,6 +71,16 @@ with Scratch() as scratch:
     for name in ("state.pt", "image.h5"):
         if (scratch / name).exists():
             train(scratch / "first", "--model.weights", scratch / name, ranks=1).expect(65, foreign[name][0])
+
+    # A directory that is no run.
+    (scratch / "folder").mkdir()
+    for words in (["info"], ["verify"], ["export", scratch / "out.h5"], ["quantise", scratch / "out.h5"]):
+        run(["checkpoint", words[0], scratch / "folder", *words[1:]]).expect(66, "no checkpoint in")
+    run(["evaluate", DECK, scratch / "folder", *data]).expect(66, "no model in")
+    run(["report", scratch / "folder", "--output", scratch / "report"]).expect(66, "no metrics in")
+    for words in (["data", "info"], ["data", "verify"]):
+        run([*words, scratch / "folder"]).expect(66, "it is a directory")
+    run(["export", "check", scratch / "folder", "--data", DATA / "test.h5"]).expect(66, "it is a directory")
 
     # Ours in each other's places.
     train(scratch / "own").expect(0)
@@ -77,6 +94,45 @@ with Scratch() as scratch:
     run(["checkpoint", "export", newest, scratch / "m.safetensors"]).expect(0)
     run(["train", DECK, "--data.train", scratch / "m.safetensors", "--data.validation", "",
          "--run.directory", scratch / "run"]).expect(65, "a safetensors file", "model.weights")
+
+    # Weights without a deck, and outputs, are no model to export or quantise.
+    weights, outputs = scratch / "m.safetensors", scratch / "outputs.h5"
+    trained = ("--data.train", DATA / "train.h5", *data)
+    run(["evaluate", DECK, best, *trained, "--outputs", outputs]).expect(0)
+    for words in (["export", weights, scratch / "x.onnx"], ["export", weights, scratch / "x.pt"],
+                  ["export", weights, scratch / "x.c"], ["quantise", weights, scratch / "x.h5"]):
+        run(["checkpoint", *words]).expect(65, "a safetensors file, which has weights and no deck", "model.weights")
+    for words in (["checkpoint", "export", outputs, scratch / "x.onnx"],
+                  ["checkpoint", "export", outputs, scratch / "x.h5"],
+                  ["checkpoint", "export", outputs, scratch / "x.safetensors"],
+                  ["checkpoint", "quantise", outputs, scratch / "x.h5"], ["evaluate", DECK, outputs, *trained]):
+        run(words).expect(65, "holds no model: it is a file of outputs", "distill.outputs")
+    check(not list(scratch.glob("x.*")), "something was exported")
+    run(["checkpoint", "verify", outputs]).expect(0, "all bytes are intact")
+    run(["data", "info", outputs]).expect(65, "it is a file of outputs, not a data set")
+    run(["checkpoint", "diff", weights, newest]).expect(65, "it is a safetensors file, which has weights")
+    for file, kind in ((weights, "it is a safetensors file"), (outputs, "it is a file of outputs"),
+                       (best, "it holds only a model")):
+        train(scratch / "resumed", "--checkpoint.resume", file, ranks=1).expect(65, "is not a checkpoint", kind)
+
+    # What each file holds.
+    run(["checkpoint", "quantise", best, scratch / "int8.h5", "--samples", 40]).expect(0)
+    run(["checkpoint", "info", scratch / "int8.h5"]).expect(
+        0, "int8.h5: an int8 model", "model       cnn", "int8, calibrated by mse", "features.conv1.weight i8 [4, 1, 3, 3]")
+    run(["checkpoint", "info", outputs]).expect(0, "a file of outputs", "task        classification", "outputs f32 [")
+    run(["checkpoint", "info", weights]).expect(0, "a safetensors file", "features.conv1.weight f32 [4, 1, 3, 3]")
+    run(["checkpoint", "info", best]).expect(0, "best.h5: a model,")
+    run(["data", "info", scratch / "int8.h5"]).expect(65, "it is an int8 model, not a data set")
+
+    # Cut off, each is still called what it is.
+    for file, *kind in ((outputs, "It is a file of outputs", "evaluate --outputs"), (best, "It is a model"),
+                        (weights, "is not a complete safetensors file")):
+        cut = scratch / f"cut{file.suffix}"
+        cut.write_bytes(file.read_bytes()[:9000])
+        for words in (["checkpoint", "info", cut], ["checkpoint", "export", cut, scratch / "x.h5"]):
+            run(words).expect(65, *kind)
+        text = train(scratch / "weighted", "--model.weights", cut, ranks=1).expect(65, *kind).text
+        check("verifying a checkpoint" not in text, text)
 
     # As a script; and one that does not fit says why, not where in LibTorch.
     if torch:

@@ -1,4 +1,5 @@
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -43,9 +44,12 @@ ExportFacts facts_in(std::filesystem::path const& file) {
     auto const json = nlohmann::json::parse(facts_text(file), nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string() ||
         !json.contains("rows") || !json["rows"].is_number_integer()) {
+        auto const kind = kind_of_file(file).name;
         throw Error(ExitCode::data,
-                    {concat(file.string(), " was not exported by lockstep"),
-                     "it does not say which checkpoint it comes from",
+                    {concat(file.string(), " was not exported by lockstep to ONNX or C"),
+                     is_hdf5(file)  ? std::string("it is an HDF5 file")
+                     : kind.empty() ? std::string("it does not say which checkpoint it comes from")
+                                    : concat("it is ", kind),
                      "Name an .onnx or .c file written by lockstep checkpoint export"});
     }
     return {json["checkpoint"], json["rows"]};

@@ -1,6 +1,7 @@
 #include "saved_deck.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -24,13 +25,29 @@ void require_code_named_here(config::DeckSource const& source, config::Deck cons
     }
 }
 
+/// Weights alone do not say what to make of them.
+Error no_deck_in(std::filesystem::path const& file) {
+    bool const safetensors = checkpoint::is_safetensors(file);
+    return {ExitCode::data,
+            {concat(file.string(), " does not say which model it holds"),
+             safetensors ? "it is a safetensors file, which has weights and no deck"
+                         : "it has weights and no deck",
+             concat("Name the checkpoint or best.h5 of the run; train and evaluate take these "
+                    "weights beside a deck: lockstep evaluate DECK ",
+                    file.string(), ", or model.weights = ", file.string())}};
+}
+
 } // namespace
 
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words) {
     config::DeckSource source;
     auto const deck = concat("the deck in ", file.path().string());
-    source.read_printed(checkpoint::open_weights(file)->record().deck, deck);
+    auto const stored = checkpoint::open_weights(file)->record().deck;
+    source.read_printed(stored, deck);
     words = source.take_options(words);
+    if (stored.empty() && !source.values().contains("model.name")) {
+        throw no_deck_in(file.path());
+    }
     auto parsed = source.parse();
     require_code_named_here(source, parsed, deck);
     return parsed;

@@ -32,6 +32,7 @@ TEST_CASE("a file is known by its bytes, not by its name") {
          "an ONNX model"},
         {"\x08\x08\x12\x08lockstep:\x05....", "an ONNX model that this program exported"},
         {"\x02\0\0\0\0\0\0\0{}"s, "a safetensors file"},
+        {"\x20\0\0\0\0\0\0\0{\"w\":"s, "a safetensors file that is cut off"},
         {"\0\0\x08\x01\0\0\0\x02\1\2"s, "an IDX file"},
         {"CDF\1....", "netCDF-3, which is not HDF5"},
         {"a,b\n1,2\n", "a text table (CSV)"},

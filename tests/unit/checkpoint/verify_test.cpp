@@ -1,12 +1,17 @@
 #include "base/file.hpp"
+#include "checkpoint/content.hpp"
+#include "checkpoint/model_file.hpp"
 #include "checkpoint/writer.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <array>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "catch.hpp"
+#include "error_of.hpp"
 #include "scratch_dir.hpp"
 #include "state.hpp"
 
@@ -91,6 +96,45 @@ TEST_CASE("a file cut short anywhere, or with bytes added, is found") {
     auto const damages = checkpoint::verify(path);
     REQUIRE(damages.size() == 1);
     CHECK(damages[0].first_byte == whole.size());
+}
+
+TEST_CASE("a damaged file is called what it is") {
+    test::ScratchDir const scratch;
+    std::array<float, 300> const values{};
+    auto const bytes = std::as_bytes(std::span(values));
+    auto const self = comm::Communicator::self();
+    test::State const state(300);
+    auto outputs = state.snapshot();
+    outputs.arrays = {{"values", h5::Type::f32, 300}};
+    outputs.views = {{"outputs", "values", 0, {30, 10}}};
+    outputs.parts = {{{0, bytes}}};
+    checkpoint::write(self, state.snapshot(), scratch / "state.h5", "1");
+    checkpoint::write(self, outputs, scratch / "outputs.h5", "1");
+    checkpoint::write_model(scratch / "model.h5", {{"model/a", h5::Type::f32, {300}, bytes}},
+                            state.record);
+    checkpoint::write_model(scratch / "int8.h5",
+                            {{"quantised/values", h5::Type::f32, {300}, bytes},
+                             {"model/a", h5::Type::f32, {300}, bytes}},
+                            state.record, checkpoint::Alignment::none);
+    using checkpoint::Content;
+    for (auto const& [name, content, said] :
+         {std::tuple("state.h5", Content::checkpoint, "Use another checkpoint of the run"),
+          std::tuple("outputs.h5", Content::outputs, "It is a file of outputs"),
+          std::tuple("model.h5", Content::model, "It is a model, such as best.h5"),
+          std::tuple("int8.h5", Content::quantised, "It is an int8 model")}) {
+        CAPTURE(name);
+        auto const path = scratch / name;
+        auto const verified = [&] { checkpoint::VerifiedFile const file(path); };
+        CHECK(checkpoint::content_of(File::open_read(path)) == content);
+        flip(File::open_write(path), std::filesystem::file_size(path) - 1, 3);
+        CHECK(test::says(test::error_of(verified), said));
+        std::filesystem::resize_file(path, 5000);
+        CHECK(test::says(test::error_of(verified), said));
+        CHECK(test::says(test::error_of(verified), "cut short at byte 5000"));
+        std::filesystem::resize_file(path, 4100);
+        CHECK(checkpoint::content_of(File::open_read(path)) == Content::unknown);
+        CHECK(test::says(test::error_of(verified), "Recreate the file, or copy it again"));
+    }
 }
 
 TEST_CASE("what is no checkpoint does not verify, and what is not there is 66") {

@@ -110,6 +110,14 @@ TEST_CASE("a damaged safetensors file is refused by name") {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<char const*>(&absurd), sizeof(absurd));
     CHECK(test::error_of([&] { checkpoint::open_safetensors(path); }).code() == ExitCode::data);
+
+    // What is left of it is no damaged checkpoint.
+    for (auto const& rest : {std::string("\x40\0\0\0\0", 5), std::string("\x40\0\0\0\0\0\0\0{", 9),
+                             std::string("\1\2\3\4\5\6\7\x80\x81\x82\x83\x84\x85")}) {
+        write_text_durably(path, rest);
+        auto const error = test::error_of([&] { checkpoint::open_weights(path); });
+        CHECK(test::says(error, "is not a complete safetensors file"));
+    }
 }
 
 TEST_CASE("an index joins the tensors of several files, and a directory stands for it") {

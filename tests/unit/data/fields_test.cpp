@@ -126,6 +126,7 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     test::put<std::uint16_t>(file, "inputs", h5::Type::u16, {10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     test::put<std::uint8_t>(file, "learnt", h5::Type::u8, {10}, {1, 0, 1, 1, 0, 0, 1, 1, 1, 0});
     test::put<std::uint8_t>(file, "short", h5::Type::u8, {9}, {1, 1, 1, 1, 1, 1, 1, 1, 1});
+    test::put<std::uint8_t>(file, "other", h5::Type::u8, {10}, {1, 1, 1, 1, 1, 1, 2, 1, 1, 1});
     test::put<float>(file, "real", h5::Type::f32, {10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
     test::put<std::uint8_t>(file, "token_bytes", h5::Type::u8, {10}, std::vector<std::uint8_t>(10));
     file.close();
@@ -141,6 +142,15 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     REQUIRE(batch.fields.size() == 3);
     CHECK(batch.fields[1].wholes == std::vector<std::int64_t>{5, 6, 7, 8, 1, 2, 3, 4});
     CHECK(batch.fields[2].wholes == std::vector<std::int64_t>{0, 1, 1, 1, 0, 1, 1, 0});
+
+    Dataset const wrong({.files = path.string(), .sequence = 4, .mask = "other"});
+    batch.indices = {0};
+    CHECK_NOTHROW(wrong.read(batch, buffers));
+    batch.indices = {0, 1};
+    auto const refused = test::error_of([&] { wrong.read(batch, buffers); });
+    CHECK(refused.code() == ExitCode::data);
+    CHECK(test::says(refused, "value 2 of sample 1 in dataset other of " + path.string()));
+    CHECK(test::says(refused, "only 1 (the token is learnt) and 0"));
 
     Dataset const without({.files = path.string(), .sequence = 4});
     CHECK(without.targets().size() == 1);
