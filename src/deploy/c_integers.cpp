@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

@@ -66,6 +66,15 @@ std::vector<std::int64_t> repeated_strides(Shape const& shape,
     return strides;
 }
 
+AroundAxis around(std::vector<std::int64_t> const& extents, std::int64_t axis) {
+    AroundAxis found;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        auto const at = static_cast<std::int64_t>(i);
+        (at < axis ? found.before : at == axis ? found.count : found.behind) *= extents[i];
+    }
+    return found;
+}
+
 std::string loops(std::vector<std::int64_t> extents, std::vector<Operand> operands,
                   std::string const& statement) {
     auto const drop = [&](std::size_t axis) {

@@ -15,6 +15,14 @@ std::vector<std::int64_t> strides_of(std::vector<std::int64_t> const& extents);
 std::vector<std::int64_t> repeated_strides(Shape const& shape,
                                            std::vector<std::int64_t> const& extents);
 
+/// Elements before, in and behind an axis.
+struct AroundAxis {
+    std::int64_t before = 1;
+    std::int64_t count = 1;
+    std::int64_t behind = 1;
+};
+AroundAxis around(std::vector<std::int64_t> const& extents, std::int64_t axis);
+
 /// A tensor as the loops see it: its pointer in C, an offset, and a stride for each loop.
 struct Operand {
     std::string pointer;

@@ -8,12 +8,6 @@
 
 namespace lockstep::deploy {
 
-/// "float", "int64_t", "int8_t", "uint8_t"
-std::string c_type(Element element);
-
-/// A number that a C compiler reads as exactly this one.
-std::string c_number(double value, Element element);
-
 /// The nodes of a graph as statements of C, one sample's values in the memory of a plan.
 class CStatements {
   public:

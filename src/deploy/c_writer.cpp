@@ -8,6 +8,7 @@
 #include <span>
 
 #include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

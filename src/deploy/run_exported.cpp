@@ -9,7 +9,6 @@
 
 #include <cstring>
 
-#include "deploy/c_statements.hpp"
 #include "deploy/c_writer.hpp"
 
 namespace lockstep::deploy {

@@ -2,15 +2,14 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
-#include "base/json_line.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <span>
 #include <sys/stat.h>
+
+#include "run_records_line.hpp"
 
 namespace lockstep::monitor {
 
@@ -33,18 +32,6 @@ void append(std::vector<Record>& records, Record record) {
     records.push_back(std::move(record));
 }
 
-/// Texts come onto terminals and into tables: on one line, and without a terminal's commands.
-std::string printable(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(),
-        [](char letter) {
-            auto const code = static_cast<unsigned char>(letter);
-            return code < 0x20 || code == 0x7F;
-        },
-        ' ');
-    return text;
-}
-
 constexpr char const* file_name = "metrics.jsonl";
 
 std::string name_of_run(std::filesystem::path const& metrics) {
@@ -54,118 +41,6 @@ std::string name_of_run(std::filesystem::path const& metrics) {
 }
 
 } // namespace
-
-/// A line of the records, of which texts come onto terminals and into tables.
-class RunRecords::Line : public JsonLine {
-  public:
-    using JsonLine::JsonLine;
-
-    std::string event() const { return text("event"); }
-    std::int64_t whole(std::string const& key, std::int64_t otherwise = 0) const {
-        return JsonLine::whole(key, otherwise);
-    }
-    std::string text(std::string const& key) const { return printable(JsonLine::text(key)); }
-    std::vector<std::string> texts(std::string const& key) const {
-        auto all = JsonLine::texts(key);
-        std::ranges::transform(all, all.begin(), printable);
-        return all;
-    }
-    std::uint64_t hash(char const* key) const {
-        auto const digits = text(key);
-        std::uint64_t value = 0;
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-        return value;
-    }
-
-    StepRecord step() const {
-        return {.step = whole("step"),
-                .epoch = number("epoch"),
-                .loss = number("loss"),
-                .learning_rate = number("learning_rate"),
-                .grad_norm = number("grad_norm"),
-                .samples_per_s = number("samples_per_s"),
-                .step_ms = number("step_ms"),
-                .data_ms = number("data_ms"),
-                .forward_ms = number("forward_ms"),
-                .backward_ms = number("backward_ms"),
-                .communication_ms = number("communication_ms"),
-                .imbalance_ms = number("imbalance_ms"),
-                .hidden_ms = number("hidden_communication_ms"),
-                .update_ms = number("update_ms"),
-                .memory_bytes = number("memory_bytes"),
-                .device_memory_bytes = number("device_memory_bytes"),
-                .device_utilization = number("device_utilization"),
-                .straggler_ms = number("straggler_ms"),
-                .straggler = static_cast<int>(whole("straggler", -1)),
-                .weight_hash = hash("weight_hash"),
-                .diverged = text("diverged")};
-    }
-
-    ResourceRecord resources() const {
-        auto const of = record("resources");
-        auto const known = [&](char const* key) {
-            auto const value = of.number(key);
-            return value > 0 ? value : 0;
-        };
-        return {.seconds = known("seconds"),
-                .processor_s = known("user_s") + known("system_s"),
-                .disk_read_bytes = known("disk_read_bytes"),
-                .disk_written_bytes = known("disk_written_bytes"),
-                .exchanged_bytes = known("exchanged_bytes"),
-                .network_bytes = known("network_bytes"),
-                .processor_joules = of.number("processor_joules"),
-                .device_joules = of.number("device_joules")};
-    }
-
-    ProfileRecord profile() const {
-        ProfileRecord profile{.step = whole("step"),
-                              .first_step = whole("first_step"),
-                              .file = text("file"),
-                              .clock_error_s = number("clock_error_s"),
-                              .operators = {},
-                              .ranks = {},
-                              .memory = {}};
-        for (auto const& each : records("operators")) {
-            profile.operators.push_back({.name = printable(each.text("name")),
-                                         .on_device = each.flag("device", false),
-                                         .calls = each.whole("calls", 0),
-                                         .self_ms = each.number("self_ms"),
-                                         .total_ms = each.number("total_ms")});
-        }
-        for (auto const& each : records("ranks")) {
-            profile.ranks.push_back({.rank = each.whole("rank", 0),
-                                     .steps_ms = each.number("steps_ms"),
-                                     .data_ms = each.number("data_ms"),
-                                     .compute_ms = each.number("compute_ms"),
-                                     .waited_ms = each.number("waited_ms"),
-                                     .communication_ms = each.number("communication_ms"),
-                                     .update_ms = each.number("update_ms"),
-                                     .waited_for = each.whole("waited_for", -1)});
-        }
-        for (auto const& each : records("memory")) {
-            profile.memory.push_back({.part = printable(each.text("part")),
-                                      .on_device = each.flag("device", false),
-                                      .max = each.number("max_bytes"),
-                                      .at_peak = each.number("at_peak_bytes")});
-        }
-        return profile;
-    }
-
-    /// All numbers but the known ones are metrics of the task.
-    MeasuredRecord measured() const {
-        MeasuredRecord record{.step = whole("step"),
-                              .epoch = number("epoch"),
-                              .loss = number("loss"),
-                              .seconds = number("seconds"),
-                              .best = flag("best", false),
-                              .metrics = numbers()};
-        for (char const* known : {"step", "epoch", "loss", "samples", "seconds", "samples_per_s",
-                                  "time", "elapsed_s", "event"}) {
-            record.metrics.erase(known);
-        }
-        return record;
-    }
-};
 
 RunRecords::RunRecords(std::filesystem::path const& run)
     : path_(std::filesystem::is_regular_file(run) ? run : run / file_name),
@@ -367,28 +242,6 @@ std::int64_t RunRecords::last_step() const {
     return attempts.empty() || attempts.back().reason.empty() || attempts.back().reason == "failed"
                ? last
                : std::max(last, attempts.back().last_step);
-}
-
-double ResourceRecord::joules() const {
-    double const known =
-        (processor_joules > 0 ? processor_joules : 0) + (device_joules > 0 ? device_joules : 0);
-    return processor_joules >= 0 || device_joules >= 0 ? known : unknown;
-}
-
-void ResourceRecord::add(ResourceRecord const& more) {
-    auto const add_known = [](double& into, double value) {
-        into = std::isfinite(into) && std::isfinite(value) ? into + value
-               : std::isfinite(value)                      ? value
-                                                           : into;
-    };
-    seconds += more.seconds;
-    processor_s += more.processor_s;
-    disk_read_bytes += more.disk_read_bytes;
-    disk_written_bytes += more.disk_written_bytes;
-    exchanged_bytes += more.exchanged_bytes;
-    network_bytes += more.network_bytes;
-    add_known(processor_joules, more.processor_joules);
-    add_known(device_joules, more.device_joules);
 }
 
 ResourceRecord RunRecords::resources() const {

@@ -60,6 +60,9 @@ class Watchdog {
     void wait_for_the_end() const;
 
   private:
+    static constexpr double look_every_s = 0.25;
+    static void sleep_s(double seconds);
+
     /// What the threads of the rank have done, as the kernel counts it.
     struct Work {
         std::uint64_t bytes = 0;

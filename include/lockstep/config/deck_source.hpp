@@ -56,6 +56,8 @@ class DeckSource {
     /// Where `chooser` ("model.name") was changed by a later deck or the command line: removes the
     /// keys that earlier decks set for the model or task that they had named. Returns a sentence on
     /// each.
+    ///
+    /// Throws  what `owners` throws
     std::vector<std::string> drop_keys_of_another(std::string const& chooser,
                                                   KeyOwners const& owners);
 

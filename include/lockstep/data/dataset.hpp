@@ -66,9 +66,9 @@ class Dataset {
     /// time, since HDF5 is called.
     ///
     /// Throws  Error 64 where no file or field is named, or a mask without `sequence`; 66 for a
-    /// missing file; 74 for one that
-    ///         cannot be read; 65 for one that is damaged or cut short, whose shape or type differs
-    ///         from the others', or that holds a label or a weight out of range
+    ///         missing file; 74 for one that cannot be read; 65 for one that is damaged or cut
+    ///         short, whose shape or type differs from the others', or that holds a label or a
+    ///         weight out of range
     explicit Dataset(DatasetOptions const& options);
     /// Opens the files by all ranks together: each opens a share of them and tells the others what
     /// it has found; hosts that see other files than rank 0 open them on their own. The ranks of a

@@ -110,11 +110,17 @@ struct TaskKind {
     std::string meaning;
     std::vector<config::OwnKey> keys;
     std::vector<MetricKind> metrics; ///< the first decides which model is best, unless a deck does
+    /// Throws  Error 64 for a value of a key that the task cannot have; 65 when the samples are not
+    ///         of a kind that it can learn
     std::function<std::unique_ptr<Task>(config::OwnValues const&, Samples const&)> make;
     /// Opens the environments that the task acts in, with the files of data.train; null: it learns
     /// from data sets.
+    ///
+    /// Throws  Error 64 to 66 when they cannot be made from these keys and files
     std::function<rl::EnvironmentMaker(config::OwnValues const&, std::string const&)> environment{};
     /// Metrics that the model's file describes, besides `metrics`; null: none.
+    ///
+    /// Throws  Error 65 or 66 for a file that should describe them
     std::function<std::vector<MetricKind>(std::string const& model_file)> metrics_of_file{};
 };
 
@@ -126,7 +132,7 @@ std::vector<TaskKind> task_kinds();
 ///         built without reinforcement learning
 void require_known(config::Task const& chosen);
 
-/// Throws  as require_known; Error 65 when the samples are not of a kind that the task can learn
+/// Throws  as require_known and as TaskKind::make
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples);
 
 /// The deck's task, which its model's file may describe.

@@ -14,9 +14,8 @@ namespace lockstep::train {
 ///
 /// Shape    of each tensor as in the file
 /// Throws   Error 66 when the file is missing, 65 when it is damaged or holds another model, 64
-/// when
-///          its tensors have another program's names and it, or config.json beside it, tells of a
-///          model that computes otherwise, 74 when it cannot be read
+///          when its tensors have another program's names and it, or config.json beside it, tells
+///          of a model that computes otherwise, 74 when it cannot be read
 /// Returns  the file's tensors that the model has no place for
 std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file);
 

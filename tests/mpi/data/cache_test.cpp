@@ -67,6 +67,19 @@ bool is_whole(Dataset const& set) {
     return set.samples() == 3 * per_file;
 }
 
+/// Cuts the files short, and says whether all ranks can still read every sample.
+bool is_whole_without_files(comm::Communicator const& world, test::ScratchDir const& scratch,
+                            Dataset const& set) {
+    comm::agree(world, "truncate", [&] {
+        for (int i = 0; world.is_root() && i < 3; ++i) {
+            std::filesystem::resize_file(scratch / ("part-" + std::to_string(i) + ".h5"), 100);
+        }
+    });
+    bool whole = false;
+    comm::agree(world, "read", [&] { whole = is_whole(set); });
+    return comm::all_ranks(world, whole);
+}
+
 } // namespace
 
 TEST_CASE("data in memory is read by all ranks of a host, and needs the files no more") {
@@ -78,14 +91,7 @@ TEST_CASE("data in memory is read by all ranks of a host, and needs the files no
                 [&] { set.emplace(DatasetOptions{(scratch / "part-*.h5").string()}); });
     auto const host = world.split_by_host();
     set->keep_in_memory(host);
-    comm::agree(world, "truncate", [&] {
-        for (int i = 0; world.is_root() && i < 3; ++i) {
-            std::filesystem::resize_file(scratch / ("part-" + std::to_string(i) + ".h5"), 100);
-        }
-    });
-    bool whole = false;
-    comm::agree(world, "read", [&] { whole = is_whole(*set); });
-    CHECK(comm::all_ranks(world, whole));
+    CHECK(is_whole_without_files(world, scratch, *set));
 }
 
 TEST_CASE("an error of one rank while data is read into memory ends all") {
@@ -158,12 +164,5 @@ TEST_CASE("a data set is read from copies of its files, those that it has links 
     comm::agree(world, "open",
                 [&] { set.emplace(DatasetOptions{(scratch / "linked/part-*.h5").string()}); });
     set->keep_on_disk(scratch / "local", world.split_by_host());
-    comm::agree(world, "truncate", [&] {
-        for (int i = 0; world.is_root() && i < 3; ++i) {
-            std::filesystem::resize_file(scratch / ("part-" + std::to_string(i) + ".h5"), 100);
-        }
-    });
-    bool whole = false;
-    comm::agree(world, "read", [&] { whole = is_whole(*set); });
-    CHECK(comm::all_ranks(world, whole));
+    CHECK(is_whole_without_files(world, scratch, *set));
 }

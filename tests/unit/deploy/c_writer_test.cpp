@@ -7,8 +7,9 @@
 
 #include "catch.hpp"
 #include "deploy/c_loops.hpp"
-#include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 #include "deploy/c_writer.hpp"
+#include "deploy/onnx_writer.hpp"
 #include "error_of.hpp"
 
 using namespace lockstep;
