@@ -34,8 +34,8 @@ TEST_CASE("named libraries are told apart by their contents") {
     test::ScratchDir const scratch;
     auto const one = (scratch.path() / "one.so").string();
     auto const other = (scratch.path() / "other.so").string();
-    write_text(one, "1");
-    write_text(other, "2");
+    write_text_durably(one, "1");
+    write_text_durably(other, "2");
     config::Deck deck;
     deck.model.name = "export";
     deck.model.own["operators"] = concat(one, ", ", other);
@@ -45,7 +45,7 @@ TEST_CASE("named libraries are told apart by their contents") {
           std::map<std::string, std::string>{
               {"model.operators", concat(hash, ", ", hex(hash64("2")))}, {"task.kind", hash}});
     deck.model.name = "plugin:self:skip";
-    write_text(one, "3");
+    write_text_durably(one, "3");
     CHECK(nn::code_hashes(deck) ==
           std::map<std::string, std::string>{{"task.kind", hex(hash64("3"))}});
 }
@@ -54,7 +54,7 @@ TEST_CASE("a library that names another LibTorch is not loaded") {
     test::ScratchDir const scratch;
     auto const file = (scratch.path() / "own.so").string();
     auto const why = [&](std::string const& version) {
-        write_text(file, concat("ELF\n", "lockstep_torch_version=", version, '\0', "code"));
+        write_text_durably(file, concat("ELF\n", "lockstep_torch_version=", version, '\0', "code"));
         return test::error_of([&] { nn::open_library("the library", file, "Correct it"); });
     };
     CHECK(why("1.0").text().why == "it was built for LibTorch 1.0");
