@@ -66,6 +66,11 @@ void print_record(checkpoint::Record const& record) {
                " on ", text_of(record, "ranks"),
                text_of(record, "ranks") == "1" ? " rank of " : " ranks of ",
                text_of(record, "hosts"));
+    for (auto const& [name, text] : record.notes) {
+        if (name.starts_with("hash of ")) { // a plug-in, or libraries of operators
+            print_fact("library", name.substr(8), ", hash ", text);
+        }
+    }
     if (record.notes.contains("forced")) {
         print_fact("forced", text_of(record, "forced"));
     }

@@ -41,6 +41,9 @@ struct ToJson {
         if (!e.memory_of_rank.empty()) {
             json["memory"] = e.memory_of_rank;
         }
+        if (!e.code.empty()) {
+            json["code"] = e.code;
+        }
         return json;
     }
     Json operator()(train::Resumed const& e) const {

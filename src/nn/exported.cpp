@@ -95,8 +95,7 @@ struct MissingDerivative : c10::WarningHandler {
 class Exported : public Model {
   public:
     Exported(config::OwnValues const& values, Interface const& interface)
-        : Exported(program::Archive(exported_file(values)), interface, values.text("compiled"),
-                   open_operator_libraries(values)) {}
+        : Exported(program::Archive(exported_file(values)), interface, values.text("compiled")) {}
 
     torch::Tensor forward(Fields const& inputs) override {
         auto const arguments = arguments_of(inputs);
@@ -148,12 +147,9 @@ class Exported : public Model {
 
   private:
     Exported(program::Archive const& archive, Interface const& interface,
-             std::string const& compiled, std::uint64_t libraries)
+             std::string const& compiled)
         : file_(archive.path().string()), hash_(archive.hash()), outputs_(interface.outputs),
           has_loss_(interface.outputs == 0), programs_(programs_of(archive)) {
-        if (libraries != 0) {
-            hash_ = hash64(concat(hash_, " operators ", libraries)); // they compute, too
-        }
         auto const loss = program::read_loss_metadata(archive);
         teaches_ = interface.teaches && loss.has_value();
         require_results(loss);
@@ -526,6 +522,7 @@ ModelKind export_kind() {
           "shared libraries, separated by commas, whose operators (TORCH_LIBRARY) the program "
           "calls; they are native code: use only files that you trust"}},
         [](config::OwnValues const& values, Interface const& interface) {
+            open_operator_libraries(values);
             return std::make_shared<Exported>(values, interface);
         },
         exported_parameters,

@@ -20,6 +20,12 @@ struct PluginUse {
 /// Whether a deck's value names one of a plug-in.
 bool names_plugin(std::string const& value);
 
+/// LIBRARY of "plugin:LIBRARY:NAME", the value of `key`; "self" for what is linked into the
+/// program.
+///
+/// Throws  Error 64 for another form
+std::string library_of(std::string const& key, std::string const& value);
+
 /// The head of the library that "plugin:LIBRARY:NAME" means, of the program for "self", when it
 /// was built as this program was. The library stays loaded.
 ///

@@ -1,5 +1,7 @@
 #include "nn/named_code.hpp"
 
+#include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "nn/find_kind.hpp"
 
@@ -21,6 +23,22 @@ std::map<std::string, std::string> named_code(config::Deck const& deck) {
         code[concat("model.", operators_key)] = libraries->second;
     }
     return code;
+}
+
+std::map<std::string, std::string> code_hashes(config::Deck const& deck) {
+    std::map<std::string, std::string> hashes;
+    for (auto const& [key, value] : named_code(deck)) {
+        if (!names_plugin(value)) {
+            std::vector<std::string> each;
+            for (auto const& file : split(value, ',')) {
+                each.push_back(hex(hash64(read_text(file))));
+            }
+            hashes[key] = joined(each, ", ");
+        } else if (auto const file = library_of(key, value); file != "self") {
+            hashes[key] = hex(hash64(read_text(file)));
+        }
+    }
+    return hashes;
 }
 
 } // namespace lockstep::nn

@@ -1,5 +1,6 @@
 #include "open_library.hpp"
 
+#include "base/file.hpp"
 #include "base/loader_reason.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -13,20 +14,47 @@
 
 namespace lockstep::nn {
 
+namespace {
+
+/// The version in a library's text for this; empty: it has none.
+std::string_view torch_version_in(std::string_view library) {
+    constexpr std::string_view stamp = "lockstep_torch_version=";
+    auto const at = library.find(stamp);
+    if (at == std::string_view::npos) {
+        return {};
+    }
+    library.remove_prefix(at + stamp.size());
+    return library.substr(0, library.find('\0'));
+}
+
+/// Symbols of LibTorch change with its version.
+std::string why_not_loaded() {
+    auto const reason = loader_reason();
+    bool const lacks_symbol = reason.find("undefined symbol") != std::string::npos;
+    return lacks_symbol ? concat("it was probably built for another LibTorch: ", reason) : reason;
+}
+
+} // namespace
+
 void* open_library(std::string const& what, std::string const& file, std::string const& correct) {
     auto const failed = concat(what, " ", file, " cannot be loaded");
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) {
         throw Error(ExitCode::no_input, {failed, "the file does not exist", correct});
     }
+    auto const build_it =
+        concat("Build it against this installation, which has LibTorch ", TORCH_VERSION);
+    auto const content = read_text(file);
+    auto const version = torch_version_in(content);
+    if (!version.empty() && version != TORCH_VERSION) {
+        throw Error(ExitCode::unavailable,
+                    {failed, concat("it was built for LibTorch ", version), build_it});
+    }
     program::note_operators_of_torch();
     // With a slash, so that it is this file and not one on the loader's path.
     void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);
     if (library == nullptr) {
-        throw Error(
-            ExitCode::unavailable,
-            {failed, loader_reason(),
-             concat("Build it against this installation, which has LibTorch ", TORCH_VERSION)});
+        throw Error(ExitCode::unavailable, {failed, why_not_loaded(), build_it});
     }
     return library;
 }

@@ -14,18 +14,6 @@ namespace {
 
 constexpr std::string_view prefix = "plugin:";
 
-/// LIBRARY of "plugin:LIBRARY:NAME".
-std::string library_of(PluginUse const& use, std::string const& value) {
-    auto const colon = value.rfind(':');
-    if (colon <= prefix.size() || colon + 1 == value.size()) {
-        throw Error(ExitCode::usage,
-                    {concat(use.key, " = ", value),
-                     "the value must have the form plugin:LIBRARY:NAME",
-                     "Name the shared library, and one of the names that the library defines"});
-    }
-    return value.substr(prefix.size(), colon - prefix.size());
-}
-
 void* opened(PluginUse const& use, std::string const& file) {
     if (file == "self") {
         return ::dlopen(nullptr, RTLD_NOW);
@@ -49,8 +37,18 @@ bool names_plugin(std::string const& value) {
     return value.starts_with(prefix);
 }
 
+std::string library_of(std::string const& key, std::string const& value) {
+    auto const colon = value.rfind(':');
+    if (colon <= prefix.size() || colon + 1 == value.size()) {
+        throw Error(ExitCode::usage,
+                    {concat(key, " = ", value), "the value must have the form plugin:LIBRARY:NAME",
+                     "Name the shared library, and one of the names that the library defines"});
+    }
+    return value.substr(prefix.size(), colon - prefix.size());
+}
+
 PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
-    auto const file = library_of(use, value);
+    auto const file = library_of(use.key, value);
     auto const* const head = static_cast<PluginHead const*>(::dlsym(opened(use, file), use.symbol));
     if (head == nullptr) {
         throw Error(ExitCode::unavailable, {concat(file, " is not a plug-in for ", use.key),

@@ -42,6 +42,7 @@ Started start_of(OpenedRun const& run, std::string const& version,
                         memory_needed(static_cast<double>(layout.size), deck.optimizer,
                                       run.nodes[0].count, run.world.size())),
                     .memory_of_rank = memory,
+                    .code = run.code,
                     .remark = joined(run.remarks, "; ")};
     for (auto const& node : run.nodes) {
         started.replicas_of_rank.push_back(node.count);

@@ -1,4 +1,3 @@
-#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
@@ -173,8 +172,7 @@ checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& 
                                      checkpoint::VerifiedFile const& file) {
     checkpoint::Record record;
     record.integers[hash_of_data] = TeacherOutputs::hash_of(dataset);
-    auto const hash = hash64(concat(hash_of_tensors(model), " ", model.fingerprint()));
-    record.integers[hash_of_model] = recorded(hash);
+    record.integers[hash_of_model] = recorded(teacher_hash(model, deck.model));
     record.notes[task_note] = deck.task.kind;
     auto const weights = checkpoint::open_weights(file);
     if (auto const found = weights->record().notes.find(classes_note);

@@ -8,6 +8,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
+#include "nn/named_code.hpp"
 
 #include "finite_weights.hpp"
 
@@ -26,6 +27,16 @@ std::uint64_t hash_of_tensors(nn::Model const& model) {
         add(item.value());
     }
     return hash.digest();
+}
+
+std::uint64_t teacher_hash(nn::Model const& model, config::Model const& own) {
+    auto text = concat(hash_of_tensors(model), " ", model.fingerprint());
+    config::Deck alone;
+    alone.model = own;
+    for (auto const& [key, hash] : nn::code_hashes(alone)) {
+        text += concat(" ", key, " ", hash);
+    }
+    return hash64(text);
 }
 
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,

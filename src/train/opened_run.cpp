@@ -132,6 +132,7 @@ void OpenedRun::open_work() {
         }
     });
     validation_hash = comm::all_reduce(world, validation_hash, comm::Reduce::maximum);
+    code = same_code_hashes(world, deck());
     remark(add_teacher(world, deck(), device, work));
 }
 
@@ -157,6 +158,7 @@ void OpenedRun::plan() {
                                               {.data = work.train->fingerprint(),
                                                .model = work.model->fingerprint(),
                                                .teacher = work.teacher,
+                                               .code = code,
                                                .initial_weights = initial_weights}));
         }
         data_module = make_data_module({world, deck(), work, own_node(), device, privacy});

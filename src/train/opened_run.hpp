@@ -18,6 +18,7 @@
 #include "data_module.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
+#include "same_code.hpp"
 
 namespace lockstep::train {
 
@@ -55,6 +56,7 @@ class OpenedRun {
     std::vector<std::string> remarks; ///< about what the deck asks for and does not get
     torch::Device device = torch::kCPU;
     Workload work;
+    CodeHashes code;                  ///< of what the deck names
     std::int64_t validation_hash = 0; ///< of what is measured; 0: no samples
     std::vector<comm::TreeNode> nodes;
     std::shared_ptr<Privacy const> privacy; ///< null: privacy.noise is 0

@@ -61,6 +61,9 @@ federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& 
     auto use =
         concat("DP-SGD ", contents.data, " ", contents.model, " ", contents.teacher, " ",
                contents.initial_weights, "\n", joined(config::forbidden_changes({}, deck), "\n"));
+    for (auto const& [what, hash] : contents.code) {
+        use += concat("\n", what, " ", hash);
+    }
     if (deck.schedule.name == "cosine") { // whose rates depend on the length
         use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
                       " ", deck.privacy.delta);

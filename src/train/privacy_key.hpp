@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
 
 namespace lockstep::train {
 
@@ -33,9 +35,10 @@ std::int64_t fingerprint(federate::Secret const& key);
 /// Hashes of the contents that a run's gradients depend on, besides the deck.
 struct RunContents {
     std::uint64_t data = 0;
-    std::uint64_t model = 0;          ///< of the file of its layers
-    std::int64_t teacher = 0;         ///< 0: none
-    std::int64_t initial_weights = 0; ///< of those that the run began with
+    std::uint64_t model = 0;                   ///< of the file of its layers
+    std::int64_t teacher = 0;                  ///< 0: none
+    std::map<std::string, std::string> code{}; ///< of plug-ins, by key
+    std::int64_t initial_weights = 0;          ///< of those that the run began with
 };
 
 /// A run's own secret: it differs for another deck or other contents, since two sums with the same

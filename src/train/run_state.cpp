@@ -10,6 +10,7 @@
 #include "input_scale.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
+#include "same_code.hpp"
 #include "same_data.hpp"
 
 namespace lockstep::train {
@@ -72,32 +73,39 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
     }
 }
 
-void RunState::require_same_code(checkpoint::Record const& record) const {
-    auto const now = static_cast<std::int64_t>(run_.work.model->fingerprint());
-    bool const may_change = options_.force && !run_.privacy;
-    std::string const next =
-        concat("Restore the old file", run_.privacy ? "" : ", allow the new file with --force",
-               ", or start over with --checkpoint.resume none");
-    if (integer_of(record, "model", now) != now && !may_change) {
-        throw Error(ExitCode::usage,
-                    {concat("the file of the model (model.name = ", run_.deck().model.name,
-                            ") is not the one that this run began with"),
-                     nn::named_code(run_.deck()).contains("model.operators")
-                         ? "its contents have changed, or those of a library in model.operators"
-                         : "its contents have changed",
-                     next});
-    }
-    if (auto const teacher = run_.work.teacher;
-        integer_of(record, "teacher", teacher) != teacher && !may_change) {
-        auto const& distill = run_.deck().distill;
-        if (!distill.outputs.empty()) {
-            throw Error(ExitCode::usage, {concat("distill.outputs = ", distill.outputs,
-                                                 " is not the file that this run began with"),
-                                          "it holds other outputs", next});
+void RunState::require_same_code(checkpoint::Record const& record) {
+    auto const& deck = run_.deck();
+    auto const changed = [&](std::string const& subject, char const* what, std::string const& why) {
+        if (!options_.force || run_.privacy) {
+            throw Error(ExitCode::usage,
+                        {concat(subject, " is not the ", what, " that this run began with"), why,
+                         concat("Restore the old file",
+                                run_.privacy ? "" : ", allow the new file with --force",
+                                ", or start over with --checkpoint.resume none")});
         }
-        throw Error(ExitCode::usage, {concat("distill.teacher = ", distill.teacher,
-                                             " is not the model that this run began with"),
-                                      "its weights have changed", next});
+        run_.setup.forced.push_back(concat("other contents of ", subject));
+    };
+    // Where the file or the teacher is new, or gone, the deck has changed.
+    auto const is_same = [&](char const* name, std::int64_t now) {
+        auto const before = integer_of(record, name, now);
+        return before == now || before == 0 || now == 0;
+    };
+    compare_code(record, run_.code, [&](std::string const& key, std::string const& why) {
+        changed(concat(key, " = ", nn::named_code(deck).at(key)), "library", why);
+    });
+    if (!is_same("model", static_cast<std::int64_t>(run_.work.model->fingerprint()))) {
+        changed(concat("the file of the model (model.name = ", deck.model.name, ")"), "one",
+                "its contents have changed");
+    }
+    if (is_same("teacher", run_.work.teacher)) {
+        return;
+    }
+    if (!deck.distill.outputs.empty()) {
+        changed(concat("distill.outputs = ", deck.distill.outputs), "file",
+                "it holds other outputs");
+    } else {
+        changed(concat("distill.teacher = ", deck.distill.teacher), "model",
+                "its weights have changed, or its libraries");
     }
 }
 
@@ -181,6 +189,7 @@ checkpoint::Record RunState::record() const {
         note_scale(record, *run_.work.train);
     }
     note_classes(record, run_.work.train.get());
+    note_code(record, run_.code);
     record.notes["best_metric"] = run_.work.best_metric.name;
     record.deck = config::to_text(deck);
     record.notes["version"] = options_.version;

@@ -33,7 +33,7 @@ class RunState {
   private:
     void read(checkpoint::Reader const& reader);
     void require_same_data(checkpoint::Reader const& reader);
-    void require_same_code(checkpoint::Record const& record) const;
+    void require_same_code(checkpoint::Record const& record);
     void require_same_key(checkpoint::Record const& record) const;
     void require_same_measure(checkpoint::Record const& record);
 

@@ -1,6 +1,5 @@
 #include "teacher.hpp"
 
-#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
@@ -349,8 +348,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         lesson.teachers.push_back(make_teacher(deck, file, work));
         auto& first = *lesson.teachers.front();
         require_same_outputs(deck, first, work, lesson.hidden);
-        auto const hash = hash64(concat(hash_of_tensors(first), " ", first.fingerprint()));
-        work.teacher = recorded(hash);
+        work.teacher = recorded(teacher_hash(first, file.model));
         auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;
         while (static_cast<int>(lesson.teachers.size()) < wanted) {
             lesson.teachers.push_back(make_teacher(deck, file, work));

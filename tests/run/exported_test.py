@@ -328,9 +328,20 @@ def check_operators(scratch, inputs, targets):
     for file, code, phrase in ((scratch / "none.so", 66, "the file does not exist"),
                                (scratch / "cnn.ini", 69, "the library of operators")):
         train(scratch, "cnn", "no", *cubed, "--model.operators", file).expect(code, phrase)
-    library.write_bytes(library.read_bytes() + b" ")  # another library, which still loads
-    train(scratch, "cnn", "cubed-1", *cubed, *named, "--run.replicas", 4, "--data.batch", 2, "--train.steps", 5).expect(
-        64, "is not the one that this run began with", "a library in model.operators")
+    whole, stamp = library.read_bytes(), b"lockstep_torch_version="
+    check(stamp + torch.__version__.split("+")[0].encode() in whole, "the library names its LibTorch")
+    for old, new, phrase in ((stamp, stamp + b"0.", "it was built for LibTorch 0."),
+                             (b"10mul_Tensor4call", b"10mul_Tensos4call", "probably built for another LibTorch")):
+        at = whole.index(old)
+        library.write_bytes(whole[:at] + new + whole[at + len(new):])
+        train(scratch, "cnn", "no", *cubed, *named).expect(69, "the library of operators", phrase)
+    library.write_bytes(whole + b" ")  # another library, which still loads
+    again = ["--run.replicas", 4, "--data.batch", 2, "--train.steps", 5]
+    train(scratch, "cnn", "cubed-1", *cubed, *named, *again).expect(
+        64, f"model.operators = {library} is not the library that this run began with", "the hash of its contents")
+    train(scratch, "cnn", "cubed-1", *cubed, *named, *again, "--force").expect(0, "resumed from")
+    check(records(scratch / "cubed-1", "resume")[-1]["forced"] == [f"other contents of model.operators = {library}"],
+          "what was forced is on record")
     if LONG:  # compiled steps call the library, too
 
         def loss(scores, labels):

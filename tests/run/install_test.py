@@ -9,7 +9,7 @@ import sys
 
 import h5py
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, records, run
+from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records, run
 
 DECK = """
 [run]
@@ -147,8 +147,18 @@ with Scratch() as scratch:
     refused(f"plugin:{scratch}/none.so:skip", 66, "the file does not exist")
     refused(f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is not a plug-in")
     refused("plugin:skip", 64, "plugin:LIBRARY:NAME")
-    # As one that was built against other headers: its id is another text of the same length.
+    # Another library, which still loads: a run continues with it only if that is forced.
     bytes_ = library.read_bytes()
+    library.write_bytes(bytes_ + b" ")
+    again = ["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 28]
+    run(again).expect(64, f"model.name = plugin:{library}:skip is not the library that this run began with")
+    run([*again, "--force"]).expect(0, "resumed from", "other contents of model.name")
+    run(["train", margin, "--run.directory", scratch / "margin", "--train.steps", 24, "--force"]).expect(
+        0, "other contents of model.name", "other contents of task.kind")
+    before, after = (each["code"]["task.kind"] for each in records(scratch / "margin", "start"))
+    check(before != after, "the library's hash is on record")
+    run(["checkpoint", "info", checkpoints(scratch / "margin")[-1]]).expect(0, f"task.kind, hash {after}")
+    # As one that was built against other headers: its id is another text of the same length.
     value = (BUILD / "src/generated/lockstep/build_id_value.hpp").read_text().split('"')[1].encode()
     check(value in bytes_, "the plug-in holds the id of the headers")
     library.write_bytes(bytes_.replace(value, value[::-1]))

@@ -109,7 +109,7 @@ with Scratch() as scratch:
     with torch.no_grad():
         network.output.bias -= 1
     train("changed", file="changed.pt").expect(64, "is not the one that this run began with", "--force")
-    train("changed", "--force", file="changed.pt").expect(0, "resumed from")
+    train("changed", "--force", file="changed.pt").expect(0, "resumed from", "other contents of the file of the model")
 
     train("half", "--precision.compute", "bf16", ranks=2).expect(0)
 

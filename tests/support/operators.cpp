@@ -4,6 +4,9 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
+#include <torch/version.h>
+
+[[gnu::used]] static char const* const torch_stamp = "lockstep_torch_version=" TORCH_VERSION;
 
 namespace {
 

@@ -37,6 +37,7 @@ struct Started {
     std::string directory;
     std::uint64_t memory_needed = 0;         ///< bytes per rank, without activations
     std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
+    std::map<std::string, std::string> code; ///< hashes of plug-ins and libraries, by their keys
     std::string remark;                      ///< about what the deck asks for and does not get
 };
 

@@ -1,6 +1,15 @@
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "nn/named_code.hpp"
+#include "nn/open_library.hpp"
+
+#include <torch/version.h>
 
 #include "catch.hpp"
+#include "error_of.hpp"
+#include "scratch_dir.hpp"
 
 using namespace lockstep;
 
@@ -19,4 +28,38 @@ TEST_CASE("a deck's plug-ins and libraries of operators are code that it names")
     CHECK(nn::named_code(deck).empty());
     deck.model.name = "plugin:self:skip";
     CHECK(nn::named_code(deck).contains("model.name"));
+}
+
+TEST_CASE("named libraries are told apart by their contents") {
+    test::ScratchDir const scratch;
+    auto const one = (scratch.path() / "one.so").string();
+    auto const other = (scratch.path() / "other.so").string();
+    write_text_durably(one, "1");
+    write_text_durably(other, "2");
+    config::Deck deck;
+    deck.model.name = "export";
+    deck.model.own["operators"] = concat(one, ", ", other);
+    deck.task.kind = concat("plugin:", one, ":margin");
+    auto const hash = hex(hash64("1"));
+    CHECK(nn::code_hashes(deck) ==
+          std::map<std::string, std::string>{
+              {"model.operators", concat(hash, ", ", hex(hash64("2")))}, {"task.kind", hash}});
+    deck.model.name = "plugin:self:skip";
+    write_text_durably(one, "3");
+    CHECK(nn::code_hashes(deck) ==
+          std::map<std::string, std::string>{{"task.kind", hex(hash64("3"))}});
+}
+
+TEST_CASE("a library that names another LibTorch is not loaded") {
+    test::ScratchDir const scratch;
+    auto const file = (scratch.path() / "own.so").string();
+    auto const why = [&](std::string const& version) {
+        write_text_durably(file, concat("ELF\n", "lockstep_torch_version=", version, '\0', "code"));
+        return test::error_of([&] { nn::open_library("the library", file, "Correct it"); });
+    };
+    CHECK(why("1.0").text().why == "it was built for LibTorch 1.0");
+    CHECK(why("1.0").code() == ExitCode::unavailable);
+    for (auto const* const version : {TORCH_VERSION, ""}) { // the loader finds that it is none
+        CHECK(why(version).text().why.find("built for") == std::string::npos);
+    }
 }
