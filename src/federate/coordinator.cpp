@@ -252,6 +252,18 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
 }
 
+/// With noise, a draw may be of any size: the round ends by as few sites as can be summed.
+std::int64_t Coordinator::min_answers() const {
+    auto const& charter = federation_.charter();
+    return std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
+}
+
+/// Whether enough sites were drawn for a sum, by chance.
+bool Coordinator::can_be_summed(std::int64_t round) const {
+    return !federation_.charter().is_private() ||
+           std::cmp_greater_equal(sites_of(round, phase::plan).size(), min_answers());
+}
+
 /// Those of the sites that may still answer: not those that were removed.
 std::vector<std::string> Coordinator::still_awaited(std::vector<std::string> const& missing) const {
     auto awaited = missing;
@@ -297,8 +309,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
     auto const awaited = still_awaited(collected.missing);
-    auto const min =
-        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
+    auto const min = min_answers();
     auto const come = static_cast<std::int64_t>(collected.messages.size());
     bool const hopeless = come + std::ssize(awaited) < min;
     if (!awaited.empty() && waiting == Waiting::for_all && !hopeless) {
@@ -361,6 +372,10 @@ Progress Coordinator::advance(Waiting waiting) const {
             }
             plan(round);
         }
+        if (!can_be_summed(round)) {
+            publish_noise(round, progress);
+            continue;
+        }
         // One decision per call without waiting: who closes a phase has not seen the next one.
         auto const closed = waiting;
         waiting = Waiting::for_all;
@@ -421,6 +436,23 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     return true;
 }
 
+/// The result of a round whose draw is empty, or cannot be summed: a sum of 0, with noise. Whoever
+/// sees the models must not learn that nobody was drawn, so it is a round like any other.
+void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
+    auto model = federation_.first_model(round);
+    std::vector<double> change(model.values.size(), 0);
+    take_noisy_mean(round, change);
+    apply_change(model, change, federation_.charter());
+    write_result(round, model, {});
+    auto const sites = sites_of(round, phase::plan).size();
+    progress.lines.push_back(concat("round ", round, " is over: ",
+                                    sites == 0 ? std::string("no site was drawn")
+                                               : concat("secure aggregation needs ", min_answers(),
+                                                        " sites, but the draw has ", sites),
+                                    ", so only noise was added, ",
+                                    federation_.global_file(round).string()));
+}
+
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
                          Progress& progress) const {
     auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
@@ -440,22 +472,31 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
     return true;
 }
 
+/// Adds the round's noise to a sum, and divides by the expected number of sites.
+void Coordinator::take_noisy_mean(std::int64_t round, std::vector<double>& sum) const {
+    auto const& charter = federation_.charter();
+    auto const use = concat("noise\n", charter.id, " ", round);
+    add_gaussian_noise(sum, key_.secret().derived(use), charter.noise * charter.clip);
+    for (auto& value : sum) {
+        value /= charter.participation * static_cast<double>(charter.expected_sites);
+    }
+}
+
 std::vector<double> Coordinator::mean_change(std::int64_t round,
                                              std::vector<std::uint32_t> const& sum) const {
     auto const& charter = federation_.charter();
     auto const sites = roster(round);
     auto const point = sites.fixed_point(charter);
-    double weights = 0;
-    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
-        weights += sites.weight_of(member, charter);
-    }
     std::vector<double> change(sum.size());
     std::ranges::transform(sum, change.begin(),
                            [&](std::uint32_t word) { return point.decoded(word); });
     if (charter.is_private()) {
-        auto const use = concat("noise\n", charter.id, " ", round);
-        add_gaussian_noise(change, key_.secret().derived(use), charter.noise * charter.clip);
-        weights = charter.participation * static_cast<double>(charter.expected_sites);
+        take_noisy_mean(round, change);
+        return change;
+    }
+    double weights = 0;
+    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
+        weights += sites.weight_of(member, charter);
     }
     for (auto& value : change) {
         value /= weights;
@@ -472,7 +513,8 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
     auto result = message(round, phase::result);
     result.add_text("counted", lines_of(counted));
     result.add_text("model", model.digest());
-    auto const rounds = spent(federation_, counted.empty() ? 0 : 1);
+    bool const abandoned = counted.empty() && model.digest() == federation_.expected_model(round);
+    auto const rounds = spent(federation_, abandoned ? 0 : 1);
     result.add_text("epsilon", federation_.charter().is_private()
                                    ? concat(rounds.published, " ", rounds.known)
                                    : std::string());
@@ -484,6 +526,11 @@ std::string Coordinator::abandon() const {
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
         throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
                                       "Leave --abandon out"});
+    }
+    if (!can_be_summed(round)) {
+        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
+                                      "that too few sites were drawn must not be seen",
+                                      "Leave --abandon out: the round will end with noise only"});
     }
     auto const model = federation_.first_model(round);
     auto const path = federation_.global_file(round);

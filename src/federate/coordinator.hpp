@@ -21,7 +21,9 @@ struct Progress {
 };
 
 /// The coordinator of a federation: opens the phases of each round, adds up, writes the next model.
-/// It decides once per phase, by a signed list; every step can be killed and repeated.
+/// It decides once per phase, by a signed list; every step can be killed and repeated. With noise,
+/// a round whose draw is empty, or smaller than secure aggregation needs, ends at once with noise
+/// only.
 class Coordinator {
   public:
     /// Throws  Error 64 where the key is not that of the federation's coordinator
@@ -46,6 +48,8 @@ class Coordinator {
     Progress advance(Waiting waiting) const;
 
     /// Ends the round without a result: the model stays as it is.
+    ///
+    /// Throws  Error 64 where no round has begun, or the one that has must end with its result
     std::string abandon() const;
 
   private:
@@ -69,6 +73,8 @@ class Coordinator {
                       std::vector<std::string> const& removed) const;
     std::map<std::string, PublicKey> remaining() const;
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
+    std::int64_t min_answers() const;
+    bool can_be_summed(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     void plan(std::int64_t round) const;
     Collected collect(std::int64_t round, std::string const& phase,
@@ -81,6 +87,8 @@ class Coordinator {
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;
+    void publish_noise(std::int64_t round, Progress& progress) const;
+    void take_noisy_mean(std::int64_t round, std::vector<double>& sum) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
     std::vector<double> mean_change(std::int64_t round,
                                     std::vector<std::uint32_t> const& sum) const;

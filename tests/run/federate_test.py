@@ -72,6 +72,15 @@ def simulated_in_groups(scratch, expected):
         simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
 
 
+def nobody_drawn(scratch):
+    """Rounds for which no site is drawn have noise, count, and stop nothing."""
+    private = ["--rounds", 2, "--clip", 1, "--noise", 1, "--participation", 1e-6]
+    for name, more in (("nobody", []), ("nobody-secure", ["--secure"])):
+        told = simulate(scratch / name, 1, *more, "--data.test", DATA / "test.h5", settings=private)
+        told.expect(0, "round 2 is over: no site was drawn", "round 1: test loss", "round 2: test loss")
+        run(["federate", "info", scratch / name / "federation"]).expect(0, "after 2 rounds", "over, with noise only")
+
+
 def inject(phase):
     return {"LOCKSTEP_INJECT": f"kill:rank=0:phase=federate {phase}"}
 
@@ -328,6 +337,7 @@ with Scratch() as scratch:
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
 
     simulated_in_groups(scratch, expected)
+    nobody_drawn(scratch)
     control_variates(scratch)
     scaffold_equals_reference(scratch)
 

@@ -173,17 +173,18 @@ class Simulation {
     std::vector<std::unique_ptr<federate::Site>> sites_;
 };
 
-/// What the global model of a round measures on the deck's test set, or its validation set.
+/// What the global model after a round measures on the deck's test set, or its validation set.
 ///
 /// Collective  over `world`
-void tell_quality(comm::Communicator const& world, config::Deck const& deck,
+void tell_quality(comm::Communicator const& world, config::Deck const& deck, std::int64_t round,
                   std::string const& file) {
     if (trimmed(deck.data.test).empty() && trimmed(deck.data.validation).empty()) {
         return;
     }
     auto const measured = train::evaluate_file(world, deck, file);
     if (world.is_root()) {
-        std::cout << "  " << measured.set << " loss " << fixed(measured.loss, 6);
+        std::cout << "  round " << round << ": " << measured.set << " loss "
+                  << fixed(measured.loss, 6);
         for (auto const& [name, value] : measured.metrics) {
             std::cout << ", " << name << " " << fixed(value, 6);
         }
@@ -263,25 +264,30 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, 
     auto const topology = comm::Topology::discover(world);
     Coordinating coordinating(simulation, static_cast<double>(deck.communication.timeout_seconds));
     while (true) {
-        std::string over; // the model of a round that has ended, or "finished"
+        std::int64_t before = 0;
+        std::string over; // the models of rounds that have ended, and "finished"
         comm::agree(world, "coordinating", [&] {
             if (world.is_root()) {
-                auto const before = simulation.federation()->current_round();
+                auto const& federation = *simulation.federation();
+                before = federation.current_round();
                 auto const progress = coordinating.advance();
                 for (auto const& line : progress.lines) {
                     std::cout << line << std::endl;
                 }
-                bool const ended = simulation.federation()->current_round() > before;
-                over = concat(ended ? simulation.federation()->global_file(before).string() : "",
-                              unit_separator, progress.finished ? "finished" : "");
+                for (auto round = before; round < federation.current_round(); ++round) {
+                    over += concat(federation.global_file(round).string(), unit_separator);
+                }
+                over += progress.finished ? "finished" : "goes on";
             }
         });
         comm::broadcast_text(world, over);
-        auto const parts = split(over, unit_separator);
-        if (!parts[0].empty()) {
-            tell_quality(world, deck, parts[0]);
+        auto files = split(over, unit_separator);
+        bool const finished = files.back() == "finished";
+        files.pop_back();
+        for (std::size_t i = 0; i < files.size(); ++i) {
+            tell_quality(world, deck, before + static_cast<std::int64_t>(i), files[i]);
         }
-        if (!parts[1].empty()) {
+        if (finished) {
             return ExitCode::ok;
         }
         if (!train_sites(context, groups, simulation, topology, signals)) {

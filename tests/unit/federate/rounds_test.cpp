@@ -14,6 +14,7 @@
 #include "federate/coordinator.hpp"
 #include "federate/deck_files.hpp"
 #include "federate/noise.hpp"
+#include "federate/report.hpp"
 #include "federate/site.hpp"
 #include "federate/spent.hpp"
 #include "scratch_dir.hpp"
@@ -674,6 +675,59 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     World const tighter(charter, 2);
     CHECK(spent(*tighter.federation, rounds).published < told.published);
     CHECK(spent(*tighter.federation, rounds).known < told.known);
+}
+
+TEST_CASE("a round for which nobody is drawn ends by itself, with noise only, and counts") {
+    auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.participation = 1e-9;
+    charter.expected_sites = 1000000000; // so that the sum is divided by 1
+    World const world(charter, 2);
+    auto const progress = world.advance();
+    CHECK(progress.finished);
+    REQUIRE(progress.lines.size() == 2);
+    CHECK(progress.lines[0].find("no site was drawn") != std::string::npos);
+    std::vector<double> noise(values, 0);
+    auto const use = concat("noise\n", world.federation->charter().id, " ", 1);
+    add_gaussian_noise(noise, world.key->secret().derived(use), 2);
+    for (std::size_t i = 0; i < values; ++i) {
+        CHECK(world.global(1)[i] - world.global(0)[i] == Approx(noise[i]).margin(1e-5));
+    }
+    CHECK(world.global(2) != world.global(1));
+    CHECK(spent(*world.federation).rounds == 2);
+    CHECK(spent(*world.federation).known > 0);
+    CHECK_FALSE(world.federation->is_abandoned(1));
+    CHECK(report(*world.federation).find("round 2: over, with noise only") != std::string::npos);
+    // Killed between plan and result, it cannot be abandoned, which would tell, and ends the same.
+    auto const model = world.global(2);
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(2, phase::result, coordinator_name)));
+    CHECK(test::code_of([&] { static_cast<void>(world.coordinator().abandon()); }) ==
+          ExitCode::usage);
+    CHECK(world.advance().finished);
+    CHECK(world.global(2) == model);
+}
+
+TEST_CASE("a draw that secure aggregation cannot sum ends the round with noise only") {
+    auto charter = charter_of(2);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.participation = 0.5;
+    charter.expected_sites = 2;
+    charter.rounds = 12;
+    World const world(charter, 2);
+    for (std::int64_t step = 0; step < 5 * charter.rounds && !world.advance().finished; ++step) {
+        world.answer();
+    }
+    CHECK(world.advance().finished);
+    CHECK(spent(*world.federation).rounds == charter.rounds);
+    for (std::int64_t round = 1; round <= charter.rounds; ++round) {
+        auto const of = [&](char const* phase, char const* part) {
+            return lines_in(world.federation->read_of_coordinator(round, phase).text(part)).size();
+        };
+        CHECK(of(phase::result, "counted") == (of(phase::plan, "sites") == 2 ? 2U : 0U));
+    }
 }
 
 TEST_CASE("of many sites those that are drawn take part, and at least as many as a round needs") {
