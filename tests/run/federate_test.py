@@ -70,6 +70,9 @@ def simulated_in_groups(scratch, expected):
                           (("--min-sites", 4), "the federation has 3 sites"), (("--delta", "0.0001"), "without noise"),
                           (("--server-epsilon", "0.1"), "has no effect with --strategy fedavg"), (("--dirichlet", 0), "from 1e-06")):
         simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
+    for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
+        simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
+            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Give --sites {needed} or more")
 
 
 def nobody_drawn(scratch):

@@ -308,6 +308,33 @@ void require_groups(FederateSimulateTold const& told, int ranks) {
     }
 }
 
+/// Completes what is left open of the charter, for a known number of sites.
+///
+/// Throws  Error 64
+void settle_charter_of(FederateSimulateTold& told) {
+    auto& charter = told.charter;
+    auto const needed = std::max<std::int64_t>(2, charter.threshold);
+    if (told.secure && told.sites < needed) {
+        throw Error(ExitCode::usage,
+                    {concat("--secure with --sites ", told.sites),
+                     concat("secure aggregation needs at least ", needed, " sites",
+                            charter.threshold > 2 ? " (--threshold)" : ""),
+                     concat("Give --sites ", needed, " or more, or leave --secure out")});
+    }
+    if (charter.min_sites == 0) {
+        charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
+    }
+    if (charter.min_sites > told.sites) {
+        throw Error(ExitCode::usage, {concat("--min-sites ", charter.min_sites),
+                                      concat("the federation has ", amount_of(told.sites, "site")),
+                                      concat("Give at most ", told.sites)});
+    }
+    if (charter.is_private() && charter.expected_sites == 0) {
+        charter.expected_sites = told.sites;
+    }
+    settle_charter(charter, told.secure, charter.min_sites);
+}
+
 } // namespace
 
 ExitCode federate_simulate_command(Invocation const& invocation) {
@@ -323,20 +350,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
             comm::agree(world, "reading the command line", [&] {
                 federate::require_cryptography();
                 require_groups(told, world.size());
-                auto& charter = told.charter;
-                if (charter.min_sites == 0) {
-                    charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
-                }
-                if (charter.min_sites > told.sites) {
-                    throw Error(ExitCode::usage,
-                                {concat("--min-sites ", charter.min_sites),
-                                 concat("the federation has ", amount_of(told.sites, "site")),
-                                 concat("Give at most ", told.sites)});
-                }
-                if (charter.is_private() && charter.expected_sites == 0) {
-                    charter.expected_sites = told.sites;
-                }
-                settle_charter(charter, told.secure, charter.min_sites);
+                settle_charter_of(told);
             });
             auto const directory = std::filesystem::path(deck.run.directory);
             SiteGroups groups(world, told.groups);
