@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/topology.hpp"
+#include "data/plan.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -93,16 +94,16 @@ class Simulation {
         }
         auto const owners = federate::sites_of_samples(
             labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
+        std::vector<std::vector<std::int64_t>> samples(count());
+        for (std::size_t sample = 0; sample < owners.size(); ++sample) {
+            samples[static_cast<std::size_t>(owners[sample])].push_back(
+                static_cast<std::int64_t>(sample));
+        }
+        require_steps(samples);
         make_directories(directory_ / "data");
-        for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
-            std::vector<std::int64_t> samples;
-            for (std::size_t sample = 0; sample < owners.size(); ++sample) {
-                if (std::cmp_equal(owners[sample], i)) {
-                    samples.push_back(static_cast<std::int64_t>(sample));
-                }
-            }
+        for (std::size_t i = 0; i < count(); ++i) {
             if (!std::filesystem::exists(data_of(i))) {
-                federate::write_part(deck_.data.train, fields, samples, data_of(i));
+                federate::write_part(deck_.data.train, fields, samples[i], data_of(i));
             }
         }
     }
@@ -126,6 +127,40 @@ class Simulation {
     }
 
   private:
+    /// That each site has samples enough for a step, before any of them trains. A share for
+    /// validation is not taken off.
+    void require_steps(std::vector<std::vector<std::int64_t>> const& samples) const {
+        auto const& run = deck_.run;
+        auto const of_all = deck_.data.global_batch / run.replicas;
+        std::vector<std::string> poor;
+        std::string why;
+        for (std::size_t i = 0; i < count(); ++i) {
+            auto const failure = comm::failure_of([&] {
+                data::TrainPlan({.samples = std::ssize(samples[i]),
+                                 .batch = of_all > 0 ? of_all : deck_.data.batch,
+                                 .replicas = static_cast<int>(run.replicas),
+                                 .accumulate = static_cast<int>(deck_.optimizer.accumulate),
+                                 .drop_last = deck_.data.drop_last});
+            });
+            if (failure) {
+                poor.push_back(concat(site_name(i), " (", std::ssize(samples[i]), ")"));
+                why = failure->text().why;
+            }
+        }
+        constexpr std::size_t named = 8;
+        if (poor.size() > named) {
+            auto const others = poor.size() - named;
+            poor.resize(named);
+            poor.push_back(concat("and ", amount_of(others, "other")));
+        }
+        if (!poor.empty()) {
+            throw Error(
+                ExitCode::usage,
+                {concat("too few samples for ", joined(poor, ", ")), why,
+                 concat(told_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
+                        "--sites, run.replicas", deck_.data.drop_last ? " or data.batch" : "")});
+        }
+    }
     void open_sites(std::size_t first, std::size_t step) {
         keys_.resize(count());
         sites_.resize(count());
