@@ -128,7 +128,7 @@ void Coordinator::say_accepted(std::map<std::string, PublicKey> const& known,
     say(list);
 }
 
-/// Its key stays known: what it has sent in the round that is under way still counts.
+/// Its key stays known: an update of it that the coordinator has listed still counts.
 std::vector<std::string> Coordinator::remove(std::vector<std::string> const& names) const {
     auto const known = federation_.accepted();
     auto removed = federation_.removed();
@@ -199,7 +199,13 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
                                             std::vector<std::string> const& sites,
                                             Check const& check) const {
     Collected collected;
+    auto const removed = federation_.removed();
     for (auto const& site : sites) {
+        // Of a site whose update counts, what it sends to unmask the sum is of use even then.
+        if (phase != phase::unmask && contains(removed, site)) {
+            collected.missing.push_back(site);
+            continue;
+        }
         if (!federation_.has(federation_.binding(round, phase, site))) {
             collected.missing.push_back(site);
             continue;
@@ -319,6 +325,8 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     if (come < min) {
         throw too_few(round, answered, {come, min}, collected.missing);
     }
+    auto out = collected.missing;
+    std::erase_if(out, [&](std::string const& site) { return contains(awaited, site); });
     auto list = message(round, phase);
     std::vector<std::string> names;
     Roster sites;
@@ -337,9 +345,10 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     }
     list.add_text("digests", lines_of(digests));
     say(list);
-    progress.lines.push_back(concat(
-        "round ", round, ": ", answered, " messages from ", joined(names, ", "),
-        collected.missing.empty() ? "" : concat("; none from ", joined(collected.missing, ", "))));
+    progress.lines.push_back(
+        concat("round ", round, ": ", answered, " messages from ", joined(names, ", "),
+               awaited.empty() ? "" : concat("; none from ", joined(awaited, ", ")),
+               out.empty() ? "" : concat("; removed: ", joined(out, ", "))));
     return true;
 }
 

@@ -35,8 +35,9 @@ class Coordinator {
     ///         than the one that was accepted
     std::vector<std::string> accept(std::vector<std::string> const& fingerprints) const;
 
-    /// Leaves accepted sites out from now on: no further round draws them, and the round that is
-    /// under way does not wait for them. Accepting one by its fingerprint undoes this.
+    /// Leaves accepted sites out from now on: no further round draws them, and in the round that is
+    /// under way they are dropouts, whose messages of the present phase do not count; a listed
+    /// update stays in the sum. Accepting one by its fingerprint undoes this.
     ///
     /// Throws  Error 66 for a name that no accepted site has
     std::vector<std::string> remove(std::vector<std::string> const& names) const;

@@ -440,6 +440,34 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     CHECK(drawn(4).size() == 4);
 }
 
+TEST_CASE("a site that is removed while others train is a dropout, whether it has sent or not") {
+    bool const sent = GENERATE(false, true);
+    for (std::int64_t const threshold : {0, 2}) {
+        World const world(charter_of(threshold), 3);
+        world.advance();
+        for (int phase = 0; phase < (threshold > 0 ? 2 : 1); ++phase) {
+            world.answer();
+            world.advance();
+        }
+        world.answer(sent ? Names{"site0"} : Names{"site0", "site2"});
+        world.coordinator().remove({"site2"});
+        auto const own = world.key_of("site2");
+        Site const site(*world.federation, own, world.scratch / "local/site2");
+        auto const standing = site.proceed(1);
+        CHECK(standing.need == Need::nothing);
+        CHECK(standing.words.find("has removed this site") != std::string::npos);
+        CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+        world.answer({"site2"});
+        auto const lines = world.advance().lines;
+        REQUIRE(!lines.empty());
+        CHECK(lines[0].find("removed: site2") != std::string::npos);
+        world.answer({"site2"});
+        world.advance();
+        REQUIRE(world.federation->current_round() == 2);
+        CHECK(world.global(1) == world.expected({"site0", "site1", "site2"}, {"site0", "site1"}));
+    }
+}
+
 TEST_CASE("a round to which too few sites are left is refused at once, and only abandoned") {
     World const world(charter_of(2), 3);
     auto const refused = [&](char const* why, char const* next) {
