@@ -202,12 +202,11 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
     auto const removed = federation_.removed();
     for (auto const& site : sites) {
         // Of a site whose update counts, what it sends to unmask the sum is of use even then.
-        if (phase != phase::unmask && contains(removed, site)) {
-            collected.missing.push_back(site);
-            continue;
-        }
-        if (!federation_.has(federation_.binding(round, phase, site))) {
-            collected.missing.push_back(site);
+        bool const out = contains(removed, site);
+        auto& missing = out ? collected.removed : collected.awaited;
+        if ((out && phase != phase::unmask) ||
+            !federation_.has(federation_.binding(round, phase, site))) {
+            missing.push_back(site);
             continue;
         }
         try {
@@ -222,7 +221,7 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
             if (error.code() != ExitCode::data) {
                 throw;
             }
-            collected.missing.push_back(site);
+            missing.push_back(site);
             collected.refused.emplace_back(error.what());
         }
     }
@@ -270,28 +269,20 @@ bool Coordinator::can_be_summed(std::int64_t round) const {
            std::cmp_greater_equal(sites_of(round, phase::plan).size(), min_answers());
 }
 
-/// Those of the sites that may still answer: not those that were removed.
-std::vector<std::string> Coordinator::still_awaited(std::vector<std::string> const& missing) const {
-    auto awaited = missing;
-    auto const removed = federation_.removed();
-    std::erase_if(awaited, [&](std::string const& site) { return contains(removed, site); });
-    return awaited;
-}
-
 /// Of a round that does not have enough messages. No site that it did not begin with can join it.
-Error Coordinator::too_few(std::int64_t round, std::string const& answered, Count count,
-                           std::vector<std::string> const& missing) const {
-    auto const awaited = std::ssize(still_awaited(missing));
-    bool const some_removed = awaited < std::ssize(missing);
-    bool const hopeless = count.come + awaited < count.min;
+Error Coordinator::too_few(std::int64_t round, std::string const& answered,
+                           Collected const& collected, std::int64_t min) const {
+    auto const awaited = std::ssize(collected.awaited);
+    bool const some_removed = !collected.removed.empty();
+    bool const hopeless = collected.is_hopeless(min);
     auto const more = awaited == 0 ? std::string(", and no more can come")
                                    : concat(", and at most ", awaited, " more can come");
     auto const abandon = concat("(lockstep federate round ", federation_.directory().string(),
                                 " --coordinator --key FILE --abandon)");
     return {ExitCode::no_input,
             {concat("round ", round, " cannot continue"),
-             concat("it needs ", answered, " messages from at least ", amount_of(count.min, "site"),
-                    ", but has ", count.come, hopeless ? more : "",
+             concat("it needs ", answered, " messages from at least ", amount_of(min, "site"),
+                    ", but has ", collected.come(), hopeless ? more : "",
                     hopeless && some_removed ? ", because sites were removed" : ""),
              !hopeless      ? concat("Wait for more sites, or abandon the round ", abandon)
              : some_removed ? concat("Abandon the round ", abandon,
@@ -314,19 +305,16 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
             return fault_of(round, answered, site, message);
         });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
-    auto const awaited = still_awaited(collected.missing);
+    auto const& awaited = collected.awaited;
     auto const min = min_answers();
-    auto const come = static_cast<std::int64_t>(collected.messages.size());
-    bool const hopeless = come + std::ssize(awaited) < min;
-    if (!awaited.empty() && waiting == Waiting::for_all && !hopeless) {
+    if (!awaited.empty() && waiting == Waiting::for_all && !collected.is_hopeless(min)) {
         progress.waiting = awaited;
         return false;
     }
-    if (come < min) {
-        throw too_few(round, answered, {come, min}, collected.missing);
+    if (collected.come() < min) {
+        throw too_few(round, answered, collected, min);
     }
-    auto out = collected.missing;
-    std::erase_if(out, [&](std::string const& site) { return contains(awaited, site); });
+    auto const& out = collected.removed;
     auto list = message(round, phase);
     std::vector<std::string> names;
     Roster sites;
@@ -467,15 +455,13 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
     auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
                                  [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
-    auto const come = static_cast<std::int64_t>(answers.messages.size());
     auto const threshold = federation_.charter().threshold;
-    auto const awaited = still_awaited(answers.missing);
-    if (come + std::ssize(awaited) < threshold) {
-        throw too_few(round, phase::unmask, {come, threshold}, answers.missing);
+    if (answers.is_hopeless(threshold)) {
+        throw too_few(round, phase::unmask, answers, threshold);
     }
-    if (come < threshold ||
+    if (answers.come() < threshold ||
         !Unmasking(federation_, round, answers.messages).take_off(sum, progress.lines)) {
-        progress.waiting = awaited;
+        progress.waiting = answers.awaited;
         return false;
     }
     return true;

@@ -57,13 +57,13 @@ class Coordinator {
     /// Messages of a phase that have arrived and are valid.
     struct Collected {
         std::map<std::string, Message> messages;
-        std::vector<std::string> missing;
+        std::vector<std::string> awaited; ///< sites that may still answer
+        std::vector<std::string> removed; ///< sites whose messages do not count any more
         std::vector<std::string> refused; ///< sentences
-    };
-    /// Messages that a phase has got, and the fewest that it needs.
-    struct Count {
-        std::int64_t come;
-        std::int64_t min;
+
+        std::int64_t come() const { return std::ssize(messages); }
+        /// Whether fewer than `min` messages can come.
+        bool is_hopeless(std::int64_t min) const { return come() + std::ssize(awaited) < min; }
     };
     using Check = std::function<std::string(std::string const& site, Message const&)>;
 
@@ -80,9 +80,8 @@ class Coordinator {
     void plan(std::int64_t round) const;
     Collected collect(std::int64_t round, std::string const& phase,
                       std::vector<std::string> const& sites, Check const& check) const;
-    std::vector<std::string> still_awaited(std::vector<std::string> const& missing) const;
-    Error too_few(std::int64_t round, std::string const& answered, Count count,
-                  std::vector<std::string> const& missing) const;
+    Error too_few(std::int64_t round, std::string const& answered, Collected const& collected,
+                  std::int64_t min) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,

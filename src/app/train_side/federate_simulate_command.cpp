@@ -312,7 +312,7 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, 
                 for (auto round = before; round < federation.current_round(); ++round) {
                     over += concat(federation.global_file(round).string(), unit_separator);
                 }
-                over += progress.finished ? "finished" : "goes on";
+                over += progress.finished ? "finished" : "more rounds";
             }
         });
         comm::broadcast_text(world, over);
