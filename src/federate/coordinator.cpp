@@ -39,7 +39,7 @@ std::optional<std::int64_t> samples_of(Message const& message) {
 } // namespace
 
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
-    : federation_(federation), key_(key) {
+    : federation_(federation), key_(key), admission_(federation, key) {
     if (key.signing_key().public_key() != federation.coordinator()) {
         throw Error(
             ExitCode::usage,
@@ -69,103 +69,12 @@ Roster Coordinator::roster(std::int64_t round) const {
     return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
 }
 
-std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fingerprints) const {
-    if (fingerprints.empty()) {
-        return {};
-    }
-    auto known = federation_.accepted();
-    auto removed = federation_.removed();
-    auto const cards = federation_.cards();
-    std::vector<std::string> lines;
-    for (auto const& fingerprint : fingerprints) {
-        bool found = false;
-        for (auto const& [name, key] : cards) {
-            if (fingerprint != "all" && fingerprint != hex_text(key)) {
-                continue;
-            }
-            found = true;
-            auto const [place, is_new] = known.emplace(name, key);
-            if (!is_new && place->second != key) {
-                throw Error(
-                    ExitCode::data,
-                    {concat("the key of ", name, " is not the one that was accepted"),
-                     "another site may be using this name",
-                     "Ask the site whether it made a new key: if so, let it join under another "
-                     "name"});
-            }
-            bool const again = fingerprint != "all" && std::erase(removed, name) > 0;
-            if (is_new || again) {
-                lines.push_back(concat("accepted ", name, ", ", hex_text(key)));
-            }
-        }
-        if (!found) {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no site matches --accept ", fingerprint),
-                 concat(amount_of(cards.size(), "site"),
-                        cards.size() == 1 ? " has joined (see " : " have joined (see ",
-                        (federation_.directory() / "sites").string(), ")"),
-                 fingerprint == "all"
-                     ? "Wait until a site has joined"
-                     : "Compare the fingerprint with the one that lockstep federate join printed"});
-        }
-    }
-    say_accepted(known, removed);
-    return lines;
-}
-
-void Coordinator::say_accepted(std::map<std::string, PublicKey> const& known,
-                               std::vector<std::string> const& removed) const {
-    std::vector<std::string> sites;
-    for (auto const& [name, key] : known) {
-        sites.push_back(concat(name, " ", hex_text(key)));
-    }
-    auto list = message(0, phase::accepted);
-    list.add_text("sites", lines_of(sites));
-    if (!removed.empty()) {
-        list.add_text("removed", lines_of(removed));
-    }
-    say(list);
-}
-
-/// Its key stays known: an update of it that the coordinator has listed still counts.
-std::vector<std::string> Coordinator::remove(std::vector<std::string> const& names) const {
-    auto const known = federation_.accepted();
-    auto removed = federation_.removed();
-    std::vector<std::string> lines;
-    for (auto const& name : names) {
-        if (!known.contains(name)) {
-            throw Error(ExitCode::no_input,
-                        {concat("--remove ", name), "no accepted site has this name",
-                         "Use a name that lockstep federate info lists"});
-        }
-        if (!contains(removed, name)) {
-            removed.push_back(name);
-            lines.push_back(concat("removed ", name));
-        }
-    }
-    if (!lines.empty()) {
-        std::ranges::sort(removed);
-        say_accepted(known, removed);
-    }
-    return lines;
-}
-
-/// The accepted sites without those that were removed.
-std::map<std::string, PublicKey> Coordinator::remaining() const {
-    auto sites = federation_.accepted();
-    for (auto const& name : federation_.removed()) {
-        sites.erase(name);
-    }
-    return sites;
-}
-
 /// Each site is drawn by itself, by a secret key and the round: what the accountant assumes. Where
 /// there is no noise, at least as many are drawn as a round needs.
 void Coordinator::plan(std::int64_t round) const {
     auto const& charter = federation_.charter();
     std::vector<std::pair<double, std::string>> drawn;
-    auto const accepted = remaining();
+    auto const accepted = admission_.remaining();
     for (auto const& [name, key] : accepted) {
         auto const use = concat("draw\n", charter.id, " ", round, " ", name);
         drawn.emplace_back(uniform_of(key_.secret().derived(use)), name);
@@ -359,7 +268,7 @@ Progress Coordinator::advance(Waiting waiting) const {
                 return progress;
             }
             auto const needed = std::max(charter.min_sites, std::int64_t{1});
-            if (std::cmp_less(remaining().size(), needed)) {
+            if (std::cmp_less(admission_.remaining().size(), needed)) {
                 auto const removed = federation_.removed().size();
                 progress.lines.push_back(
                     concat("round ", round, " begins when ", needed,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "federate/admission.hpp"
 #include "federate/federation.hpp"
 #include "federate/roster.hpp"
 
@@ -29,18 +30,8 @@ class Coordinator {
     /// Throws  Error 64 where the key is not that of the federation's coordinator
     Coordinator(Federation const& federation, PrivateKey const& key);
 
-    /// Lets sites take part, by the fingerprints of their cards, or all whose cards are here.
-    ///
-    /// Throws  Error 66 for a fingerprint that no card has, 65 where a site's card has another key
-    ///         than the one that was accepted
-    std::vector<std::string> accept(std::vector<std::string> const& fingerprints) const;
-
-    /// Leaves accepted sites out from now on: no further round draws them, and in the round that is
-    /// under way they are dropouts, whose messages of the present phase do not count; a listed
-    /// update stays in the sum. Accepting one by its fingerprint undoes this.
-    ///
-    /// Throws  Error 66 for a name that no accepted site has
-    std::vector<std::string> remove(std::vector<std::string> const& names) const;
+    /// Which sites take part.
+    Admission const& admission() const noexcept { return admission_; }
 
     /// Continues until sites have to answer. `close`: does not wait for those that are missing.
     enum class Waiting { for_all, for_nobody };
@@ -70,9 +61,6 @@ class Coordinator {
     bool said(std::int64_t round, std::string const& phase) const;
     Message message(std::int64_t round, std::string const& phase) const;
     void say(Message const& message) const;
-    void say_accepted(std::map<std::string, PublicKey> const& known,
-                      std::vector<std::string> const& removed) const;
-    std::map<std::string, PublicKey> remaining() const;
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
     std::int64_t min_answers() const;
     bool can_be_summed(std::int64_t round) const;
@@ -97,6 +85,7 @@ class Coordinator {
 
     Federation const& federation_;
     PrivateKey const& key_;
+    Admission admission_;
 };
 
 } // namespace lockstep::federate

@@ -69,7 +69,7 @@ class Simulation {
         for (auto const& site : sites_) {
             site->join();
         }
-        coordinator_->accept({"all"});
+        coordinator_->admission().accept({"all"});
     }
 
     /// On rank 0 of another group, once the federation exists: its sites.

@@ -52,7 +52,7 @@ struct World {
             names.push_back(concat("site", i));
             Site(*federation, key_of(names[i]), {}).join();
         }
-        coordinator().accept({"all"});
+        coordinator().admission().accept({"all"});
     }
 
     Coordinator coordinator() const { return Coordinator(*federation, *key); }
@@ -323,12 +323,14 @@ TEST_CASE("who is not accepted takes no part, and a coordinator's key is needed 
     CHECK(site.proceed(1).words.find("has not accepted") != std::string::npos);
     CHECK(test::code_of([&] { Coordinator(*world.federation, world.key_of("site0")); }) ==
           ExitCode::usage);
-    CHECK(test::code_of([&] { world.coordinator().accept({"abcd"}); }) == ExitCode::no_input);
+    CHECK(test::code_of([&] { world.coordinator().admission().accept({"abcd"}); }) ==
+          ExitCode::no_input);
     // Somebody takes the name of an accepted site.
     auto const impostor = PrivateKey::open_or_make(world.scratch / "impostor", "site0");
     Message const card(world.federation->binding(0, phase::card, "site0"));
     card.write(world.scratch / "federation/sites/site0.h5", impostor.signing_key());
-    CHECK(test::code_of([&] { world.coordinator().accept({"all"}); }) == ExitCode::data);
+    CHECK(test::code_of([&] { world.coordinator().admission().accept({"all"}); }) ==
+          ExitCode::data);
 }
 
 TEST_CASE("a second list of survivors is not answered, and too short a one neither") {
@@ -420,9 +422,11 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     world.advance(); // site3 is in the roster, and is lost then
     world.answer({"site3"});
     CHECK(world.advance().waiting == std::vector<std::string>{"site3"});
-    CHECK(test::code_of([&] { world.coordinator().remove({"stranger"}); }) == ExitCode::no_input);
-    CHECK(world.coordinator().remove({"site3"}) == std::vector<std::string>{"removed site3"});
-    CHECK(world.coordinator().remove({"site3"}).empty());
+    CHECK(test::code_of([&] { world.coordinator().admission().remove({"stranger"}); }) ==
+          ExitCode::no_input);
+    CHECK(world.coordinator().admission().remove({"site3"}) ==
+          std::vector<std::string>{"removed site3"});
+    CHECK(world.coordinator().admission().remove({"site3"}).empty());
     CHECK(world.advance().waiting == std::vector<std::string>{"site0", "site1", "site2"});
     finish_round({"site3"});
     REQUIRE(world.federation->current_round() == 2);
@@ -431,10 +435,10 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     auto const own = world.key_of("site3");
     Site const site(*world.federation, own, world.scratch / "local/site3");
     CHECK(site.proceed(1).words.find("has removed this site") != std::string::npos);
-    world.coordinator().accept({"all"});
+    world.coordinator().admission().accept({"all"});
     finish_round({});
     CHECK(drawn(3).size() == 3);
-    world.coordinator().accept({hex_text(own.signing_key().public_key())});
+    world.coordinator().admission().accept({hex_text(own.signing_key().public_key())});
     finish_round({});
     REQUIRE(world.federation->current_round() == 4);
     CHECK(drawn(4).size() == 4);
@@ -450,7 +454,7 @@ TEST_CASE("a site that is removed while others train is a dropout, whether it ha
             world.advance();
         }
         world.answer(sent ? Names{"site0"} : Names{"site0", "site2"});
-        world.coordinator().remove({"site2"});
+        world.coordinator().admission().remove({"site2"});
         auto const own = world.key_of("site2");
         Site const site(*world.federation, own, world.scratch / "local/site2");
         auto const standing = site.proceed(1);
@@ -484,17 +488,18 @@ TEST_CASE("a round to which too few sites are left is refused at once, and only 
         world.advance();
     }
     world.answer({"site1", "site2"});
-    world.coordinator().remove({"site2"});
+    world.coordinator().admission().remove({"site2"});
     CHECK(world.advance().waiting == std::vector<std::string>{"site1"}); // whose update is enough
     CHECK(test::says(test::error_of([&] { world.advance(true); }), "Wait for more sites"));
-    world.coordinator().remove({"site1"});
+    world.coordinator().admission().remove({"site1"});
     refused("it needs update messages from at least 2 sites, but has 1, and no more can come",
             "Abandon the round");
-    world.coordinator().accept({hex_text(world.key_of("site1").signing_key().public_key())});
+    world.coordinator().admission().accept(
+        {hex_text(world.key_of("site1").signing_key().public_key())});
     world.answer({"site2"});
     world.advance();
     world.answer({"site1", "site2"});
-    world.coordinator().remove({"site1"});
+    world.coordinator().admission().remove({"site1"});
     refused("it needs unmask messages from at least 2 sites, but has 1", "Abandon the round");
     world.coordinator().abandon();
     auto const lines = world.advance().lines;
