@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     told = parser.parse_args()
     torch.set_num_threads(1)
-    ours = [float(found) for found in re.findall(r"^  test loss .*accuracy ([\d.]+)", told.log.read_text(), re.M)]
+    ours = [float(found) for found in re.findall(r"^  round \d+: test loss .*accuracy ([\d.]+)", told.log.read_text(), re.M)]
     flower = theirs(told)
     for number, pair in enumerate(zip(ours, flower), 1):
         print(f"round {number:2}: lockstep {pair[0]:.4f}, Flower {pair[1]:.4f}")

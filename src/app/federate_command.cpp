@@ -54,10 +54,10 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
     auto const key = federate::PrivateKey::open(told.key, federate::coordinator_name);
     federate::Coordinator const coordinator(federation, key);
     auto const lock = federate::sole_process(directory / "coordinator.lock", "the coordinator");
-    for (auto const& line : coordinator.accept(told.accept)) {
+    for (auto const& line : coordinator.admission().accept(told.accept)) {
         std::cout << line << "\n";
     }
-    for (auto const& line : coordinator.remove(told.remove)) {
+    for (auto const& line : coordinator.admission().remove(told.remove)) {
         std::cout << line << "\n";
     }
     bool const changed = !told.accept.empty() || !told.remove.empty();

@@ -164,7 +164,8 @@ Options federate_round_options(FederateRoundTold& told) {
                                told.accept),
                  option::texts("--remove NAME,...",
                                "coordinator: leave these sites out of all further rounds, "
-                               "until they are accepted again by their fingerprints",
+                               "until they are accepted again by their fingerprints; in the "
+                               "current round, they count as sites that have dropped out",
                                told.remove),
                  option::flag("--close",
                               "coordinator: continue without sites that have not answered",

@@ -39,7 +39,7 @@ std::optional<std::int64_t> samples_of(Message const& message) {
 } // namespace
 
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
-    : federation_(federation), key_(key) {
+    : federation_(federation), key_(key), admission_(federation, key) {
     if (key.signing_key().public_key() != federation.coordinator()) {
         throw Error(
             ExitCode::usage,
@@ -69,103 +69,12 @@ Roster Coordinator::roster(std::int64_t round) const {
     return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
 }
 
-std::vector<std::string> Coordinator::accept(std::vector<std::string> const& fingerprints) const {
-    if (fingerprints.empty()) {
-        return {};
-    }
-    auto known = federation_.accepted();
-    auto removed = federation_.removed();
-    auto const cards = federation_.cards();
-    std::vector<std::string> lines;
-    for (auto const& fingerprint : fingerprints) {
-        bool found = false;
-        for (auto const& [name, key] : cards) {
-            if (fingerprint != "all" && fingerprint != hex_text(key)) {
-                continue;
-            }
-            found = true;
-            auto const [place, is_new] = known.emplace(name, key);
-            if (!is_new && place->second != key) {
-                throw Error(
-                    ExitCode::data,
-                    {concat("the key of ", name, " is not the one that was accepted"),
-                     "another site may be using this name",
-                     "Ask the site whether it made a new key: if so, let it join under another "
-                     "name"});
-            }
-            bool const again = fingerprint != "all" && std::erase(removed, name) > 0;
-            if (is_new || again) {
-                lines.push_back(concat("accepted ", name, ", ", hex_text(key)));
-            }
-        }
-        if (!found) {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no site matches --accept ", fingerprint),
-                 concat(amount_of(cards.size(), "site"),
-                        cards.size() == 1 ? " has joined (see " : " have joined (see ",
-                        (federation_.directory() / "sites").string(), ")"),
-                 fingerprint == "all"
-                     ? "Wait until a site has joined"
-                     : "Compare the fingerprint with the one that lockstep federate join printed"});
-        }
-    }
-    say_accepted(known, removed);
-    return lines;
-}
-
-void Coordinator::say_accepted(std::map<std::string, PublicKey> const& known,
-                               std::vector<std::string> const& removed) const {
-    std::vector<std::string> sites;
-    for (auto const& [name, key] : known) {
-        sites.push_back(concat(name, " ", hex_text(key)));
-    }
-    auto list = message(0, phase::accepted);
-    list.add_text("sites", lines_of(sites));
-    if (!removed.empty()) {
-        list.add_text("removed", lines_of(removed));
-    }
-    say(list);
-}
-
-/// Its key stays known: what it has sent in the round that is under way still counts.
-std::vector<std::string> Coordinator::remove(std::vector<std::string> const& names) const {
-    auto const known = federation_.accepted();
-    auto removed = federation_.removed();
-    std::vector<std::string> lines;
-    for (auto const& name : names) {
-        if (!known.contains(name)) {
-            throw Error(ExitCode::no_input,
-                        {concat("--remove ", name), "no accepted site has this name",
-                         "Use a name that lockstep federate info lists"});
-        }
-        if (!contains(removed, name)) {
-            removed.push_back(name);
-            lines.push_back(concat("removed ", name));
-        }
-    }
-    if (!lines.empty()) {
-        std::ranges::sort(removed);
-        say_accepted(known, removed);
-    }
-    return lines;
-}
-
-/// The accepted sites without those that were removed.
-std::map<std::string, PublicKey> Coordinator::remaining() const {
-    auto sites = federation_.accepted();
-    for (auto const& name : federation_.removed()) {
-        sites.erase(name);
-    }
-    return sites;
-}
-
 /// Each site is drawn by itself, by a secret key and the round: what the accountant assumes. Where
 /// there is no noise, at least as many are drawn as a round needs.
 void Coordinator::plan(std::int64_t round) const {
     auto const& charter = federation_.charter();
     std::vector<std::pair<double, std::string>> drawn;
-    auto const accepted = remaining();
+    auto const accepted = admission_.remaining();
     for (auto const& [name, key] : accepted) {
         auto const use = concat("draw\n", charter.id, " ", round, " ", name);
         drawn.emplace_back(uniform_of(key_.secret().derived(use)), name);
@@ -199,9 +108,14 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
                                             std::vector<std::string> const& sites,
                                             Check const& check) const {
     Collected collected;
+    auto const removed = federation_.removed();
     for (auto const& site : sites) {
-        if (!federation_.has(federation_.binding(round, phase, site))) {
-            collected.missing.push_back(site);
+        // Of a site whose update counts, what it sends to unmask the sum is of use even then.
+        bool const out = contains(removed, site);
+        auto& missing = out ? collected.removed : collected.awaited;
+        if ((out && phase != phase::unmask) ||
+            !federation_.has(federation_.binding(round, phase, site))) {
+            missing.push_back(site);
             continue;
         }
         try {
@@ -216,7 +130,7 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
             if (error.code() != ExitCode::data) {
                 throw;
             }
-            collected.missing.push_back(site);
+            missing.push_back(site);
             collected.refused.emplace_back(error.what());
         }
     }
@@ -252,28 +166,32 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
 }
 
-/// Those of the sites that may still answer: not those that were removed.
-std::vector<std::string> Coordinator::still_awaited(std::vector<std::string> const& missing) const {
-    auto awaited = missing;
-    auto const removed = federation_.removed();
-    std::erase_if(awaited, [&](std::string const& site) { return contains(removed, site); });
-    return awaited;
+/// With noise, a draw may be of any size: the round ends by as few sites as can be summed.
+std::int64_t Coordinator::min_answers() const {
+    auto const& charter = federation_.charter();
+    return std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
+}
+
+/// Whether enough sites were drawn for a sum, by chance.
+bool Coordinator::can_be_summed(std::int64_t round) const {
+    return !federation_.charter().is_private() ||
+           std::cmp_greater_equal(sites_of(round, phase::plan).size(), min_answers());
 }
 
 /// Of a round that does not have enough messages. No site that it did not begin with can join it.
-Error Coordinator::too_few(std::int64_t round, std::string const& answered, Count count,
-                           std::vector<std::string> const& missing) const {
-    auto const awaited = std::ssize(still_awaited(missing));
-    bool const some_removed = awaited < std::ssize(missing);
-    bool const hopeless = count.come + awaited < count.min;
+Error Coordinator::too_few(std::int64_t round, std::string const& answered,
+                           Collected const& collected, std::int64_t min) const {
+    auto const awaited = std::ssize(collected.awaited);
+    bool const some_removed = !collected.removed.empty();
+    bool const hopeless = collected.is_hopeless(min);
     auto const more = awaited == 0 ? std::string(", and no more can come")
                                    : concat(", and at most ", awaited, " more can come");
     auto const abandon = concat("(lockstep federate round ", federation_.directory().string(),
                                 " --coordinator --key FILE --abandon)");
     return {ExitCode::no_input,
             {concat("round ", round, " cannot continue"),
-             concat("it needs ", answered, " messages from at least ", amount_of(count.min, "site"),
-                    ", but has ", count.come, hopeless ? more : "",
+             concat("it needs ", answered, " messages from at least ", amount_of(min, "site"),
+                    ", but has ", collected.come(), hopeless ? more : "",
                     hopeless && some_removed ? ", because sites were removed" : ""),
              !hopeless      ? concat("Wait for more sites, or abandon the round ", abandon)
              : some_removed ? concat("Abandon the round ", abandon,
@@ -296,18 +214,16 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
             return fault_of(round, answered, site, message);
         });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
-    auto const awaited = still_awaited(collected.missing);
-    auto const min =
-        std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
-    auto const come = static_cast<std::int64_t>(collected.messages.size());
-    bool const hopeless = come + std::ssize(awaited) < min;
-    if (!awaited.empty() && waiting == Waiting::for_all && !hopeless) {
+    auto const& awaited = collected.awaited;
+    auto const min = min_answers();
+    if (!awaited.empty() && waiting == Waiting::for_all && !collected.is_hopeless(min)) {
         progress.waiting = awaited;
         return false;
     }
-    if (come < min) {
-        throw too_few(round, answered, {come, min}, collected.missing);
+    if (collected.come() < min) {
+        throw too_few(round, answered, collected, min);
     }
+    auto const& out = collected.removed;
     auto list = message(round, phase);
     std::vector<std::string> names;
     Roster sites;
@@ -326,9 +242,10 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     }
     list.add_text("digests", lines_of(digests));
     say(list);
-    progress.lines.push_back(concat(
-        "round ", round, ": ", answered, " messages from ", joined(names, ", "),
-        collected.missing.empty() ? "" : concat("; none from ", joined(collected.missing, ", "))));
+    progress.lines.push_back(
+        concat("round ", round, ": ", answered, " messages from ", joined(names, ", "),
+               awaited.empty() ? "" : concat("; none from ", joined(awaited, ", ")),
+               out.empty() ? "" : concat("; removed: ", joined(out, ", "))));
     return true;
 }
 
@@ -351,7 +268,7 @@ Progress Coordinator::advance(Waiting waiting) const {
                 return progress;
             }
             auto const needed = std::max(charter.min_sites, std::int64_t{1});
-            if (std::cmp_less(remaining().size(), needed)) {
+            if (std::cmp_less(admission_.remaining().size(), needed)) {
                 auto const removed = federation_.removed().size();
                 progress.lines.push_back(
                     concat("round ", round, " begins when ", needed,
@@ -360,6 +277,10 @@ Progress Coordinator::advance(Waiting waiting) const {
                 return progress;
             }
             plan(round);
+        }
+        if (!can_be_summed(round)) {
+            publish_noise(round, progress);
+            continue;
         }
         // One decision per call without waiting: who closes a phase has not seen the next one.
         auto const closed = waiting;
@@ -421,23 +342,48 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     return true;
 }
 
+/// The result of a round whose draw is empty, or cannot be summed: a sum of 0, with noise. Whoever
+/// sees the models must not learn that nobody was drawn, so it is a round like any other.
+void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
+    auto model = federation_.first_model(round);
+    std::vector<double> change(model.values.size(), 0);
+    take_noisy_mean(round, change);
+    apply_change(model, change, federation_.charter());
+    write_result(round, model, {});
+    auto const sites = sites_of(round, phase::plan).size();
+    progress.lines.push_back(concat("round ", round, " is over: ",
+                                    sites == 0 ? std::string("no site was drawn")
+                                               : concat("secure aggregation needs ", min_answers(),
+                                                        " sites, but the draw has ", sites),
+                                    ", so only noise was added, ",
+                                    federation_.global_file(round).string()));
+}
+
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
                          Progress& progress) const {
     auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
                                  [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
-    auto const come = static_cast<std::int64_t>(answers.messages.size());
     auto const threshold = federation_.charter().threshold;
-    auto const awaited = still_awaited(answers.missing);
-    if (come + std::ssize(awaited) < threshold) {
-        throw too_few(round, phase::unmask, {come, threshold}, answers.missing);
+    if (answers.is_hopeless(threshold)) {
+        throw too_few(round, phase::unmask, answers, threshold);
     }
-    if (come < threshold ||
+    if (answers.come() < threshold ||
         !Unmasking(federation_, round, answers.messages).take_off(sum, progress.lines)) {
-        progress.waiting = awaited;
+        progress.waiting = answers.awaited;
         return false;
     }
     return true;
+}
+
+/// Adds the round's noise to a sum, and divides by the expected number of sites.
+void Coordinator::take_noisy_mean(std::int64_t round, std::vector<double>& sum) const {
+    auto const& charter = federation_.charter();
+    auto const use = concat("noise\n", charter.id, " ", round);
+    add_gaussian_noise(sum, key_.secret().derived(use), charter.noise * charter.clip);
+    for (auto& value : sum) {
+        value /= charter.participation * static_cast<double>(charter.expected_sites);
+    }
 }
 
 std::vector<double> Coordinator::mean_change(std::int64_t round,
@@ -445,17 +391,16 @@ std::vector<double> Coordinator::mean_change(std::int64_t round,
     auto const& charter = federation_.charter();
     auto const sites = roster(round);
     auto const point = sites.fixed_point(charter);
-    double weights = 0;
-    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
-        weights += sites.weight_of(member, charter);
-    }
     std::vector<double> change(sum.size());
     std::ranges::transform(sum, change.begin(),
                            [&](std::uint32_t word) { return point.decoded(word); });
     if (charter.is_private()) {
-        auto const use = concat("noise\n", charter.id, " ", round);
-        add_gaussian_noise(change, key_.secret().derived(use), charter.noise * charter.clip);
-        weights = charter.participation * static_cast<double>(charter.expected_sites);
+        take_noisy_mean(round, change);
+        return change;
+    }
+    double weights = 0;
+    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
+        weights += sites.weight_of(member, charter);
     }
     for (auto& value : change) {
         value /= weights;
@@ -472,7 +417,8 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
     auto result = message(round, phase::result);
     result.add_text("counted", lines_of(counted));
     result.add_text("model", model.digest());
-    auto const rounds = spent(federation_, counted.empty() ? 0 : 1);
+    bool const abandoned = counted.empty() && model.digest() == federation_.expected_model(round);
+    auto const rounds = spent(federation_, abandoned ? 0 : 1);
     result.add_text("epsilon", federation_.charter().is_private()
                                    ? concat(rounds.published, " ", rounds.known)
                                    : std::string());
@@ -484,6 +430,11 @@ std::string Coordinator::abandon() const {
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
         throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
                                       "Leave --abandon out"});
+    }
+    if (!can_be_summed(round)) {
+        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
+                                      "that too few sites were drawn must not be seen",
+                                      "Leave --abandon out: the round will end with noise only"});
     }
     auto const model = federation_.first_model(round);
     auto const path = federation_.global_file(round);

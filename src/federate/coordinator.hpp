@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "federate/admission.hpp"
 #include "federate/federation.hpp"
 #include "federate/roster.hpp"
 
@@ -21,23 +22,16 @@ struct Progress {
 };
 
 /// The coordinator of a federation: opens the phases of each round, adds up, writes the next model.
-/// It decides once per phase, by a signed list; every step can be killed and repeated.
+/// It decides once per phase, by a signed list; every step can be killed and repeated. With noise,
+/// a round whose draw is empty, or smaller than secure aggregation needs, ends at once with noise
+/// only.
 class Coordinator {
   public:
     /// Throws  Error 64 where the key is not that of the federation's coordinator
     Coordinator(Federation const& federation, PrivateKey const& key);
 
-    /// Lets sites take part, by the fingerprints of their cards, or all whose cards are here.
-    ///
-    /// Throws  Error 66 for a fingerprint that no card has, 65 where a site's card has another key
-    ///         than the one that was accepted
-    std::vector<std::string> accept(std::vector<std::string> const& fingerprints) const;
-
-    /// Leaves accepted sites out from now on: no further round draws them, and the round that is
-    /// under way does not wait for them. Accepting one by its fingerprint undoes this.
-    ///
-    /// Throws  Error 66 for a name that no accepted site has
-    std::vector<std::string> remove(std::vector<std::string> const& names) const;
+    /// Which sites take part.
+    Admission const& admission() const noexcept { return admission_; }
 
     /// Continues until sites have to answer. `close`: does not wait for those that are missing.
     enum class Waiting { for_all, for_nobody };
@@ -46,41 +40,43 @@ class Coordinator {
     Progress advance(Waiting waiting) const;
 
     /// Ends the round without a result: the model stays as it is.
+    ///
+    /// Throws  Error 64 where no round has begun, or the one that has must end with its result
     std::string abandon() const;
 
   private:
     /// Messages of a phase that have arrived and are valid.
     struct Collected {
         std::map<std::string, Message> messages;
-        std::vector<std::string> missing;
+        std::vector<std::string> awaited; ///< sites that may still answer
+        std::vector<std::string> removed; ///< sites whose messages do not count any more
         std::vector<std::string> refused; ///< sentences
-    };
-    /// Messages that a phase has got, and the fewest that it needs.
-    struct Count {
-        std::int64_t come;
-        std::int64_t min;
+
+        std::int64_t come() const { return std::ssize(messages); }
+        /// Whether fewer than `min` messages can come.
+        bool is_hopeless(std::int64_t min) const { return come() + std::ssize(awaited) < min; }
     };
     using Check = std::function<std::string(std::string const& site, Message const&)>;
 
     bool said(std::int64_t round, std::string const& phase) const;
     Message message(std::int64_t round, std::string const& phase) const;
     void say(Message const& message) const;
-    void say_accepted(std::map<std::string, PublicKey> const& known,
-                      std::vector<std::string> const& removed) const;
-    std::map<std::string, PublicKey> remaining() const;
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
+    std::int64_t min_answers() const;
+    bool can_be_summed(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     void plan(std::int64_t round) const;
     Collected collect(std::int64_t round, std::string const& phase,
                       std::vector<std::string> const& sites, Check const& check) const;
-    std::vector<std::string> still_awaited(std::vector<std::string> const& missing) const;
-    Error too_few(std::int64_t round, std::string const& answered, Count count,
-                  std::vector<std::string> const& missing) const;
+    Error too_few(std::int64_t round, std::string const& answered, Collected const& collected,
+                  std::int64_t min) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;
+    void publish_noise(std::int64_t round, Progress& progress) const;
+    void take_noisy_mean(std::int64_t round, std::vector<double>& sum) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
     std::vector<double> mean_change(std::int64_t round,
                                     std::vector<std::uint32_t> const& sum) const;
@@ -89,6 +85,7 @@ class Coordinator {
 
     Federation const& federation_;
     PrivateKey const& key_;
+    Admission admission_;
 };
 
 } // namespace lockstep::federate

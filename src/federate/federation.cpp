@@ -204,6 +204,11 @@ std::int64_t Federation::current_round() const {
     return round;
 }
 
+bool Federation::is_abandoned(std::int64_t round) const {
+    auto const result = read_of_coordinator(round, phase::result);
+    return result.text("counted").empty() && result.text("model") == expected_model(round);
+}
+
 std::string Federation::expected_model(std::int64_t round) const {
     return round == 1 ? first_digest_ : read_of_coordinator(round - 1, phase::result).text("model");
 }

@@ -86,6 +86,8 @@ class Federation {
 
     /// The round that is under way, from 1; one more than the charter's when all are over.
     std::int64_t current_round() const;
+    /// Whether a round that is over left the model as it was, without a site: it tells nothing.
+    bool is_abandoned(std::int64_t round) const;
     /// The global model that a round begins with, which is the one that its plan names.
     ///
     /// Throws  Error 65 where the file is damaged or is another model

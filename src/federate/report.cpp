@@ -99,8 +99,9 @@ std::string report(Federation const& federation) {
         auto const counted = listed(federation, round, phase::result, "counted");
         text +=
             concat("round ", round, ": ",
-                   !over             ? "under way"
-                   : counted.empty() ? "abandoned"
+                   !over                            ? "under way"
+                   : federation.is_abandoned(round) ? "abandoned"
+                   : counted.empty()                ? "over, with noise only"
                                      : concat("over, with the updates of ", joined(counted, ", ")),
                    "\n");
         for (auto const& site : listed(federation, round, phase::plan, "sites")) {
@@ -127,11 +128,13 @@ std::string json_report(Federation const& federation) {
                     {{"phase", sent.phase}, {"bytes", sent.bytes}, {"refused", sent.fault}});
             }
         }
-        Json line{
-            {"round", round},
-            {"over", federation.has(federation.binding(round, phase::result, coordinator_name))},
-            {"counted", listed(federation, round, phase::result, "counted")},
-            {"sent", sites}};
+        bool const over =
+            federation.has(federation.binding(round, phase::result, coordinator_name));
+        Json line{{"round", round},
+                  {"over", over},
+                  {"abandoned", over && federation.is_abandoned(round)},
+                  {"counted", listed(federation, round, phase::result, "counted")},
+                  {"sent", sites}};
         if (auto const epsilon = listed(federation, round, phase::result, "epsilon");
             !epsilon.empty()) {
             auto const both = split(epsilon.front(), ' ');

@@ -143,10 +143,11 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     if (!said(phase::plan)) {
         return standing("the coordinator has not begun the round");
     }
-    if (!contains(listed(round, phase::plan), key_.name())) {
-        return standing(contains(federation_.removed(), key_.name())
-                            ? "the coordinator has removed this site, so there is nothing to do"
-                            : "this site was not drawn, so there is nothing to do");
+    bool const removed = contains(federation_.removed(), key_.name());
+    if (!contains(listed(round, phase::plan), key_.name()) ||
+        (removed && !said(phase::survivors))) { // a removed site can still help to unmask
+        return standing(removed ? "the coordinator has removed this site, so there is nothing to do"
+                                : "this site was not drawn, so there is nothing to do");
     }
     if (!said(phase::roster)) {
         if (has_sent(round, phase::announce)) {

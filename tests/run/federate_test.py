@@ -70,6 +70,22 @@ def simulated_in_groups(scratch, expected):
                           (("--min-sites", 4), "the federation has 3 sites"), (("--delta", "0.0001"), "without noise"),
                           (("--server-epsilon", "0.1"), "has no effect with --strategy fedavg"), (("--dirichlet", 0), "from 1e-06")):
         simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
+    # The batches of the deck need more samples than the site with the fewest has; nobody trains before that is told.
+    simulate(scratch / "poor", 2, "--dirichlet", "0.001", "--sites", 20, "--data.drop-last", "true").expect(
+        64, "too few samples for site-000", "Use a larger --dirichlet, or lower --sites, run.replicas or data.batch")
+    check(not (scratch / "poor/sites").exists(), "no site has trained")
+    for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
+        simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
+            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Give --sites {needed} or more")
+
+
+def nobody_drawn(scratch):
+    """Rounds for which no site is drawn have noise, count, and stop nothing."""
+    private = ["--rounds", 2, "--clip", 1, "--noise", 1, "--participation", 1e-6]
+    for name, more in (("nobody", []), ("nobody-secure", ["--secure"])):
+        told = simulate(scratch / name, 1, *more, "--data.test", DATA / "test.h5", settings=private)
+        told.expect(0, "round 2 is over: no site was drawn", "round 1: test loss", "round 2: test loss")
+        run(["federate", "info", scratch / name / "federation"]).expect(0, "after 2 rounds", "over, with noise only")
 
 
 def inject(phase):
@@ -328,6 +344,7 @@ with Scratch() as scratch:
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")
 
     simulated_in_groups(scratch, expected)
+    nobody_drawn(scratch)
     control_variates(scratch)
     scaffold_equals_reference(scratch)
 

@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/topology.hpp"
+#include "data/plan.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -68,7 +69,7 @@ class Simulation {
         for (auto const& site : sites_) {
             site->join();
         }
-        coordinator_->accept({"all"});
+        coordinator_->admission().accept({"all"});
     }
 
     /// On rank 0 of another group, once the federation exists: its sites.
@@ -93,16 +94,16 @@ class Simulation {
         }
         auto const owners = federate::sites_of_samples(
             labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
+        std::vector<std::vector<std::int64_t>> samples(count());
+        for (std::size_t sample = 0; sample < owners.size(); ++sample) {
+            samples[static_cast<std::size_t>(owners[sample])].push_back(
+                static_cast<std::int64_t>(sample));
+        }
+        require_steps(samples);
         make_directories(directory_ / "data");
-        for (std::size_t i = 0; std::cmp_less(i, told_.sites); ++i) {
-            std::vector<std::int64_t> samples;
-            for (std::size_t sample = 0; sample < owners.size(); ++sample) {
-                if (std::cmp_equal(owners[sample], i)) {
-                    samples.push_back(static_cast<std::int64_t>(sample));
-                }
-            }
+        for (std::size_t i = 0; i < count(); ++i) {
             if (!std::filesystem::exists(data_of(i))) {
-                federate::write_part(deck_.data.train, fields, samples, data_of(i));
+                federate::write_part(deck_.data.train, fields, samples[i], data_of(i));
             }
         }
     }
@@ -126,6 +127,40 @@ class Simulation {
     }
 
   private:
+    /// That each site has samples enough for a step, before any of them trains. A share for
+    /// validation is not taken off.
+    void require_steps(std::vector<std::vector<std::int64_t>> const& samples) const {
+        auto const& run = deck_.run;
+        auto const of_all = deck_.data.global_batch / run.replicas;
+        std::vector<std::string> poor;
+        std::string why;
+        for (std::size_t i = 0; i < count(); ++i) {
+            auto const failure = comm::failure_of([&] {
+                data::TrainPlan({.samples = std::ssize(samples[i]),
+                                 .batch = of_all > 0 ? of_all : deck_.data.batch,
+                                 .replicas = static_cast<int>(run.replicas),
+                                 .accumulate = static_cast<int>(deck_.optimizer.accumulate),
+                                 .drop_last = deck_.data.drop_last});
+            });
+            if (failure) {
+                poor.push_back(concat(site_name(i), " (", std::ssize(samples[i]), ")"));
+                why = failure->text().why;
+            }
+        }
+        constexpr std::size_t named = 8;
+        if (poor.size() > named) {
+            auto const others = poor.size() - named;
+            poor.resize(named);
+            poor.push_back(concat("and ", amount_of(others, "other")));
+        }
+        if (!poor.empty()) {
+            throw Error(
+                ExitCode::usage,
+                {concat("too few samples for ", joined(poor, ", ")), why,
+                 concat(told_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
+                        "--sites, run.replicas", deck_.data.drop_last ? " or data.batch" : "")});
+        }
+    }
     void open_sites(std::size_t first, std::size_t step) {
         keys_.resize(count());
         sites_.resize(count());
@@ -173,17 +208,18 @@ class Simulation {
     std::vector<std::unique_ptr<federate::Site>> sites_;
 };
 
-/// What the global model of a round measures on the deck's test set, or its validation set.
+/// What the global model after a round measures on the deck's test set, or its validation set.
 ///
 /// Collective  over `world`
-void tell_quality(comm::Communicator const& world, config::Deck const& deck,
+void tell_quality(comm::Communicator const& world, config::Deck const& deck, std::int64_t round,
                   std::string const& file) {
     if (trimmed(deck.data.test).empty() && trimmed(deck.data.validation).empty()) {
         return;
     }
     auto const measured = train::evaluate_file(world, deck, file);
     if (world.is_root()) {
-        std::cout << "  " << measured.set << " loss " << fixed(measured.loss, 6);
+        std::cout << "  round " << round << ": " << measured.set << " loss "
+                  << fixed(measured.loss, 6);
         for (auto const& [name, value] : measured.metrics) {
             std::cout << ", " << name << " " << fixed(value, 6);
         }
@@ -263,25 +299,30 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, 
     auto const topology = comm::Topology::discover(world);
     Coordinating coordinating(simulation, static_cast<double>(deck.communication.timeout_seconds));
     while (true) {
-        std::string over; // the model of a round that has ended, or "finished"
+        std::int64_t before = 0;
+        std::string over; // the models of rounds that have ended, and "finished"
         comm::agree(world, "coordinating", [&] {
             if (world.is_root()) {
-                auto const before = simulation.federation()->current_round();
+                auto const& federation = *simulation.federation();
+                before = federation.current_round();
                 auto const progress = coordinating.advance();
                 for (auto const& line : progress.lines) {
                     std::cout << line << std::endl;
                 }
-                bool const ended = simulation.federation()->current_round() > before;
-                over = concat(ended ? simulation.federation()->global_file(before).string() : "",
-                              unit_separator, progress.finished ? "finished" : "");
+                for (auto round = before; round < federation.current_round(); ++round) {
+                    over += concat(federation.global_file(round).string(), unit_separator);
+                }
+                over += progress.finished ? "finished" : "more rounds";
             }
         });
         comm::broadcast_text(world, over);
-        auto const parts = split(over, unit_separator);
-        if (!parts[0].empty()) {
-            tell_quality(world, deck, parts[0]);
+        auto files = split(over, unit_separator);
+        bool const finished = files.back() == "finished";
+        files.pop_back();
+        for (std::size_t i = 0; i < files.size(); ++i) {
+            tell_quality(world, deck, before + static_cast<std::int64_t>(i), files[i]);
         }
-        if (!parts[1].empty()) {
+        if (finished) {
             return ExitCode::ok;
         }
         if (!train_sites(context, groups, simulation, topology, signals)) {
@@ -302,6 +343,33 @@ void require_groups(FederateSimulateTold const& told, int ranks) {
     }
 }
 
+/// Completes what is left open of the charter, for a known number of sites.
+///
+/// Throws  Error 64
+void settle_charter_of(FederateSimulateTold& told) {
+    auto& charter = told.charter;
+    auto const needed = std::max<std::int64_t>(2, charter.threshold);
+    if (told.secure && told.sites < needed) {
+        throw Error(ExitCode::usage,
+                    {concat("--secure with --sites ", told.sites),
+                     concat("secure aggregation needs at least ", needed, " sites",
+                            charter.threshold > 2 ? " (--threshold)" : ""),
+                     concat("Give --sites ", needed, " or more, or leave --secure out")});
+    }
+    if (charter.min_sites == 0) {
+        charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
+    }
+    if (charter.min_sites > told.sites) {
+        throw Error(ExitCode::usage, {concat("--min-sites ", charter.min_sites),
+                                      concat("the federation has ", amount_of(told.sites, "site")),
+                                      concat("Give at most ", told.sites)});
+    }
+    if (charter.is_private() && charter.expected_sites == 0) {
+        charter.expected_sites = told.sites;
+    }
+    settle_charter(charter, told.secure, charter.min_sites);
+}
+
 } // namespace
 
 ExitCode federate_simulate_command(Invocation const& invocation) {
@@ -317,20 +385,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
             comm::agree(world, "reading the command line", [&] {
                 federate::require_cryptography();
                 require_groups(told, world.size());
-                auto& charter = told.charter;
-                if (charter.min_sites == 0) {
-                    charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
-                }
-                if (charter.min_sites > told.sites) {
-                    throw Error(ExitCode::usage,
-                                {concat("--min-sites ", charter.min_sites),
-                                 concat("the federation has ", amount_of(told.sites, "site")),
-                                 concat("Give at most ", told.sites)});
-                }
-                if (charter.is_private() && charter.expected_sites == 0) {
-                    charter.expected_sites = told.sites;
-                }
-                settle_charter(charter, told.secure, charter.min_sites);
+                settle_charter_of(told);
             });
             auto const directory = std::filesystem::path(deck.run.directory);
             SiteGroups groups(world, told.groups);

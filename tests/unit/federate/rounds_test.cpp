@@ -14,6 +14,7 @@
 #include "federate/coordinator.hpp"
 #include "federate/deck_files.hpp"
 #include "federate/noise.hpp"
+#include "federate/report.hpp"
 #include "federate/site.hpp"
 #include "federate/spent.hpp"
 #include "scratch_dir.hpp"
@@ -51,7 +52,7 @@ struct World {
             names.push_back(concat("site", i));
             Site(*federation, key_of(names[i]), {}).join();
         }
-        coordinator().accept({"all"});
+        coordinator().admission().accept({"all"});
     }
 
     Coordinator coordinator() const { return Coordinator(*federation, *key); }
@@ -322,12 +323,14 @@ TEST_CASE("who is not accepted takes no part, and a coordinator's key is needed 
     CHECK(site.proceed(1).words.find("has not accepted") != std::string::npos);
     CHECK(test::code_of([&] { Coordinator(*world.federation, world.key_of("site0")); }) ==
           ExitCode::usage);
-    CHECK(test::code_of([&] { world.coordinator().accept({"abcd"}); }) == ExitCode::no_input);
+    CHECK(test::code_of([&] { world.coordinator().admission().accept({"abcd"}); }) ==
+          ExitCode::no_input);
     // Somebody takes the name of an accepted site.
     auto const impostor = PrivateKey::open_or_make(world.scratch / "impostor", "site0");
     Message const card(world.federation->binding(0, phase::card, "site0"));
     card.write(world.scratch / "federation/sites/site0.h5", impostor.signing_key());
-    CHECK(test::code_of([&] { world.coordinator().accept({"all"}); }) == ExitCode::data);
+    CHECK(test::code_of([&] { world.coordinator().admission().accept({"all"}); }) ==
+          ExitCode::data);
 }
 
 TEST_CASE("a second list of survivors is not answered, and too short a one neither") {
@@ -419,9 +422,11 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     world.advance(); // site3 is in the roster, and is lost then
     world.answer({"site3"});
     CHECK(world.advance().waiting == std::vector<std::string>{"site3"});
-    CHECK(test::code_of([&] { world.coordinator().remove({"stranger"}); }) == ExitCode::no_input);
-    CHECK(world.coordinator().remove({"site3"}) == std::vector<std::string>{"removed site3"});
-    CHECK(world.coordinator().remove({"site3"}).empty());
+    CHECK(test::code_of([&] { world.coordinator().admission().remove({"stranger"}); }) ==
+          ExitCode::no_input);
+    CHECK(world.coordinator().admission().remove({"site3"}) ==
+          std::vector<std::string>{"removed site3"});
+    CHECK(world.coordinator().admission().remove({"site3"}).empty());
     CHECK(world.advance().waiting == std::vector<std::string>{"site0", "site1", "site2"});
     finish_round({"site3"});
     REQUIRE(world.federation->current_round() == 2);
@@ -430,13 +435,41 @@ TEST_CASE("a removed site is not waited for, and is drawn again only if it is ac
     auto const own = world.key_of("site3");
     Site const site(*world.federation, own, world.scratch / "local/site3");
     CHECK(site.proceed(1).words.find("has removed this site") != std::string::npos);
-    world.coordinator().accept({"all"});
+    world.coordinator().admission().accept({"all"});
     finish_round({});
     CHECK(drawn(3).size() == 3);
-    world.coordinator().accept({hex_text(own.signing_key().public_key())});
+    world.coordinator().admission().accept({hex_text(own.signing_key().public_key())});
     finish_round({});
     REQUIRE(world.federation->current_round() == 4);
     CHECK(drawn(4).size() == 4);
+}
+
+TEST_CASE("a site that is removed while others train is a dropout, whether it has sent or not") {
+    bool const sent = GENERATE(false, true);
+    for (std::int64_t const threshold : {0, 2}) {
+        World const world(charter_of(threshold), 3);
+        world.advance();
+        for (int phase = 0; phase < (threshold > 0 ? 2 : 1); ++phase) {
+            world.answer();
+            world.advance();
+        }
+        world.answer(sent ? Names{"site0"} : Names{"site0", "site2"});
+        world.coordinator().admission().remove({"site2"});
+        auto const own = world.key_of("site2");
+        Site const site(*world.federation, own, world.scratch / "local/site2");
+        auto const standing = site.proceed(1);
+        CHECK(standing.need == Need::nothing);
+        CHECK(standing.words.find("has removed this site") != std::string::npos);
+        CHECK(world.advance().waiting == std::vector<std::string>{"site0"});
+        world.answer({"site2"});
+        auto const lines = world.advance().lines;
+        REQUIRE(!lines.empty());
+        CHECK(lines[0].find("removed: site2") != std::string::npos);
+        world.answer({"site2"});
+        world.advance();
+        REQUIRE(world.federation->current_round() == 2);
+        CHECK(world.global(1) == world.expected({"site0", "site1", "site2"}, {"site0", "site1"}));
+    }
 }
 
 TEST_CASE("a round to which too few sites are left is refused at once, and only abandoned") {
@@ -455,17 +488,18 @@ TEST_CASE("a round to which too few sites are left is refused at once, and only 
         world.advance();
     }
     world.answer({"site1", "site2"});
-    world.coordinator().remove({"site2"});
+    world.coordinator().admission().remove({"site2"});
     CHECK(world.advance().waiting == std::vector<std::string>{"site1"}); // whose update is enough
     CHECK(test::says(test::error_of([&] { world.advance(true); }), "Wait for more sites"));
-    world.coordinator().remove({"site1"});
+    world.coordinator().admission().remove({"site1"});
     refused("it needs update messages from at least 2 sites, but has 1, and no more can come",
             "Abandon the round");
-    world.coordinator().accept({hex_text(world.key_of("site1").signing_key().public_key())});
+    world.coordinator().admission().accept(
+        {hex_text(world.key_of("site1").signing_key().public_key())});
     world.answer({"site2"});
     world.advance();
     world.answer({"site1", "site2"});
-    world.coordinator().remove({"site1"});
+    world.coordinator().admission().remove({"site1"});
     refused("it needs unmask messages from at least 2 sites, but has 1", "Abandon the round");
     world.coordinator().abandon();
     auto const lines = world.advance().lines;
@@ -674,6 +708,59 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     World const tighter(charter, 2);
     CHECK(spent(*tighter.federation, rounds).published < told.published);
     CHECK(spent(*tighter.federation, rounds).known < told.known);
+}
+
+TEST_CASE("a round for which nobody is drawn ends by itself, with noise only, and counts") {
+    auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.participation = 1e-9;
+    charter.expected_sites = 1000000000; // so that the sum is divided by 1
+    World const world(charter, 2);
+    auto const progress = world.advance();
+    CHECK(progress.finished);
+    REQUIRE(progress.lines.size() == 2);
+    CHECK(progress.lines[0].find("no site was drawn") != std::string::npos);
+    std::vector<double> noise(values, 0);
+    auto const use = concat("noise\n", world.federation->charter().id, " ", 1);
+    add_gaussian_noise(noise, world.key->secret().derived(use), 2);
+    for (std::size_t i = 0; i < values; ++i) {
+        CHECK(world.global(1)[i] - world.global(0)[i] == Approx(noise[i]).margin(1e-5));
+    }
+    CHECK(world.global(2) != world.global(1));
+    CHECK(spent(*world.federation).rounds == 2);
+    CHECK(spent(*world.federation).known > 0);
+    CHECK_FALSE(world.federation->is_abandoned(1));
+    CHECK(report(*world.federation).find("round 2: over, with noise only") != std::string::npos);
+    // Killed between plan and result, it cannot be abandoned, which would tell, and ends the same.
+    auto const model = world.global(2);
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(2, phase::result, coordinator_name)));
+    CHECK(test::code_of([&] { static_cast<void>(world.coordinator().abandon()); }) ==
+          ExitCode::usage);
+    CHECK(world.advance().finished);
+    CHECK(world.global(2) == model);
+}
+
+TEST_CASE("a draw that secure aggregation cannot sum ends the round with noise only") {
+    auto charter = charter_of(2);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.participation = 0.5;
+    charter.expected_sites = 2;
+    charter.rounds = 12;
+    World const world(charter, 2);
+    for (std::int64_t step = 0; step < 5 * charter.rounds && !world.advance().finished; ++step) {
+        world.answer();
+    }
+    CHECK(world.advance().finished);
+    CHECK(spent(*world.federation).rounds == charter.rounds);
+    for (std::int64_t round = 1; round <= charter.rounds; ++round) {
+        auto const of = [&](char const* phase, char const* part) {
+            return lines_in(world.federation->read_of_coordinator(round, phase).text(part)).size();
+        };
+        CHECK(of(phase::result, "counted") == (of(phase::plan, "sites") == 2 ? 2U : 0U));
+    }
 }
 
 TEST_CASE("of many sites those that are drawn take part, and at least as many as a round needs") {
