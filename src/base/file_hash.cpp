@@ -32,10 +32,24 @@ std::uint64_t program_hash(std::string const& word) {
     std::vector<std::uint64_t> hashes; // sorted, since hosts may have them in other places
     hashes.reserve(paths.size());
     for (auto const& path : paths) {
-        hashes.push_back(hash64(read_text(path)));
+        hashes.push_back(whole_hash(path));
     }
     std::sort(hashes.begin(), hashes.end());
     return hash64(std::as_bytes(std::span(hashes)));
+}
+
+std::uint64_t whole_hash(std::filesystem::path const& path) {
+    constexpr std::uint64_t max = 1 << 20;
+    auto const file = File::open_read(path);
+    std::uint64_t const size = file.size();
+    std::vector<std::byte> bytes(std::min(size, max));
+    Hasher hasher;
+    for (std::uint64_t offset = 0; offset < size; offset += max) {
+        auto const part = std::span(bytes).first(std::min(max, size - offset));
+        file.read_at(offset, part);
+        hasher.add(part);
+    }
+    return hasher.digest();
 }
 
 std::uint64_t rough_hash(std::filesystem::path const& path) {

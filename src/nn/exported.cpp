@@ -222,6 +222,11 @@ class Exported : public Model {
             return Misfit{"a compiled step runs on CPUs only, but this run uses an accelerator",
                           "Set run.device = cpu, or model.compiled = none"};
         }
+        if (interface.loses_channels) {
+            return Misfit{"the step was compiled for all channels, but prune.pattern = channels "
+                          "removes some",
+                          leave_out};
+        }
         auto why = program::CompiledStep::misfit(archive);
         return why.empty() ? std::nullopt
                            : std::optional(Misfit{std::move(why),
@@ -243,6 +248,7 @@ class Exported : public Model {
         auto const why_not = misfit(archive, interface);
         if (!why_not) {
             compiled_.emplace(archive, programs_.train);
+            compiled_parameters_ = parameters();
             compiled_elements_ = elements();
             // Its bits are its own: a run continues with them alone.
             hash_ = hash64(concat(hash_, " compiled"));
@@ -361,7 +367,7 @@ class Exported : public Model {
 
     std::int64_t elements() const {
         std::int64_t sum = 0;
-        for (auto const& parameter : parameters()) {
+        for (auto const& parameter : compiled_parameters_) {
             sum += parameter.numel();
         }
         return sum;
@@ -477,7 +483,8 @@ class Exported : public Model {
     bool teaches_ = false; ///< a teacher, in a file with a loss
     Programs programs_;
     std::optional<program::CompiledStep> compiled_;
-    std::int64_t compiled_elements_ = 0; ///< of the parameters that it reads
+    std::vector<torch::Tensor> compiled_parameters_; ///< those that it reads
+    std::int64_t compiled_elements_ = 0;             ///< of them
     std::string remark_;
 };
 

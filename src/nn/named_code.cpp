@@ -1,6 +1,6 @@
 #include "nn/named_code.hpp"
 
-#include "base/file.hpp"
+#include "base/file_hash.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "nn/find_kind.hpp"
@@ -31,11 +31,11 @@ std::map<std::string, std::string> code_hashes(config::Deck const& deck) {
         if (!names_plugin(value)) {
             std::vector<std::string> each;
             for (auto const& file : split(value, ',')) {
-                each.push_back(hex(hash64(read_text(file))));
+                each.push_back(hex(whole_hash(file)));
             }
             hashes[key] = joined(each, ", ");
         } else if (auto const file = library_of(key, value); file != "self") {
-            hashes[key] = hex(hash64(read_text(file)));
+            hashes[key] = hex(whole_hash(file));
         }
     }
     return hashes;

@@ -42,6 +42,11 @@ void* open_library(std::string const& what, std::string const& file, std::string
     if (!std::filesystem::exists(file, ignored)) {
         throw Error(ExitCode::no_input, {failed, "the file does not exist", correct});
     }
+    // With a slash, so that it is this file and not one on the loader's path.
+    auto const path = std::filesystem::absolute(file);
+    if (void* const loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+        return loaded; // it was looked at before
+    }
     auto const build_it =
         concat("Build it against this installation, which has LibTorch ", TORCH_VERSION);
     auto const content = read_text(file);
@@ -51,8 +56,7 @@ void* open_library(std::string const& what, std::string const& file, std::string
                     {failed, concat("it was built for LibTorch ", version), build_it});
     }
     program::note_operators_of_torch();
-    // With a slash, so that it is this file and not one on the loader's path.
-    void* const library = ::dlopen(std::filesystem::absolute(file).c_str(), RTLD_NOW);
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW);
     if (library == nullptr) {
         throw Error(ExitCode::unavailable, {failed, why_not_loaded(), build_it});
     }

@@ -127,8 +127,10 @@ class Script : public Mirror<Model> {
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
         require_own_layers(interface);
-        take_sizes_from_tensors(module_);
-        try_on(interface);
+        if (take_sizes_from_tensors(module_)) { // its own code tells a wrong number of channels
+            try_on(loaded(file_), interface);
+        }
+        try_on(module_, interface);
     }
 
     torch::Tensor forward(Fields const& inputs) override {
@@ -155,10 +157,10 @@ class Script : public Mirror<Model> {
 
   private:
     /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
-    void try_on(Interface const& interface) const {
+    void try_on(torch::jit::Module const& module, Interface const& interface) const {
         constexpr std::int64_t samples = 2;
         auto const inputs = empty_samples(interface, samples);
-        auto copy = module_.deepcopy();
+        auto copy = module.deepcopy();
         copy.eval();
         torch::NoGradGuard const no_grad;
         torch::jit::GraphOptimizerEnabledGuard const plain(false);

@@ -45,6 +45,8 @@ std::optional<Convolution> convolution_of(jit::Node const& node) {
 
 class Rewriter {
   public:
+    bool has_changed() const { return has_changed_; }
+
     void function(jit::Function& function) {
         if (function.isGraphFunction() && seen_.insert(&function).second) {
             function.ensure_defined();
@@ -70,11 +72,12 @@ class Rewriter {
     }
 
     /// The channels of the input that each output sees are those of the weight.
-    static void set_groups(jit::Node& node, Convolution const& form) {
+    void set_groups(jit::Node& node, Convolution const& form) {
         auto const written = jit::toIValue(node.input(form.groups_at));
         if (written && written->toInt() == 1) {
             return;
         }
+        has_changed_ = true;
         jit::WithInsertPoint const before(&node);
         auto& graph = *node.owningGraph();
         auto* const all = graph.insert(c10::aten::size, {node.input(0), form.channels_at});
@@ -83,7 +86,8 @@ class Rewriter {
     }
 
     /// Of norms over the last extents.
-    static void set_shape(jit::Node& node) {
+    void set_shape(jit::Node& node) {
+        has_changed_ = true;
         jit::WithInsertPoint const before(&node);
         auto& graph = *node.owningGraph();
         auto* const sizes = graph.insert(c10::aten::size, {node.input(0)});
@@ -93,17 +97,19 @@ class Rewriter {
     }
 
     std::set<jit::Function const*> seen_;
+    bool has_changed_ = false;
 };
 
 } // namespace
 
-void take_sizes_from_tensors(torch::jit::Module const& module) {
+bool take_sizes_from_tensors(torch::jit::Module const& module) {
     Rewriter rewriter;
     for (auto const& part : module.modules()) {
         for (auto const& method : part.get_methods()) {
             rewriter.function(method.function());
         }
     }
+    return rewriter.has_changed();
 }
 
 } // namespace lockstep::nn

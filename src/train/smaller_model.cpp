@@ -25,12 +25,6 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
         refuse("quantise.aware", "channels cannot be removed from layers that are rounded for int8",
                "Remove channels first, then train the smaller model for int8");
     }
-    if (auto const compiled = deck.model.own.find("compiled"); deck.model.name == "export" &&
-                                                               compiled != deck.model.own.end() &&
-                                                               compiled->second != "none") {
-        refuse(concat("model.compiled = ", compiled->second),
-               "the step was compiled for all channels", "Set model.compiled = none");
-    }
     if (deck.communication.compression == "powersgd") {
         refuse("communication.compression = powersgd",
                "its error feedback has the shapes of the model before channels are removed",

@@ -224,7 +224,8 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .continuous = samples.spaces && samples.spaces->continuous,
             .channels_last = memory_format(deck.precision) == "channels-last",
             .autocast = deck.precision.compute != "fp32",
-            .on_device = uses_accelerator(deck.run)};
+            .on_device = uses_accelerator(deck.run),
+            .loses_channels = deck.prune.pattern == "channels"};
 }
 
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work) {

@@ -183,6 +183,12 @@ def groups_and_norms(scratch):
         run(["checkpoint", "export", best, scratch / "smaller.pt", "--format", "torchscript"]).expect(0)
         check(torch.jit.load(str(scratch / "smaller.pt"))(images).shape == (4, 3), f"{file}: the script runs in Python")
         run(["train", deck, "--run.directory", here, *options, "--train.steps", 8], 1).expect(0, "resumed from")
+    # A script's own numbers still tell data that it was not made for.
+    other = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, groups=3), torch.nn.Flatten(), torch.nn.Linear(216, 3))
+    torch.jit.script(other).save(str(scratch / "other.pt"))
+    deck = small_models.deck_of(scratch, "script", 2)
+    run(["train", deck, "--run.directory", scratch / "other", "--model.file", scratch / "other.pt"]).expect(
+        64, "cannot take a batch", "to have 3 channels")
 
 
 with Scratch() as scratch:

@@ -29,6 +29,7 @@ struct Interface {
     bool channels_last = false;             ///< how accelerators keep images in memory
     bool autocast = false;                  ///< precision.compute: operators compute in 16 bits
     bool on_device = false;                 ///< training is on an accelerator
+    bool loses_channels = false;            ///< training removes channels
     bool teaches = false;                   ///< the model is only evaluated, as a teacher
 };
 
