@@ -32,11 +32,13 @@ Content content_of(File const& file) {
     auto const holds = [&](std::string_view name, std::size_t bytes) {
         return std::string_view(near).substr(0, bytes).find(name) != std::string_view::npos;
     };
-    return !near.starts_with(root_mark)          ? Content::unknown
-           : holds(quantised_group, near_bytes)  ? Content::quantised
-           : holds("lockstep model", near_bytes) ? Content::model
-           : holds(outputs_view, root_bytes)     ? Content::outputs // layers may have that name
-                                                 : Content::checkpoint;
+    return !near.starts_with(root_mark) ? Content::unknown
+           // Layers may have these names, further on.
+           : holds(quantised_group, root_bytes) ? Content::quantised
+           // The state of a federation's server stands where models name their format.
+           : holds("server", root_bytes) || holds("lockstep model", near_bytes) ? Content::model
+           : holds(outputs_view, root_bytes)                                    ? Content::outputs
+                                             : Content::checkpoint;
 }
 
 char const* name_of(Content content) {

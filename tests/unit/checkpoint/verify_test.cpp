@@ -116,11 +116,22 @@ TEST_CASE("a damaged file is called what it is") {
                             {{"quantised/values", h5::Type::f32, {300}, bytes},
                              {"model/a", h5::Type::f32, {300}, bytes}},
                             state.record, checkpoint::Alignment::none);
+    std::vector<checkpoint::NamedTensor> server{{"server/control", h5::Type::f32, {300}, bytes}};
+    for (auto const* const name : {"model/a", "model/b", "model/c", "model/d", "model/e"}) {
+        server.push_back({name, h5::Type::f32, {300}, bytes});
+    }
+    checkpoint::write_model(scratch / "server.h5", server, state.record);
+    checkpoint::write_model(scratch / "layer.h5",
+                            {{"model/a", h5::Type::f32, {300}, bytes},
+                             {"model/quantised", h5::Type::f32, {300}, bytes}},
+                            state.record);
     using checkpoint::Content;
     for (auto const& [name, content, said] :
          {std::tuple("state.h5", Content::checkpoint, "Use another checkpoint of the run"),
           std::tuple("outputs.h5", Content::outputs, "It is a file of outputs"),
           std::tuple("model.h5", Content::model, "It is a model, such as best.h5"),
+          std::tuple("server.h5", Content::model, "It is a model, such as best.h5"),
+          std::tuple("layer.h5", Content::model, "It is a model, such as best.h5"),
           std::tuple("int8.h5", Content::quantised, "It is an int8 model")}) {
         CAPTURE(name);
         auto const path = scratch / name;
