@@ -116,7 +116,7 @@ TEST_CASE("a damaged file is called what it is") {
                             {{"quantised/values", h5::Type::f32, {300}, bytes},
                              {"model/a", h5::Type::f32, {300}, bytes}},
                             state.record, checkpoint::Alignment::none);
-    std::vector<checkpoint::NamedTensor> server{{"server/control", h5::Type::f32, {300}, bytes}};
+    std::vector<checkpoint::NamedArray> server{{"server/control", h5::Type::f32, {300}, bytes}};
     for (auto const* const name : {"model/a", "model/b", "model/c", "model/d", "model/e"}) {
         server.push_back({name, h5::Type::f32, {300}, bytes});
     }
