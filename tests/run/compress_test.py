@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import torch
 
-from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, flip, records, run, some, train)
+from harness import (DATA, DECK, LONG, Scratch, check, checkpoints, flip, records, run, some, train)
 from harness_compress import SHORT, alike, measured
 from small_models import lockstep_export
 
