@@ -1,5 +1,8 @@
-"""Compiled steps of exported programs, and the loss of language models that can be compiled with them."""
+"""Compiled steps of exported programs, and the loss of language models that can be compiled with them. The short form
+compiles one program, and draws what is tried with it."""
 import json
+import os
+import shutil
 
 import h5py
 import numpy as np
@@ -9,7 +12,7 @@ from torch.nn import functional as F
 from exported_test import BATCH, STEPS, train, write  # first: it knows where lockstep_export is
 import exported_models
 import lockstep_export
-from harness import Scratch, check, check_same, checkpoints, records, run
+from harness import LONG, Scratch, check, check_same, checkpoints, records, run, some
 
 
 def rewrite_step(path, target, change):
@@ -22,6 +25,11 @@ def compiled_for(**facts):
     def change(name, content):
         return json.dumps(json.loads(content) | facts).encode() if name.endswith("step.json") else content
     return change
+
+
+def weight_hashes(where):
+    """Of the weights after each step of a run."""
+    return [each["weight_hash"] for each in records(where, "step")]
 
 
 def leaves(group):
@@ -50,16 +58,15 @@ def check_compiled(scratch):
     lockstep_export.compile(file, segments=2)
     fast = [*own, "--model.compiled", "require"]
     train(scratch, "cnn", "fast-1", *fast).expect(0)
-    train(scratch, "cnn", "fast-3", *fast, ranks=3).expect(0)
-    check_same(scratch / "fast-1", scratch / "fast-3", "3 ranks have the bits of 1, compiled")
+    if LONG:
+        train(scratch, "cnn", "fast-3", *fast, ranks=3).expect(0)
+        check_same(scratch / "fast-1", scratch / "fast-3", "3 ranks have the bits of 1, compiled")
     killed = train(scratch, "cnn", "fast-cut", *fast, ranks=2, env={"LOCKSTEP_INJECT": "kill:rank=1:step=8"})
     check(killed.code != 0, "killed")
-    train(scratch, "cnn", "fast-cut", *fast, ranks=4).expect(0, "resumed from")
+    train(scratch, "cnn", "fast-cut", *fast, ranks=4 if LONG else 2).expect(0, "resumed from")
     check_same(scratch / "fast-1", scratch / "fast-cut", "compiled, through a kill")
-    train(scratch, "cnn", "fast-dp", *fast, "--run.mode", "dp").expect(0)
-    hashes = {where: [each["weight_hash"] for each in records(scratch / where, "step")]
-              for where in ("graph", "fast-1", "fast-dp")}
-    check(hashes["fast-dp"] == hashes["fast-1"] != hashes["graph"], "threads have its bits, the graph has others")
+    hashes = {where: weight_hashes(scratch / where) for where in ("graph", "fast-1")}
+    check(hashes["fast-1"] != hashes["graph"], "the graph has other bits")
     losses = [[each["loss"] for each in records(scratch / where, "step")] for where in ("graph", "fast-1")]
     check(np.allclose(*losses, rtol=1e-3), f"its losses are those of the graph: {losses}")
     buffers = []
@@ -71,6 +78,7 @@ def check_compiled(scratch):
             for place in found:
                 check(np.allclose(graph[place], ours[place], rtol=1e-3, atol=1e-4), f"{place} is the graph's")
     check(len(buffers) >= 3, f"batch norm's buffers: {buffers}")
+<<<<<<< HEAD
     # The gradients of a scaled loss are scaled.
     train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
     scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
@@ -98,17 +106,57 @@ def check_compiled(scratch):
               how).expect(0)
     check([each["weight_hash"] for each in records(scratch / "single", "step")]
           == [each["weight_hash"] for each in records(scratch / "single-graph", "step")], "single samples")
+=======
+
+    def threads():
+        train(scratch, "cnn", "fast-dp", *fast, "--run.mode", "dp").expect(0)
+        check(weight_hashes(scratch / "fast-dp") == hashes["fast-1"], "threads have its bits")
+
+    def scaled():  # the gradients of a scaled loss are scaled
+        train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
+        scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
+        check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
+
+    def half():
+        for how in ("none", "prefer"):
+            text = train(scratch, "cnn", f"half-{how}", *own, "--precision.compute", "bf16", "--model.compiled",
+                         how).expect(0).text
+            told = "is run because a compiled step computes in float32" in text
+            check(told == (how == "prefer"), f"{how}: {text}")
+        check(weight_hashes(scratch / "half-none") == weight_hashes(scratch / "half-prefer"), "the graph runs in bf16")
+
+    def evaluated():  # evaluation has no use for the step, and does not ask for it
+        run(["evaluate", scratch / "cnn.ini", checkpoints(scratch / "fast-1")[-1], *fast, "--precision.compute",
+             "bf16"]).expect(0, "accuracy")
+
+    def single():  # a batch of one sample, for which nothing is compiled, has the bits of the graph
+        for where, how in (("single", "require"), ("single-graph", "none")):
+            train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",
+                  how).expect(0)
+        check(weight_hashes(scratch / "single") == weight_hashes(scratch / "single-graph"), "single samples")
+
+    for case in some((threads, scaled, half, evaluated, single), 2):
+        case()
+    for words, phrase in some(
+            [((option, "true"), f"a compiled step does not support {option[2:]}")
+             for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm")]
+            + [(("--precision.compute", compute), "Set precision.compute = fp32") for compute in ("bf16", "fp16")]):
+        refused = train(scratch, "cnn", "no", *fast, *words).expect(64, phrase)
+        if words[0] == "--precision.compute":
+            check("step 1/" not in refused.text, f"{words[1]} is refused before the first step: {refused.text}")
+>>>>>>> ced800511e0d6df6a11d1e558e55a34f57d35e87
     # What it was not compiled for.
     again = [*own[2:], "--model.file"]
     train(scratch, "cnn", "fast-1", *own, "--train.steps", 30).expect(64, "model.compiled")
-    for facts, why in ((dict(torch="1.0.0"), "compiled for LibTorch 1.0.0"), (dict(threads=7), "run.threads = 7"),
-                       (dict(processor="pdp-11"), "processors of kind pdp-11"), (dict(graph=1), "another graph")):
+    for facts, why in some(((dict(torch="1.0.0"), "compiled for LibTorch 1.0.0"), (dict(threads=7), "run.threads = 7"),
+                            (dict(processor="pdp-11"), "processors of kind pdp-11"), (dict(graph=1), "another graph"))):
         rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
         other = [*again, scratch / "other.pt2", "--model.compiled"]
         train(scratch, "cnn", "no", *other, "require", ranks=2).expect(64, why)
         train(scratch, "cnn", f"other-{why[-1]}", *other, "prefer").expect(0, why)
     other = [*again, scratch / "other.pt2", "--model.compiled", "require"]
-    for facts in (dict(gradients=[]), dict(sums=["none"]), dict(segments=7), dict(buffers=[["x", "y"]]), dict(loss=3)):
+    for facts in some((dict(gradients=[]), dict(sums=["none"]), dict(segments=7), dict(buffers=[["x", "y"]]),
+                       dict(loss=3))):
         rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
         train(scratch, "cnn", "no", *other).expect(65, "other.pt2 is damaged")
     rewrite_step(file, scratch / "other.pt2",
@@ -137,7 +185,10 @@ def check_language(scratch):
         file["inputs"] = tokens.numpy().astype("u2")
         file.attrs["end_of_text"], file["token_bytes"] = float(end), np.ones(words, np.uint8)
     lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / "plain.pt2")
-    for name, own in (("separate", dict(end_of_text=end)), ("smoothed", dict(label_smoothing=0.125))):
+    cases = some((("separate", dict(end_of_text=end), ["--task.documents", "separate"]),
+                  ("smoothed", dict(label_smoothing=0.125),
+                   ["--task.documents", "joined", "--task.label-smoothing", 0.125])))
+    for name, own, _ in cases:
         lockstep_export.save(model, tokens[:4 * length].view(4, length), scratch / f"{name}.pt2",
                              loss=lockstep_export.language_loss(**own), targets=tokens[1:4 * length + 1].view(4, length),
                              weight="tokens", metrics={"accuracy": ("right", "tokens")})
@@ -145,17 +196,21 @@ def check_language(scratch):
     texts = ["--data.train", scratch / "texts.h5", "--data.validation", scratch / "texts.h5", "--data.inputs", "inputs",
              "--data.sequence", length, "--run.replicas", 2, "--data.batch", 4, "--train.steps", 8]
     ours = [*texts, "--model.file", scratch / "plain.pt2", "--task.kind", "language", "--task.vocabulary", words]
-    for name, how in (("separate", ["--task.documents", "separate"]),
-                      ("smoothed", ["--task.documents", "joined", "--task.label-smoothing", 0.125])):
+    for name, _, how in cases:
         train(scratch, "cnn", f"{name}-task", *ours, *how).expect(0)
         own = [*texts, "--model.file", scratch / f"{name}.pt2", "--task.kind", "export"]
         train(scratch, "cnn", f"{name}-own", *own).expect(0)
         found = [[(each["loss"], each["weight_hash"]) for each in records(scratch / f"{name}-{which}", "step")]
                  for which in ("task", "own")]
         check(found[0] == found[1], f"{name}: the losses and weights of the task language: {found}")
-    measured = [[each["accuracy"] for each in records(scratch / f"separate-{which}", "validation")]
-                for which in ("task", "own")]
-    check(measured[0] and measured[0] == measured[1], f"the same accuracy: {measured}")
+        measured = [[each["accuracy"] for each in records(scratch / f"{name}-{which}", "validation")]
+                    for which in ("task", "own")]
+        check(name == "smoothed" or measured[0] and measured[0] == measured[1], f"the same accuracy: {measured}")
+    if LONG:  # the C++ compiler takes most of a minute
+        compiled_language(scratch, texts)
+
+
+def compiled_language(scratch, texts):
     lockstep_export.compile(scratch / "separate.pt2")
     fast = [*texts, "--model.file", scratch / "separate.pt2", "--task.kind", "export", "--model.compiled", "require"]
     train(scratch, "cnn", "texts-fast", *fast).expect(0)
@@ -165,6 +220,20 @@ def check_language(scratch):
     check(np.allclose(*losses, rtol=1e-3), f"a compiled transformer's losses: {losses}")
 
 
+def keep_what_compilers_said(scratch):
+    """Most of the time goes into headers of torch, the same each time: where ccache is there, it is asked first."""
+    if not shutil.which("ccache"):
+        return
+    from torch._inductor import config
+    compiler = scratch / "g++"  # by its name it is known to be GCC
+    compiler.write_text(f'#!/bin/sh\nexec ccache {config.cpp.cxx[1]} "$@"\n')
+    compiler.chmod(0o755)
+    os.environ |= {"CCACHE_NOHASHDIR": "1",
+                   "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
+    config.cpp.cxx = (None, str(compiler))
+
+
 with Scratch() as scratch:
+    keep_what_compilers_said(scratch)
     check_compiled(scratch)
     check_language(scratch)

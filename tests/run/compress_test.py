@@ -1,17 +1,29 @@
 """Smaller models: learnt from a teacher, pruned, quantised. The same bits on any number of ranks and through a
-kill; what cannot be is refused before the first step."""
+kill; what cannot be is refused before the first step. The short form draws of each kind, and starts one rank where
+their number does not matter."""
 import shutil
 
 import h5py
 import numpy as np
 import torch
 
-from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, flip, records, run, some, train)
+from harness import (DATA, DECK, LONG, Scratch, check, checkpoints, flip, records, run, some, train)
 from harness_compress import SHORT, alike, measured
 from small_models import lockstep_export
 
+RANKS = 2 if LONG else 1
+
+
+def exported(teacher, file):
+    """The teacher in another file, which is written once."""
+    if not file.exists():
+        run(["checkpoint", "export", teacher / "best.h5", file]).expect(0)
+
+
 def distilled(scratch, teacher):
-    options = ("--distill.teacher", teacher / "best.h5", "--distill.weight", 0.7, "--model.channels", "2, 4")
+    file = scratch / "teacher.h5"
+    shutil.copy(teacher / "best.h5", file)
+    options = ("--distill.teacher", file, "--distill.weight", 0.7, "--model.channels", "2, 4")
     # Of another width, and of the same.
     hidden = ("--distill.hidden", "features.pool1, classifier.relu:classifier.hidden", "--distill.hidden-weight", 0.5)
     taught = alike(scratch, "hidden", (*options, *hidden), ranks=(1, 2, 4) if LONG else (1, 2))
@@ -19,7 +31,7 @@ def distilled(scratch, teacher):
     parts = 0.3 * step["target_loss"] + 0.7 * step["teacher_loss"] + 0.5 * step["hidden_loss"]
     check(abs(step["loss"] - parts) < 1e-5 and step["hidden_loss"] > 0.01, f"parts of {step}")
     run_ = scratch / "student"
-    train(run_, *SHORT, *options).expect(0)
+    train(run_, *SHORT, *options, ranks=RANKS).expect(0)
     step = records(run_, "step")[-1]
     check(abs(step["loss"] - 0.3 * step["target_loss"] - 0.7 * step["teacher_loss"]) < 1e-5, f"parts of {step}")
     if LONG:
@@ -29,36 +41,34 @@ def distilled(scratch, teacher):
         for precision in ("bf16", "fp16"):
             alike(scratch, precision, (*options, "--precision.compute", precision), ranks=(1, 2))
         alike(scratch, "threads", (*options, "--communication.sync-batch-norm", "true"), ranks=(1, 2))
-    # A script, or tensors, teach as the file does that they were exported from.
-    tensors = scratch / "teacher.safetensors"
-    run(["checkpoint", "export", teacher / "best.h5", tensors]).expect(0)
-    script = scratch / "teacher.pt"
-    run(["checkpoint", "export", teacher / "best.h5", script]).expect(0)
-    for name, more in some((("script", ("--distill.teacher", script)),
-                            ("tensors", ("--distill.teacher", tensors, "--distill.teacher-deck", teacher / "deck.ini"))),
-                           1):
-        train(scratch / name, *SHORT, *options, *more).expect(0)
-        losses = [[each["loss"] for each in records(path, "step")] for path in (run_, scratch / name)]
-        check(np.allclose(*losses, rtol=1e-4 if name == "script" else 0, atol=0), f"a teacher as {name}: {losses}")
+    # A script, or tensors, teach as the file does that they were exported from; and so does a program.
+    tensors, script = scratch / "teacher.safetensors", scratch / "teacher.pt"
+
+    def teaches(made, *more):
+        exported(teacher, made)
+        path = scratch / f"by{made.suffix}"
+        train(path, *SHORT, *options, "--distill.teacher", made, *more, ranks=RANKS).expect(0)
+        losses = [[each["loss"] for each in records(where, "step")] for where in (run_, path)]
+        check(np.allclose(*losses, rtol=1e-4 if made == script else 0, atol=0), f"a teacher as {made}: {losses}")
+
+    for teach in some((lambda: teaches(script), lambda: program_as_teacher(scratch, options),
+                       lambda: teaches(tensors, "--distill.teacher-deck", teacher / "deck.ini"))):
+        teach()
     # Another teacher under the same name is noticed when the run is resumed.
-    file = scratch / "teacher.h5"
-    shutil.copy(teacher / "best.h5", file)
-    kept = scratch / "kept"
-    own = (*SHORT, *options, "--distill.teacher", file)
-    train(kept, *own).expect(0)
-    train(scratch / "other", *SHORT, "--run.seed", 5).expect(0)
-    shutil.copy(scratch / "other/best.h5", file)
-    train(kept, *own, "--train.steps", 9).expect(64, "its weights have changed")
-    train(kept, *own, "--train.steps", 9, "--force").expect(0)
+    shutil.copy(checkpoints(teacher)[0], file)
+    train(run_, *SHORT, *options, "--train.steps", 9, ranks=RANKS).expect(64, "its weights have changed")
+    if LONG:
+        train(run_, *SHORT, *options, "--train.steps", 9, "--force", ranks=RANKS).expect(0)
     recorded_outputs(scratch, teacher)
-    program_as_teacher(scratch, options)
     for layers, phrase, *more in some(
             [("features.pool3:features.pool1", "its layers are features.conv1, features.norm1"),
              ("features.pool1:pool", "the teacher has no layer pool"),
              ("features.pool1:classifier.relu", "only one, the width, differs"),
              ("features.pool1", "does not name its layers", "--distill.teacher", script),
-             ("features.pool1", "gradient checkpointing", "--precision.gradient-checkpointing", "true")], 2):
-        train(scratch / "no-layer", *SHORT, *options, "--distill.hidden", layers, *more).expect(64, phrase)
+             ("features.pool1", "gradient checkpointing", "--precision.gradient-checkpointing", "true")]):
+        if script in more:
+            exported(teacher, script)
+        train(scratch / "no-layer", *SHORT, *options, "--distill.hidden", layers, *more, ranks=RANKS).expect(64, phrase)
     refused_teachers(scratch, teacher, tensors)
 
 
@@ -87,11 +97,12 @@ def recorded_outputs(scratch, teacher):
 
     small = of("small", lambda arrays: None)
     data = ("--data.train", small)
-    files = [scratch / f"outputs-{ranks}.h5" for ranks in (1, 3)]
-    for file, ranks in zip(files, (1, 3)):
+    several = (1, 3) if LONG else (1, 2)
+    files = [scratch / f"outputs-{ranks}.h5" for ranks in several]
+    for file, ranks in zip(files, several):
         text = run(["evaluate", deck, best, "--outputs", file, *data], ranks=ranks).expect(
             0, "training: 2,048 samples", f"are in {file}").text
-        run(["checkpoint", "verify", file]).expect(0, "all bytes are intact")
+    run(["checkpoint", "verify", file]).expect(0, "all bytes are intact")
     check(files[0].read_bytes() == files[1].read_bytes(), "the same outputs on any number of ranks")
     with h5py.File(files[0]) as file, h5py.File(small) as learnt:
         outputs, targets = file["outputs"][...], learnt["targets"][...]
@@ -99,52 +110,52 @@ def recorded_outputs(scratch, teacher):
         accuracy = float(text.split("accuracy ")[1].split(",")[0])
         check(abs((outputs.argmax(1) == targets).mean() - accuracy) < 1e-5, "in the order of the samples")
         check(file["record"].attrs["outputs"] > 0 and file["record"].attrs["teacher"] > 0, "hashes are noted")
-    run(["evaluate", deck, best, "--outputs", files[0], *data]).expect(73, "already exists")
-    run(["evaluate", deck, best, "--outputs", scratch / "nowhere/outputs.h5"]).expect(73, "there is no directory")
+    for place, phrase in some(((files[0], "already exists"),
+                               (scratch / "nowhere/outputs.h5", "there is no directory"))):
+        run(["evaluate", deck, best, "--outputs", place, *data]).expect(73, phrase)
     # A share of data.train is left out, so that a sample's number is not that of its outputs.
     own = ("--model.channels", "2, 4", "--distill.weight", 0.7, "--data.validation", "10 %", *data)
-    read = alike(scratch, "recorded", (*own, "--distill.outputs", files[0]))
+    file = scratch / "outputs.h5"
+    shutil.copy(files[0], file)
+    own_outputs = (*own, "--distill.outputs", file)
+    read = alike(scratch, "recorded", own_outputs)
     check("learning from the outputs in" in (read / "log.txt").read_text(), "it is told")
     live = scratch / "live"
-    train(live, *SHORT, *own, "--distill.teacher", best).expect(0)
+    train(live, *SHORT, *own, "--distill.teacher", best, ranks=RANKS).expect(0)
     # The teacher ran on batches of another size, for which libraries may add in another order.
     for part in ("loss", "target_loss", "teacher_loss"):
         pair = [[step[part] for step in records(path, "step")] for path in (read, live)]
         check(np.allclose(*pair, rtol=1e-4, atol=0), f"outputs of a file, or of the teacher: {part} {pair}")
     # Other outputs under the same name are noticed when the run is resumed.
-    file = scratch / "outputs.h5"
-    shutil.copy(files[0], file)
-    kept, options = scratch / "kept-outputs", (*SHORT, *own, "--distill.outputs", file)
-    train(kept, *options).expect(0)
-    other = scratch / "other/best.h5"
-    run(["evaluate", scratch / "other/deck.ini", other, "--outputs", file, "--overwrite", *data], ranks=2).expect(0)
-    train(kept, *options, "--train.steps", 9).expect(64, "it holds other outputs")
-    train(kept, *options, "--train.steps", 9, "--force").expect(0)
+    run(["evaluate", deck, checkpoints(teacher)[0], "--outputs", file, "--overwrite", *data], ranks=RANKS).expect(0)
+    again = (*SHORT, *own_outputs, "--train.steps", 9)
+    train(read, *again, ranks=RANKS).expect(64, "it holds other outputs")
+    if LONG:
+        train(read, *again, "--force", ranks=RANKS).expect(0)
 
     def refused(*options, phrase, code=64):
         wrong = scratch / "wrong-outputs"
-        train(wrong, *SHORT, *data, "--model.channels", "2, 4", *options).expect(code, phrase)
+        train(wrong, *SHORT, *data, "--model.channels", "2, 4", *options, ranks=RANKS).expect(code, phrase)
         check(not checkpoints(wrong), "refused before the first step")
 
     outputs = ("--distill.outputs", files[0])
     spoilt = scratch / "spoilt-outputs.h5"
     shutil.copy(files[0], spoilt)
     flip(spoilt, 20000)
-    for more, phrase, *code in some(
+    for more, phrase in some(
             [(("--data.augment", "flip"), "data.augment = flip"),
              (("--distill.hidden", "features.pool1"), "distill.hidden = features.pool1"),
              (("--distill.teacher", best), "a run can learn from only one of the two"),
              (("--distill.outputs", best), "does not hold the outputs of a model"),
              (("--distill.outputs", checkpoints(teacher)[-1]), "does not hold the outputs of a model"),
-             (("--distill.outputs", scratch / "none.h5"), "none.h5", 66),
-             (("--distill.outputs", spoilt), "spoilt-outputs.h5", 65)], 3):
-        refused(*outputs, *more, phrase=phrase, code=code[0] if code else 64)
+             (("--task.kind", "regression", "--task.metric", "mae"), "was trained for task.kind = classification")]):
+        refused(*outputs, *more, phrase=phrase)
+    for path, code in some(((scratch / "none.h5", 66), (spoilt, 65))):
+        refused("--distill.outputs", path, phrase=path.name, code=code)
     for name, change, phrase in some([("shorter", shorter, "but data.train has"),
                                       ("brighter", brighter, "it is for other samples"),
-                                      ("fewer", fewer, "it is for other samples")], 2):
+                                      ("fewer", fewer, "it is for other samples")]):
         refused(*outputs, "--data.train", of(name, change), phrase=phrase)
-    refused(*outputs, "--task.kind", "regression", "--task.metric", "mae",
-            phrase="was trained for task.kind = classification")
 
 
 def program_as_teacher(scratch, options):
@@ -153,11 +164,13 @@ def program_as_teacher(scratch, options):
     layers = torch.nn.Flatten(), torch.nn.Linear(784, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10)
     lockstep_export.save(torch.nn.Sequential(*layers), (torch.rand(4, 28, 28),), program)
     path = scratch / "program"
-    train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2").expect(0)
+    train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2",
+          ranks=RANKS).expect(0)
     check(records(path, "step")[-1]["hidden_loss"] > 0, "a layer of a program teaches")
     cut = scratch / "cut.pt2"
     cut.write_bytes(program.read_bytes()[:-100])
-    train(scratch / "cut", *SHORT, *options, "--distill.teacher", cut).expect(65, "cut.pt2", "cut off or damaged")
+    train(scratch / "cut", *SHORT, *options, "--distill.teacher", cut, ranks=RANKS).expect(
+        65, "cut.pt2", "cut off or damaged")
 
 
 def refused_teachers(scratch, teacher, tensors):
@@ -177,7 +190,7 @@ def refused_teachers(scratch, teacher, tensors):
             file["targets"] = targets(shape[0])
             file.attrs["classes"] = classes
         train(scratch / name, *SHORT, "--data.train", scratch / f"{name}.h5", "--data.validation", "",
-              "--data.global-batch", 16, "--model.dropout", 0, "--train.steps", 2, *options).expect(0)
+              "--data.global-batch", 16, "--model.dropout", 0, "--train.steps", 2, *options, ranks=RANKS).expect(0)
         return checkpoints(scratch / name)[-1]
 
     def wide():
@@ -196,9 +209,11 @@ def refused_teachers(scratch, teacher, tensors):
              (teacher / "best.h5", 64, "prune.begin", "--prune.pattern", "2:4", "--prune.begin", 8)]
     others = [(wide, 64, "distill.teacher"), (few, 64, "its classes are a, b, c"),
               (reals, 64, "trained for task.kind = regression")]
-    for file, code, phrase, *options in [*some(cases, 2), *some(others, 1)]:
+    for file, code, phrase, *options in some([*cases, *others], 2):
         file = file() if callable(file) else file
-        train(wrong, *SHORT, "--distill.teacher", file, *options).expect(code, phrase)
+        if file == tensors:
+            exported(teacher, tensors)
+        train(wrong, *SHORT, "--distill.teacher", file, *options, ranks=RANKS).expect(code, phrase)
         check(not checkpoints(wrong), "refused before the first step")
 
 
@@ -237,35 +252,36 @@ def pruned(scratch):
                      ("--communication.compression", "bf16"), ("--prune.scope", "layer")):
             alike(scratch, more[0][2:], (*options, *more))
     # Weights that a run starts from may be pruned at once, and a run that was pruned is trained on.
-    train(scratch / "at-once", *SHORT, "--model.weights", plain / "best.h5", "--prune.pattern", "2:4").expect(
-        0, "pruned after step 0")
+    train(scratch / "at-once", *SHORT, "--model.weights", plain / "best.h5", "--prune.pattern", "2:4",
+          ranks=RANKS).expect(0, "pruned after step 0")
     for wrong, phrase in some(((("2:2",), "N:M"), (("0:4",), "N:M"), (("2:400",), "N:M"), (("some",), "N:M"),
                           (("16:32",), "cannot be met"), (("unstructured", "--prune.begin", 8), "no step would train"),
                           (("unstructured", "--prune.score", "taylor"), "prune.begin"),
                           (("unstructured", "--prune.sparsity", 0.999), "would be removed"),
                           (("unstructured", "--prune.sparsity", 1.5), "prune.sparsity"),
-                          (("2:4", "--prune.except", "wait*"), "matches no parameter")), 2):
+                          (("2:4", "--prune.except", "wait*"), "matches no parameter"))):
         if wrong[0] == "16:32":
             wrong = (*wrong, "--prune.except", "classifier.hidden.*")
-        train(scratch / "refused", *SHORT, "--prune.pattern", *wrong).expect(64, phrase)
+        train(scratch / "refused", *SHORT, "--prune.pattern", *wrong, ranks=RANKS).expect(64, phrase)
         shutil.rmtree(scratch / "refused", ignore_errors=True)
 
 
 def quantised(scratch, teacher):
     best, deck = teacher / "best.h5", teacher / "deck.ini"
-    exact = measured(deck, best)
-    for method in (*some(("minmax", "percentile"), 1), "mse"):
+    exact = measured(deck, best, ranks=RANKS)
+    for method in some(("minmax", "percentile", "mse")):
         small = scratch / f"{method}.h5"
         run(["checkpoint", "quantise", best, small, "--method", method, "--samples", 200]).expect(0, "in int8")
         run(["checkpoint", "verify", small]).expect(0, "all bytes are intact")
         lines = {measured(deck, small, ranks=ranks)
-                 for ranks in ((1, 2, 4) if LONG else (1, 4) if method == "mse" else (2,))}
+                 for ranks in ((1, 2, 4) if LONG else (1, 2))}
         check(len(lines) == 1, f"int8 has the same figures on any number of ranks: {lines}")
         accuracies = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, *lines)]
         check(abs(accuracies[0] - accuracies[1]) < 0.02, f"{method}: {accuracies}")
         check(lines != {exact}, "int8 was used")
     again = scratch / "again.h5"
-    run(["checkpoint", "quantise", best, again, "--samples", 200]).expect(0)
+    how = [] if method == "mse" else ["--method", method]
+    run(["checkpoint", "quantise", best, again, "--samples", 200, *how]).expect(0)
     check(again.read_bytes() == small.read_bytes(), "the same when made twice")
     run(["checkpoint", "quantise", best, again]).expect(73)
     run(["checkpoint", "quantise", teacher, again, "--overwrite"]).expect(0)  # a checkpoint
@@ -280,13 +296,13 @@ def quantised(scratch, teacher):
                           (["checkpoint", "quantise", best, scratch / "no.h5", "--samples", 0], 64),
                           (["checkpoint", "quantise", DECK, scratch / "no.h5"], 65),
                           (["checkpoint", "quantise", best, scratch / "none/no.h5"], 73),
-                          (["checkpoint", "quantise", best, scratch / "no.h5", "--data.train", "none.h5"], 66)), 3):
+                          (["checkpoint", "quantise", best, scratch / "no.h5", "--data.train", "none.h5"], 66)), 2):
         run(command).expect(code)
-    train(scratch / "refused", *SHORT, "--model.channels", "8, 16", "--model.weights", small).expect(64, "quantised")
-    shutil.rmtree(scratch / "refused", ignore_errors=True)
-    train(scratch / "refused", *SHORT, "--distill.teacher", small).expect(64, "quantised")
+    for more in some((("--model.channels", "8, 16", "--model.weights", small), ("--distill.teacher", small))):
+        train(scratch / "refused", *SHORT, *more, ranks=RANKS).expect(64, "quantised")
+        shutil.rmtree(scratch / "refused", ignore_errors=True)
     spoilt = scratch / "hurt.h5"
-    for at in some(range(5000, small.stat().st_size, small.stat().st_size // 8), 2):
+    for at in some(range(5000, small.stat().st_size, small.stat().st_size // 8)):
         shutil.copy(small, spoilt)
         flip(spoilt, at)
         run(["evaluate", deck, spoilt]).expect(65)
@@ -294,7 +310,8 @@ def quantised(scratch, teacher):
 
 with Scratch() as scratch:
     teacher = scratch / "teacher"
-    train(teacher, *SHORT, "--model.channels", "8, 16", "--train.steps", 16, "--train.validate-every", 16).expect(0)
+    train(teacher, *SHORT, "--model.channels", "8, 16", "--train.steps", 16, "--train.validate-every", 16,
+          ranks=RANKS).expect(0)
     distilled(scratch, teacher)
     pruned(scratch)
     quantised(scratch, teacher)

@@ -1,10 +1,10 @@
 """A model goes out to safetensors, TorchScript and plain HDF5, which others read, and comes back as the
-first weights of a run, on any number of ranks."""
+first weights of a run, on any number of ranks. The short form draws types, files and mistakes."""
 import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from harness import DATA, DECK, Scratch, check, checkpoints, run, train
+from harness import DATA, DECK, LONG, Scratch, check, checkpoints, run, some, train
 
 try:
     import torch
@@ -21,10 +21,11 @@ def sixteen_bits(scratch, newest, tensors):
         return float(text.split("loss ")[1].split(",")[0])
 
     exact = loss(newest)
-    for type_ in ("f16", "bf16"):
+    for type_ in some(("f16", "bf16")):
         out = scratch / f"{type_}.safetensors"
         run(["checkpoint", "export", newest, out, "--type", type_]).expect(0, "the model of")
-        check(abs(loss(out) - exact) < 0.02, f"{type_}: a loss of {loss(out)} instead of {exact}")
+        rounded = loss(out)
+        check(abs(rounded - exact) < 0.02, f"{type_}: a loss of {rounded} instead of {exact}")
         if type_ == "f16":
             for name, value in load_file(out).items():
                 want = tensors[name].astype(np.float16) if tensors[name].dtype == np.float32 else tensors[name]
@@ -42,14 +43,15 @@ def sixteen_bits(scratch, newest, tensors):
     run(["checkpoint", "export", scratch / "large.safetensors", scratch / "no.safetensors", "--type", "f16"]).expect(
         64, "classifier.output.bias", "--type bf16")
     check(not list(scratch.glob("no.safetensors*")), "nothing is left of a refused file")
-    run(["checkpoint", "export", scratch / "large.safetensors", scratch / "large16.safetensors", "--type",
-         "bf16"]).expect(0)
-    for extension in ("h5", "pt", "onnx", "c"):
+    if LONG:
+        run(["checkpoint", "export", scratch / "large.safetensors", scratch / "large16.safetensors", "--type",
+             "bf16"]).expect(0)
+    for extension in some(("h5", "pt", "onnx", "c")):
         run(["checkpoint", "export", newest, scratch / f"no.{extension}", "--type", "bf16"]).expect(
             64, "only safetensors files")
 
 with Scratch() as scratch:
-    train(scratch / "run").expect(0)
+    train(scratch / "run", ranks=2 if LONG else 1).expect(0)
     newest = checkpoints(scratch / "run")[-1]
     out = scratch / "model.safetensors"
     run(["checkpoint", "export", scratch / "run", out]).expect(0, "the model of")
@@ -64,7 +66,8 @@ with Scratch() as scratch:
     run(["checkpoint", "export", newest, scratch / "plain.h5"]).expect(0)
     with h5py.File(scratch / "plain.h5") as plain:
         check(not plain["model/features/conv1/weight"].is_virtual, "plain datasets")
-    figures = run(["evaluate", DECK, newest, "--data.validation", DATA / "test.h5"], 2).expect(0).text
+    figures = run(["evaluate", DECK, newest, "--data.validation", DATA / "test.h5"],
+                  2 if LONG else 1).expect(0).text
 
     sixteen_bits(scratch, newest, tensors)
 
@@ -79,16 +82,17 @@ with Scratch() as scratch:
         check(f"accuracy {right:.6f}" in figures, f"the script is right as often: {right} {figures}")
         check(set(module.state_dict()) == set(tensors), "the script keeps the names")
 
-    def start(name, weights, ranks=2, *more):
+    def start(name, weights, ranks=2 if LONG else 1, *more):
         return train(scratch / name, "--model.weights", weights, "--train.steps", 2, "--run.replicas",
                      2, *more, ranks=ranks)
 
     start("one", out, 1).expect(0, "the initial weights come from")
     start("two", out, 2).expect(0)
-    start("best", newest).expect(0)
-    start("plain", scratch / "plain.h5").expect(0)
+    files = some((("best", newest), ("plain", scratch / "plain.h5")))
+    for name, file in files:
+        start(name, file).expect(0)
     sums = {run(["checkpoint", "diff", checkpoints(scratch / "one")[-1],
-                 checkpoints(scratch / name)[-1]]).code for name in ("two", "best", "plain")}
+                 checkpoints(scratch / name)[-1]]).code for name in ("two", *dict(files))}
     check(sums == {0}, "the same weights from any file, on any number of ranks")
     with h5py.File(checkpoints(scratch / "one")[0]) as begun:
         check(begun["record"].attrs["step"] == 0, "a checkpoint of the first weights")
@@ -99,16 +103,17 @@ with Scratch() as scratch:
         deck = scratch / "script.ini"
         deck.write_text(f"[run]\nname = script\n[data]\ntrain = {DATA / 'train.h5'}\nbatch = 16\n"
                         f"[model]\nname = script\nfile = {script}\n[train]\nsteps = 2\n")
-        run(["train", deck, "--run.directory", scratch / "script"], 2).expect(0)
+        run(["train", deck, "--run.directory", scratch / "script"], 2 if LONG else 1).expect(0)
         run(["checkpoint", "export", scratch / "script", scratch / "again.pt"]).expect(0)
         check(set(torch.jit.load(str(scratch / "again.pt")).state_dict()) == set(tensors), "again")
 
     spoilt = {**tensors, "classifier.output.bias": np.full(10, np.nan, np.float32)}
     save_file(spoilt, scratch / "spoilt.safetensors")
     told = "spoilt.safetensors cannot be used: model/classifier/output/bias holds NaN"
-    run(["evaluate", DECK, scratch / "spoilt.safetensors", "--data.train", DATA / "train.h5", "--data.validation",
-         DATA / "test.h5"], 2).expect(65, told)
-    start("spoilt", scratch / "spoilt.safetensors").expect(65, told)
+    for given in some((lambda: start("spoilt", scratch / "spoilt.safetensors"),
+                       lambda: run(["evaluate", DECK, scratch / "spoilt.safetensors", "--data.train",
+                                    DATA / "train.h5", "--data.validation", DATA / "test.h5"], 2))):
+        given().expect(65, told)
 
     halves = {name: value.astype(np.float16) if value.dtype == np.float32 else value
               for name, value in tensors.items()}
@@ -116,12 +121,15 @@ with Scratch() as scratch:
     start("half", scratch / "half.safetensors").expect(0, "the model does not have them: head.extra")
     del halves["classifier.output.weight"]
     save_file(halves, scratch / "less.safetensors")
-    start("less", scratch / "less.safetensors").expect(
-        65, "does not fit the deck's model", "needs [10, 16] for model/classifier/output/weight")
     halves["classifier.output.weight"] = np.zeros((16, 10), np.float32) # turned over
     save_file(halves, scratch / "turned.safetensors")
-    start("turned", scratch / "turned.safetensors").expect(65, "but the file has [16, 10]")
-    start("none", scratch / "none.safetensors").expect(66)
-    start("deck", DECK).expect(65)
-    run(["checkpoint", "export", newest, scratch / "x.bin"]).expect(64, "--format")
-    run(["checkpoint", "export", newest, "/proc/none/x.safetensors"]).expect(73)
+    for name, file, phrases in some((
+            ("less", scratch / "less.safetensors",
+             ["does not fit the deck's model", "needs [10, 16] for model/classifier/output/weight"]),
+            ("turned", scratch / "turned.safetensors", ["but the file has [16, 10]"]), ("deck", DECK, []))):
+        start(name, file).expect(65, *phrases)
+    for given, code, *phrases in some((
+            (lambda: start("none", scratch / "none.safetensors"), 66),
+            (lambda: run(["checkpoint", "export", newest, scratch / "x.bin"]), 64, "--format"),
+            (lambda: run(["checkpoint", "export", newest, "/proc/none/x.safetensors"]), 73)), 2):
+        given().expect(code, *phrases)

@@ -13,7 +13,7 @@ import sys
 import h5py
 import numpy
 
-from harness import LONG, SEED, Scratch, check, checkpoints, run, same_state, train
+from harness import LONG, SEED, Scratch, check, checkpoints, run, same_state, some, train
 
 PAGE = 4096
 INSIDE = "LOCKSTEP_TEST_OWN_MOUNTS"
@@ -92,19 +92,20 @@ def imports(scratch):
         parts = [h5py.File(place / f"set-{i:05d}-of-00003.h5") for i in range(3)]
         return numpy.array_equal(numpy.concatenate([part["inputs"][()] for part in parts]), inputs)
 
-    for deflate in ([], ["--deflate", 4]):
-        for layout, options, whole in (("flat", [], flat), ("in shards", ["--shard-samples", 100], shards),
-                                       ("ragged", ["--inputs", "rows", "--targets", "classes"], ragged)):
-            def write(place, options=(*options, *deflate)):
-                return run(["data", "import", "hdf5", scratch / "source.h5", place / "set.h5", *options])
-            walk(f"import {layout}{' deflated' if deflate else ''}", scratch, write, whole, 4)
+    layouts = [("flat", [], flat), ("in shards", ["--shard-samples", 100], shards),
+               ("ragged", ["--inputs", "rows", "--targets", "classes"], ragged)]
+    deflated = [(f"{layout} deflated", [*options, "--deflate", 4], whole) for layout, options, whole in layouts]
+    for layout, options, whole in [*some(layouts), *some(deflated)]:
+        def write(place, options=options):
+            return run(["data", "import", "hdf5", scratch / "source.h5", place / "set.h5", *options])
+        walk(f"import {layout}", scratch, write, whole, 4)
 
 
 def exports(scratch, checkpoint):
     def verified(place):
         return run(["checkpoint", "verify", place / "model"]).code == 0
 
-    for form in ("hdf5", "safetensors", "torchscript"):
+    for form in some(("hdf5", "safetensors", "torchscript")):
         def write(place, form=form):
             return run(["checkpoint", "export", checkpoint, place / "model", "--format", form])
         with disk(scratch / "disk", 1 << 16) as place:
@@ -125,7 +126,7 @@ def runs(scratch, last):
     def is_whole(place):
         return same_state(checkpoints(place / "run")[-1], last) and \
             run(["checkpoint", "verify", place / "run" / "best.h5"]).code == 0
-    walk("run", scratch, write, is_whole, 3)
+    walk("run", scratch, write, is_whole, 2)
 
 
 with Scratch() as scratch:

@@ -1,15 +1,20 @@
 """What cmake --install gives works from there: the program trains, a user's project finds the
 package, trains a network of its own through the API, a plug-in of it has the same bits, and so does a
-task of its own."""
+task of its own. The short form draws what is refused."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import h5py
 
+<<<<<<< HEAD
 from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records, run
+=======
+from harness import BUILD, DATA, LONG, SOURCE, Scratch, check, check_same, records, run, some
+>>>>>>> ced800511e0d6df6a11d1e558e55a34f57d35e87
 
 DECK = """
 [run]
@@ -70,8 +75,9 @@ with Scratch() as scratch:
     check({"--submit", "--scale-rate", "--show"} <= set(completed[2].split()),
           f"options of launch are completed: {completed[2]}")
     check({"--json", "--precision.tf32"} <= set(completed[3].split()), f"of check: {completed[3]}")
-    check(call(prefix / "bin/lockstep", "help", "watch") == call(prefix / "bin/lockstep", "watch", "-h"),
-          "help is asked for in more ways than one")
+    if LONG:
+        check(call(prefix / "bin/lockstep", "help", "watch") == call(prefix / "bin/lockstep", "watch", "-h"),
+              "help is asked for in more ways than one")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
     modulefiles = prefix / "share/modulefiles"
     check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),
@@ -87,8 +93,11 @@ with Scratch() as scratch:
     recipe = SOURCE / "packaging/spack/spack_repo/lockstep/packages/lockstep/package.py"
     compile(recipe.read_text(), str(recipe), "exec")
 
+    # Torch's headers take compilers long: what they said of the same text is kept, wherever it lies.
+    kept = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    os.environ |= {"CCACHE_BASEDIR": str(scratch), "CCACHE_NOHASHDIR": "1"}
     call("cmake", "-S", SOURCE / "tests/install", "-B", consumer, f"-DCMAKE_PREFIX_PATH={prefix}",
-         "-DCMAKE_BUILD_TYPE=Debug")
+         "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *kept)
     call("cmake", "--build", consumer, "-j2")
 
     own = deck(scratch / "own.ini", "name = mlp")
@@ -111,9 +120,9 @@ with Scratch() as scratch:
          "--run.directory", scratch / "by-plugin"], capture_output=True, text=True)
     check(installed.returncode == 0, installed.stdout + installed.stderr)
     check_same(scratch / "by-api", scratch / "by-plugin", "API and plug-in: the same bits")
-    again = run(["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 24],
-                ranks=2)
-    again.expect(0, "resumed from")
+    if LONG:
+        run(["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 24], ranks=2).expect(
+            0, "resumed from")
 
     # A task of its own: the same bits on another number of ranks and through a restart, and measured.
     margin = scratch / "margin.ini"
@@ -122,23 +131,21 @@ with Scratch() as scratch:
     run(["train", margin, "--run.directory", scratch / "margin"]).expect(0, "new best hits")
     run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2,
         env={"LOCKSTEP_INJECT": "throw:rank=1:step=13"})
-    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2).expect(0, "resumed")
+    run(["train", margin, "--run.directory", scratch / "margin-cut"], ranks=2 if LONG else 1).expect(0, "resumed")
     check_same(scratch / "margin", scratch / "margin-cut", "a task of its own: the same bits")
     hits = records(scratch / "margin", "validation")[-1]["hits"]
     check(hits > 0.3, f"an untrained model hits a tenth: {hits}")
     best = scratch / "margin/best.h5"
-    run(["evaluate", margin, best], ranks=2).expect(0, f"hits {hits:.6f}")
+    run(["evaluate", margin, best], ranks=2 if LONG else 0).expect(0, f"hits {hits:.6f}")
     # Code is loaded where it is named, not because a file says so.
     script = scratch / "margin.pt"
-    run(["checkpoint", "export", best, script]).expect(64, "a plug-in is loaded only if you name it yourself")
-    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip"]).expect(
-        64, f"Add --task.kind plugin:{library}:margin")
-    run(["checkpoint", "export", best, script, "--model.name", f"plugin:{library}:skip",
-         "--task.kind", f"plugin:{library}:margin"]).expect(0)
-    for task, code, phrase in (("margn", 64, "Did you mean margin?"), ("", 64, "plugin:LIBRARY:NAME")):
-        run(["train", margin, "--task.kind", f"plugin:{library}:{task}", "--run.directory",
-             scratch / "wrong"]).expect(code, phrase)
+    skip, margins = f"plugin:{library}:skip", f"plugin:{library}:margin"
+    for words, phrase in some((([], "a plug-in is loaded only if you name it yourself"),
+                               (["--model.name", skip], f"Add --task.kind {margins}"))):
+        run(["checkpoint", "export", best, script, *words]).expect(64, phrase)
+    run(["checkpoint", "export", best, script, "--model.name", skip, "--task.kind", margins]).expect(0)
 
+<<<<<<< HEAD
     def refused(name, code, phrase):
         wrong = deck(scratch / "wrong.ini", f"name = {name}")
         run(["train", wrong, "--run.directory", scratch / "wrong"]).expect(code, phrase)
@@ -159,9 +166,23 @@ with Scratch() as scratch:
     check(before != after, "the library's hash is on record")
     run(["checkpoint", "info", checkpoints(scratch / "margin")[-1]]).expect(0, f"task.kind, hash {after}")
     # As one that was built against other headers: its id is another text of the same length.
+=======
+    # As one that was built against other headers: its id is another text of the same length.
+    bytes_, other = library.read_bytes(), consumer / "libother_model.so"
+>>>>>>> ced800511e0d6df6a11d1e558e55a34f57d35e87
     value = (BUILD / "src/generated/lockstep/build_id_value.hpp").read_text().split('"')[1].encode()
     check(value in bytes_, "the plug-in holds the id of the headers")
-    library.write_bytes(bytes_.replace(value, value[::-1]))
-    refused(f"plugin:{library}:skip", 69, "was built with headers")
-    run(["train", own, "--task.kind", f"plugin:{library}:margin", "--run.directory",
-         scratch / "wrong"]).expect(69, "was built with headers")
+    other.write_bytes(bytes_.replace(value, value[::-1]))
+
+    for key, name, code, phrase in (
+            *some((("model.name", f"plugin:{library}:skp", 64, "Did you mean skip?"),
+                   ("model.name", "plugin:skip", 64, "plugin:LIBRARY:NAME"),
+                   ("task.kind", f"plugin:{library}:margn", 64, "Did you mean margin?"),
+                   ("task.kind", f"plugin:{library}:", 64, "plugin:LIBRARY:NAME"))),
+            *some((("model.name", f"plugin:{scratch}/none.so:skip", 66, "the file does not exist"),
+                   ("model.name", f"plugin:{BUILD}/liblockstep_core.so:skip", 69, "is not a plug-in"))),
+            *some((("model.name", f"plugin:{other}:skip", 69, "was built with headers"),
+                   ("task.kind", f"plugin:{other}:margin", 69, "was built with headers")))):
+        wrong = deck(scratch / "wrong.ini", f"name = {name if key == 'model.name' else skip}")
+        more = ["--task.kind", name] if key == "task.kind" else []
+        run(["train", wrong, *more, "--run.directory", scratch / "wrong"]).expect(code, phrase)

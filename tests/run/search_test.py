@@ -1,4 +1,5 @@
-"""lockstep search: its journal; failing trials; what is refused; report, suggest and tell."""
+"""lockstep search: its journal; failing trials; what is refused; report, suggest and tell. The short form draws of each
+kind."""
 import json
 import os
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import DATA, DECK, LOCKSTEP, Scratch, check, checkpoints, run
+from harness import DATA, DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, run, some
 
 SPACE = """[search]
 strategy = halving
@@ -41,27 +42,28 @@ def lines(directory, event):
 
 
 def check_refused(scratch):
-    for text, phrases in (
+    for text, phrases in some((
             ("[space]\noptimizer.learning-rate = log-uniform(0, 1)\n", ("wrong.ini:2", "above 0")),
             ("[space]\noptimizer.learning-rat = uniform(0.1, 1)\n", ("wrong.ini:2", "optimizer.learning-rate")),
             ("[space]\nrun.seed = list(1, 2) if\n", ("wrong.ini:2", "only a condition may follow")),
             ("[space]\nrun.directory = choice(a, b)\n", ("wrong.ini:2", "the search itself sets this key")),
             ("[space]\noptimizer.learning-rate = list(fast)\n", ("wrong.ini:2", "expected")),
             ("[search]\ntrails = 3\n[space]\nrun.seed = list(1, 2)\n", ("wrong.ini:2", "search.trials")),
-            ("[search]\nstrategy = hyperband\n", ("no keys to search",))):
+            ("[search]\nstrategy = hyperband\n", ("no keys to search",)))):
         run(words(write(scratch / "wrong.ini", text), scratch / "wrong")).expect(64, *phrases)
-    right = write(scratch / "right.ini", "[search]\nstrategy = grid\n[space]\nrun.seed = list(1, 2)\n")
-    run(words(right, scratch / "wrong", "--run.mode", "dp")).expect(64, "run.mode = dp in a search")
-    run([*words(right, scratch / "wrong"), "--data.validation", ""]).expect(64, "names no validation set")
-    goal = write(scratch / "goal.ini", SPACE.replace("accuracy max", "acuracy max"))
-    run(words(goal, scratch / "wrong")).expect(64, "acuracy", "Did you mean accuracy?")
-    heirs = write(scratch / "shapes.ini", "[search]\nstrategy = pbt\n[space]\nmodel.hidden = list(16, 32)\n")
-    run(words(heirs, scratch / "wrong")).expect(64, "model.hidden (", "all trials need the same model")
-    private = write(scratch / "private.ini", "[search]\nstrategy = pbt\n[space]\nprivacy.noise = list(1, 2)\n")
-    run(words(private, scratch / "wrong")).expect(64, "privacy.noise with strategy = pbt")
+    right = "[search]\nstrategy = grid\n[space]\nrun.seed = list(1, 2)\n"
+    pbt = "[search]\nstrategy = pbt\n[space]\n"
+    for text, more, phrases in some((
+            (right, ["--run.mode", "dp"], ("run.mode = dp in a search",)),
+            (right, ["--data.validation", ""], ("names no validation set",)),
+            (SPACE.replace("accuracy max", "acuracy max"), [], ("acuracy", "Did you mean accuracy?")),
+            (pbt + "model.hidden = list(16, 32)\n", [], ("model.hidden (", "all trials need the same model")),
+            (pbt + "privacy.noise = list(1, 2)\n", [], ("privacy.noise with strategy = pbt",)))):
+        run(words(write(scratch / "wrong.ini", text), scratch / "wrong", *more)).expect(64, *phrases)
     check(not (scratch / "wrong").exists(), "a refused search left a directory")
-    unknown = write(scratch / "unknown.ini", SPACE.replace("accuracy max", "other.max max"))
-    run(words(unknown, scratch / "unknown"), 1).expect(64, "other.max", "in another --directory")
+    if LONG:
+        unknown = write(scratch / "unknown.ini", SPACE.replace("accuracy max", "other.max max"))
+        run(words(unknown, scratch / "unknown"), 1).expect(64, "other.max", "in another --directory")
 
 
 def check_journal(scratch, done):
@@ -70,20 +72,31 @@ def check_journal(scratch, done):
     shutil.copytree(done, copy)
     journal = copy / "search.jsonl"
     whole = journal.read_bytes()
-    journal.write_bytes(whole[:-7])  # what a kill leaves of the last line
-    run(words(scratch / "space.ini", copy)).expect(0, "best: trial")
-    journal.write_bytes(whole.replace(b'"event":"result"', b'"event":"resulT"', 1))
-    run(words(scratch / "space.ini", copy)).expect(65, "search.jsonl:", "checksum")
-    journal.write_bytes(whole)
-    run(words(scratch / "space.ini", copy, "--train.steps", "9")).expect(64, "the deck of the search was changed")
-    holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys, time\nf = open(sys.argv[1], 'a+')\n"
-                               "fcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(100)",
-                               str(copy / "lock")], stdout=subprocess.PIPE)
-    holder.stdout.readline()
-    run(["search", "tell", copy, "1", "0.5"]).expect(73, "another process")
-    run(words(scratch / "space.ini", copy)).expect(73, "another live job is using it")
-    holder.kill()
-    holder.wait()
+
+    def torn():
+        journal.write_bytes(whole[:-7])  # what a kill leaves of the last line
+        run(words(scratch / "space.ini", copy)).expect(0, "best: trial")
+
+    def damaged():
+        journal.write_bytes(whole.replace(b'"event":"result"', b'"event":"resulT"', 1))
+        run(words(scratch / "space.ini", copy)).expect(65, "search.jsonl:", "checksum")
+
+    def other_deck():
+        run(words(scratch / "space.ini", copy, "--train.steps", "9")).expect(64, "the deck of the search was changed")
+
+    def in_use():
+        holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys, time\nf = open(sys.argv[1], 'a+')\n"
+                                   "fcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(100)",
+                                   str(copy / "lock")], stdout=subprocess.PIPE)
+        holder.stdout.readline()
+        for command, phrase in some(((["search", "tell", copy, "1", "0.5"], "another process"),
+                                     (words(scratch / "space.ini", copy), "another live job is using it"))):
+            run(command).expect(73, phrase)
+        holder.kill()
+        holder.wait()
+    for case in some((torn, damaged, other_deck, in_use), 2):
+        case()
+        journal.write_bytes(whole)
 
 
 def check_second_start(scratch):
@@ -234,39 +247,48 @@ def check_report(done):
         check(file.read_bytes().startswith(b"\x89PNG") and f"plots/{file.name}" in report, f"{file} is drawn")
     best = done / "best.ini"
     check("directory =" not in best.read_text(), "best.ini has the trial's directory")
-    run(["plan", best, "--run.directory", done / "again"]).expect(0, "parameters")
-    run(["watch", done / "trials/0001", "--once"]).expect(0)
+    for command, *phrases in some(((["plan", best, "--run.directory", done / "again"], "parameters"),
+                                   (["watch", done / "trials/0001", "--once"],),
+                                   (["search", "report", done, "--carbon-intensity", 300], "core-hours", "CO2"))):
+        run(command).expect(0, *phrases)
     # The trials used one process after each other: each tells its own time alone.
     all_of = lines(done, "usage")[0]["resources"]["user_s"]
     ends = [json.loads(line)["resources"]["user_s"] for trial in sorted((done / "trials").iterdir())
             for line in (trial / "history.jsonl").read_text().splitlines()]
     check(len(ends) == 6 and 0 < sum(ends) <= all_of, f"trials used {ends} s of processors, the search {all_of} s")
     check(0.3 * all_of < sum(ends), f"trials used {ends} s of processors, the search {all_of} s")
-    run(["search", "report", done, "--carbon-intensity", 300]).expect(0, "core-hours", "CO2")
 
 
 def check_suggest(scratch):
+    for case in some((by_hand, heirs)):
+        case(scratch)
+
+
+def by_hand(scratch):
     space = write(scratch / "own.ini", "[search]\nstrategy = tpe\ntrials = 3\nbatch = 2\ngoals = loss min\n"
                   "[space]\nmy.x = uniform(0, 1)\n")
-    by_hand = scratch / "by_hand"
+    directory = scratch / "by_hand"
 
     def suggest():
-        return json.loads(run(["search", "suggest", space, "--directory", by_hand]).expect(0).text)
+        return json.loads(run(["search", "suggest", space, "--directory", directory]).expect(0).text)
     first, second = suggest(), suggest()
     check((first["trial"], second["trial"], suggest()["trial"]) == (1, 2, None), "a batch of two, then none")
-    run(["search", "tell", by_hand, "2", "0.5"]).expect(0)
-    run(["search", "tell", by_hand, "2", "0.5"]).expect(64, "trial 2 is not open")
-    for wrong in ("many", "nan", "inf"):
-        run(["search", "tell", by_hand, "1", wrong]).expect(64, "expected a finite number")
-    run(["search", "tell", by_hand, "1", "failed"]).expect(0)
+    run(["search", "tell", directory, "2", "0.5"]).expect(0)
+    run(["search", "tell", directory, "2", "0.5"]).expect(64, "trial 2 is not open")
+    for wrong in some(("many", "nan", "inf")):
+        run(["search", "tell", directory, "1", wrong]).expect(64, "expected a finite number")
+    run(["search", "tell", directory, "1", "failed"]).expect(0)
     check(suggest()["trial"] == 3, "the next batch")
-    run(["search", "tell", by_hand, "3", "0.25"]).expect(0)
+    run(["search", "tell", directory, "3", "0.25"]).expect(0)
     check(suggest() == {"trial": None, "finished": True}, "the end")
-    run(["search", "report", by_hand]).expect(0, "trial 3: loss 0.25")
-    run(["search", "report", scratch / "none"]).expect(66, "no search in")
-    heirs = write(scratch / "heirs.ini", "[search]\nstrategy = pbt\npopulation = 4\nintervals = 2\ngoals = loss min\n"
+    for place, code, phrase in some(((directory, 0, "trial 3: loss 0.25"), (scratch / "none", 66, "no search in"))):
+        run(["search", "report", place]).expect(code, phrase)
+
+
+def heirs(scratch):
+    space = write(scratch / "heirs.ini", "[search]\nstrategy = pbt\npopulation = 4\nintervals = 2\ngoals = loss min\n"
                   "[space]\nmy.x = uniform(0, 1)\n")
-    command = ["search", "suggest", heirs, "--directory", scratch / "heirs"]
+    command = ["search", "suggest", space, "--directory", scratch / "heirs"]
     for trial in (1, 2, 3, 4):
         run(command).expect(0, f'"trial":{trial}')
     for trial in (1, 2, 3, 4):
@@ -282,13 +304,10 @@ with Scratch() as scratch:
     check(len(lines(on_1, "result")) == 6, "four trials, of which two continue")
     check(all(len(checkpoints(trial)) > 0 for trial in (on_1 / "trials").iterdir()), "checkpoints of trials")
     check_refused(scratch)
-    check_private(scratch)
-    check_lethal(scratch)
-    check_deaths(scratch)
     check_journal(scratch, on_1)
-    check_older_journal(scratch, on_1)
-    check_second_start(scratch)
-    check_failures(scratch)
-    check_full_disk(scratch)
     check_report(on_1)
     check_suggest(scratch)
+    for several in ((check_lethal, check_deaths), (check_private, check_failures),
+                    (lambda scratch: check_older_journal(scratch, on_1), check_second_start, check_full_disk)):
+        for case in some(several):
+            case(scratch)
