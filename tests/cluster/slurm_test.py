@@ -1,4 +1,4 @@
-"""The job scripts under a real Slurm on two nodes: the normal end, by mpirun and by srun; --signal,
+"""The job scripts under a real Slurm, each job on two nodes: the normal end, by mpirun and by srun; --signal,
 the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel; a job that `lockstep launch` asks for, writes and submits."""
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, check_same,  # noqa: E402
-                     checkpoints, on_terminal, records)
+                     checkpoints, on_terminal, records, together)
 import slurm  # noqa: E402
 
 STEPS = 450
@@ -87,7 +87,7 @@ class Launched(Job):
     def submit(self):
         named = ("--submit", "slurm", "--mode", "ddp", "--nodes", "2", "--devices", "1",
                  "--time", "0:05:00")
-        for words, why in ((("--partition", "wrok"), "no such partition. Choose one of work, urgent"),
+        for words, why in ((("--partition", "wrok"), "no such partition. Choose one of work, urgent, weak"),
                            (("--nodes", "3"), "partition work has only 2 nodes"),
                            (("--devices", "9"), "of 8 cores"), (("--time", "5"), "hours:minutes")):
             text, code = self.on_terminal("launch", "--yes", "deck.ini", *named, *words)
@@ -98,7 +98,7 @@ class Launched(Job):
         check(not (self.checkout / "runs").exists(), "no script is left")
         text, code = self.on_terminal("launch", "deck.ini", "--train.steps", "20", keys=[
             (b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"\n"),
-            (b"Partition [work]: ", b"wrok\n"), (b"Expected one of work, urgent", b"work\n"),
+            (b"Partition [work]: ", b"wrok\n"), (b"Expected one of work, urgent, weak", b"work\n"),
             (b"Nodes [1]: ", b"3\n"), (b"a whole number from 1 to 2", b"2\n"),
             (b"Ranks on each node [2]: ", b"9\n"), (b"a whole number from 1 to 8", b"1\n"),
             (b"[12:00:00]: ", b"0:05:00\n"), (b"[yes]: ", b"\n")])
@@ -124,10 +124,29 @@ def was_requeued(job, whole, reason):
     check(attempts[0]["lost_steps"] == 0 and attempts[-1]["exit_code"] == 0, f"nothing is lost: {attempts}")
 
 
-with Scratch() as scratch, slurm.Slurm(2) as cluster:
-    launched = Launched(cluster, scratch, "launched")
-    launched.runs_to_its_end()
-    whole = Job(cluster, scratch, "mpirun")
+def loses_its_nodes(cluster, scratch, whole):
+    """A job of another partition takes the nodes; when they are free again, one loses its power. The job
+    resumes each time. On nodes that no other job has."""
+    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=2)
+    crashed.wait_for_step(5)
+    urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodelist=host3,host4", "--exclusive",
+                       "--output=/dev/null", "--wrap", "true").stdout.strip()
+    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
+    crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
+    check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
+    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
+    cluster.crash("host4")
+    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
+    cluster.join("host4")
+    cluster.boot("host4")
+    crashed.wait_for("COMPLETED")
+    whole.wait_for("COMPLETED")
+    crashed.ends_like(whole.run)
+    attempts = crashed.attempts()
+    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
+
+
+def keep_their_nodes(cluster, scratch, whole):
     by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"',
                   deck="[monitor]\nplots = true\n")
     # Slurm looks at the time every half a minute only.
@@ -171,22 +190,9 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")
 
-    # A job of another partition takes the nodes; when they are free again, one loses its power. The
-    # job resumes each time.
-    crashed = Job(cluster, scratch, "crashed", slow_attempts=2)
-    crashed.wait_for_step(5)
-    urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive",
-                       "--output=/dev/null", "--wrap", "true").stdout.strip()
-    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
-    crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
-    check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
-    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
-    cluster.crash("host2")
-    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
-    cluster.join("host2")
-    cluster.boot("host2")
-    crashed.wait_for("COMPLETED")
-    crashed.ends_like(whole.run)
-    attempts = crashed.attempts()
-    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
+
+with Scratch() as scratch, slurm.Slurm() as cluster:
+    whole = Job(cluster, scratch, "mpirun")
+    together([lambda: Launched(cluster, scratch, "launched").runs_to_its_end(),
+              lambda: keep_their_nodes(cluster, scratch, whole), lambda: loses_its_nodes(cluster, scratch, whole)])
 print("Slurm: all jobs came to their end")
