@@ -124,9 +124,12 @@ def was_requeued(job, whole, reason):
     check(attempts[0]["lost_steps"] == 0 and attempts[-1]["exit_code"] == 0, f"nothing is lost: {attempts}")
 
 
-def loses_its_nodes(cluster, scratch, whole):
+def loses_its_nodes(cluster, scratch, whole, others):
     """A job of another partition takes the nodes; when they are free again, one loses its power. The job
     resumes each time. On nodes that no other job has."""
+    # mpirun leaves the ranks two seconds: not while others use the machine.
+    for job in others:
+        job.wait_for("COMPLETED")
     crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=2)
     crashed.wait_for_step(5)
     urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodelist=host3,host4", "--exclusive",
@@ -140,15 +143,12 @@ def loses_its_nodes(cluster, scratch, whole):
     cluster.join("host4")
     cluster.boot("host4")
     crashed.wait_for("COMPLETED")
-    whole.wait_for("COMPLETED")
     crashed.ends_like(whole.run)
     attempts = crashed.attempts()
     check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
 
 
-def keep_their_nodes(cluster, scratch, whole):
-    by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"',
-                  deck="[monitor]\nplots = true\n")
+def keep_their_nodes(cluster, scratch, whole, by_srun, search):
     # Slurm looks at the time every half a minute only.
     signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", slow_attempts=1)
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
@@ -156,10 +156,6 @@ def keep_their_nodes(cluster, scratch, whole):
                   profile="[[ ${SLURM_RESTART_COUNT:-0} -gt 0 ]] || sleep 28")
     # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
     cancelled = Job(cluster, scratch, "cancelled", slow_attempts=1, profile='LAUNCH="srun --mpi=pmix"')
-
-    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
-                                       "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
-    search = Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")
 
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
@@ -192,7 +188,12 @@ def keep_their_nodes(cluster, scratch, whole):
 
 
 with Scratch() as scratch, slurm.Slurm() as cluster:
-    whole = Job(cluster, scratch, "mpirun")
+    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
+                                       "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
+    undisturbed = [Job(cluster, scratch, "mpirun"),
+                   Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"', deck="[monitor]\nplots = true\n"),
+                   Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")]
     together([lambda: Launched(cluster, scratch, "launched").runs_to_its_end(),
-              lambda: keep_their_nodes(cluster, scratch, whole), lambda: loses_its_nodes(cluster, scratch, whole)])
+              lambda: keep_their_nodes(cluster, scratch, *undisturbed),
+              lambda: loses_its_nodes(cluster, scratch, undisturbed[0], undisturbed)])
 print("Slurm: all jobs came to their end")
