@@ -1,6 +1,6 @@
 """Every option of the exchange over two hosts, made of namespaces, with two ranks and one, or over three: to the bits
 of one rank, of three ranks of one host where one replica a rank is a must, and near them where other
-sums are asked for. Each option by itself and combinations drawn at random; at length all of them."""
+sums are asked for. Some options by themselves and combinations drawn at random; at length all of them."""
 import itertools
 import pathlib
 import random
@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import (DATA, DECK, LOCKSTEP, LONG, SEED, Result, Scratch, check, check_same,
-                     checkpoints, records, run)  # noqa: E402
+                     checkpoints, records, run, some)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
 if missing():
@@ -51,13 +51,14 @@ def product(*tables):
 
 
 def chosen():
-    """The plain case, each option by itself, and some combinations; or all."""
+    """The plain case, the two other ways to sum, one more option by itself, and some combinations; or all."""
     every = product(ARITHMETIC, TRANSPORT)
     if LONG:
         random.Random(SEED).shuffle(every)  # a walk that is ended early has seen some of everything
         return every
-    singly = [case for case in every if sum(name not in ("", "none") for name, _ in case) < 2]
-    return singly + random.Random(SEED).sample([case for case in every if case not in singly], 4)
+    kept = [case for case in every if name_of(case) in ("plain", "halving", "native")]
+    singly = [case for case in every if case not in kept and "+" not in name_of(case)]
+    return kept + some(singly) + some([case for case in every if "+" in name_of(case)], 2)
 
 
 def name_of(parts):

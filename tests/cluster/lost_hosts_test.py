@@ -1,6 +1,6 @@
 """lockstep launch on hosts made of namespaces: a cable that is pulled, rank 0's host lost, a daemon of
 mpirun killed, all ranks of a host stopped. Each time the line names that host, and the run continues to
-the bits of a run that nothing happened to, on the hosts that answer."""
+the bits of a run that nothing happened to, on the hosts that answer. The short form pulls a cable."""
 import os
 import pathlib
 import re
@@ -15,7 +15,7 @@ from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, check_same, che
                      records, train)
 from hosts import Hosts, missing  # noqa: E402
 
-STEPS = 300
+STEPS, AT = (300, 50) if LONG else (80, 22)  # the host is lost after so many
 OPTIONS = ("--data.validation", "", "--run.replicas", 4, "--train.steps", STEPS, "--train.epochs", 0,
            "--train.validate-every", 0, "--checkpoint.every-steps", 20,
            "--communication.timeout-seconds", 8)
@@ -83,7 +83,7 @@ def pulled_cable(hosts, scratch, whole):
     # With patience enough for mpirun to be the first that misses the host, and to end the others.
     run = Launched(hosts, scratch, "cable", [("host1", 1), ("host2", 1), ("host3", 1)],
                    "--communication.timeout-seconds", 60)
-    run.wait_for("it trains", lambda: run.steps() >= 50)
+    run.wait_for("it trains", lambda: run.steps() >= AT)
     hosts.cut("host2")
     run.continues("host2", whole, "has sent nothing for", "lost its daemon")
     run.begins_again_on("host1, host3")
@@ -92,7 +92,7 @@ def pulled_cable(hosts, scratch, whole):
 
 def first_host_lost(hosts, scratch, whole):
     run = Launched(hosts, scratch, "first", [("host2", 1), ("host3", 2)])  # not where mpirun is
-    run.wait_for("it trains", lambda: run.steps() >= 50)
+    run.wait_for("it trains", lambda: run.steps() >= AT)
     hosts.cut("host2")
     run.continues("host2", whole, "has sent nothing for", "lost its daemon")
     run.begins_again_on("host3")
@@ -101,7 +101,7 @@ def first_host_lost(hosts, scratch, whole):
 
 def daemon_killed(hosts, scratch, whole):
     run = Launched(hosts, scratch, "daemon", [("host1", 1), ("host3", 2)])
-    run.wait_for("it trains", lambda: run.steps() >= 50)
+    run.wait_for("it trains", lambda: run.steps() >= AT)
     for process in hosts.processes("host3", "orted"):
         os.kill(process, signal.SIGKILL)
     run.continues("host3", whole, "is gone", "lost its daemon")
@@ -110,7 +110,7 @@ def daemon_killed(hosts, scratch, whole):
 
 def ranks_stopped(hosts, scratch, whole):
     run = Launched(hosts, scratch, "stopped", [("host1", 1), ("host3", 2)])
-    run.wait_for("it trains", lambda: run.steps() >= 50)
+    run.wait_for("it trains", lambda: run.steps() >= AT)
     for process in hosts.processes("host3", "lockstep"):
         os.kill(process, signal.SIGSTOP)
     run.continues("host3", whole, "has sent nothing for", "stopped")

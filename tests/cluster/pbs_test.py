@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records  # noqa: E402
+from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records, together  # noqa: E402
 
 STEPS = 120
 SLOW = "slow:rank=0"  # a tenth of a second per step
@@ -17,15 +17,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Site:
-    def __init__(self, scratch):
-        self.spool, self.bin = scratch / "spool", scratch / "bin"
-        self.spool.mkdir()
+    """A PBS of its own, with its commands on PATH."""
+
+    def __init__(self, path):
+        self.spool, self.bin = path / "spool", path / "bin"
+        self.spool.mkdir(parents=True)
         self.bin.mkdir()
         for name in ("qsub", "qstat", "qsig", "qrerun", "qdel"):
             (self.bin / name).write_text(f"#!{sys.executable}\n" + (HERE / "qsub.py").read_text())
             (self.bin / name).chmod(0o755)
-        os.environ.update({"QSUB_SPOOL": str(self.spool),
-                           "PATH": f"{self.bin}:{os.environ['PATH']}"})
+        self.environment = {**os.environ, "QSUB_SPOOL": str(self.spool), "PATH": f"{self.bin}:{os.environ['PATH']}"}
+
+    def command(self, *words, cwd=None):
+        return subprocess.run(words, cwd=cwd, stdout=subprocess.PIPE, text=True, check=True, env=self.environment).stdout
 
     def job(self, number):
         return json.loads((self.spool / f"{number}.job").read_text())
@@ -47,8 +51,8 @@ class Site:
 
 
 class Checkout:
-    def __init__(self, site, scratch, name, fault="", profile=""):
-        self.site, self.path = site, scratch / name
+    def __init__(self, scratch, name, fault="", profile=""):
+        self.site, self.path = Site(scratch / f"site-{name}"), scratch / name
         self.path.mkdir()
         for folder in ("pbs", "scripts"):
             (self.path / folder).symlink_to(SOURCE / folder)
@@ -60,11 +64,9 @@ class Checkout:
         self.run = self.path / "runs/deck"
 
     def submit(self, *options, script="pbs/train.pbs", settings=""):
-        done = subprocess.run(
-            ["qsub", "-l", "select=1:ncpus=2:mpiprocs=2", *options, "-v",
-             f"PROFILE=profile.sh,INPUT=deck.ini{settings}", script], cwd=self.path,
-            stdout=subprocess.PIPE, text=True, check=True)
-        return done.stdout.strip().split(".")[0]
+        done = self.site.command("qsub", "-l", "select=1:ncpus=2:mpiprocs=2", *options, "-v",
+                                 f"PROFILE=profile.sh,INPUT=deck.ini{settings}", script, cwd=self.path)
+        return done.strip().split(".")[0]
 
     def attempts(self):
         return list(map(json.loads, (self.run / "history.jsonl").read_text().splitlines()))
@@ -81,53 +83,63 @@ class Checkout:
         check(len(self.attempts()) in attempts, f"{self.attempts()}\n{self.site.output()}")
 
 
-with Scratch() as scratch:
-    site = Site(scratch)
-    whole = Checkout(site, scratch, "whole")
-    whole.submit()
-    whole.ends_like(whole.run, [1])
-    check(whole.attempts()[0]["job"] == "1.stand-in" and site.job(1)["code"] == 0, f"{whole.attempts()}")
-
-    # The walltime is read from qstat, and the next part is submitted before it is over.
-    limited = Checkout(site, scratch, "walltime", fault=SLOW)
-    before = site.count()
+def is_resubmitted(scratch, whole):
+    """The walltime is read from qstat, and the next part is submitted before it is over."""
+    limited = Checkout(scratch, "walltime", fault=SLOW)
     limited.submit("-l", "walltime=00:00:13")
-    site.wait_until(lambda: site.count() > before + 1, "the next part is submitted")
+    limited.site.wait_until(lambda: limited.site.count() > 1, "the next part is submitted")
     limited.ends_like(whole.run, range(2, 9))
     check(limited.attempts()[0]["reason"] == "walltime", f"{limited.attempts()}")
 
-    # qsig reaches every process of the job, ranks and script alike.
-    signalled = Checkout(site, scratch, "signalled", fault=SLOW)
-    number = signalled.submit()
+
+def is_signalled(scratch, whole):
+    """qsig reaches every process of the job, ranks and script alike."""
+    signalled = Checkout(scratch, "signalled", fault=SLOW)
+    site, number = signalled.site, signalled.submit()
     site.wait_until(lambda: max(signalled.steps(), default=0) >= 5, "the job trains")
-    subprocess.run(["qsig", "-s", "SIGUSR1", number], check=True)
+    site.command("qsig", "-s", "SIGUSR1", number)
     signalled.ends_like(whole.run, [2])
     check(site.job(number)["code"] == 75, f"{site.job(number)}")
 
-    # An operator's qrerun: the job that runs again and the successor that it submitted when it was told
-    # to end meet; the one that comes second goes, and the run is what it would have been.
-    rerun = Checkout(site, scratch, "rerun", fault=SLOW)
-    number = rerun.submit()
+
+def is_run_again(scratch, whole):
+    """An operator's qrerun: the job that runs again and the successor that it submitted when it was told
+    to end meet; the one that comes second goes, and the run is what it would have been."""
+    rerun = Checkout(scratch, "rerun", fault=SLOW)
+    site, number = rerun.site, rerun.submit()
     site.wait_until(lambda: max(rerun.steps(), default=0) >= 5, "the job trains")
-    subprocess.run(["qrerun", number], check=True)
+    site.command("qrerun", number)
     site.wait_until(lambda: site.job(number)["run_count"] == 2, "the job runs again")
     rerun.ends_like(whole.run, [2, 3])
     successor = site.job(site.count())
     codes = sorted([site.job(number)["code"], successor["code"]])
     check(codes in ([0, 0], [0, 73]), f"{codes}\n{site.output()}")
 
-    # A rank is lost in the first job; its fault is not in the second.
-    lost = Checkout(site, scratch, "lost", fault="kill:rank=1:step=25",
+
+def loses_a_rank(scratch, whole):
+    """In the first job; its fault is not in the second."""
+    lost = Checkout(scratch, "lost", fault="kill:rank=1:step=25",
                     profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
     lost.submit()
     lost.ends_like(whole.run, [2])
-    check("loss 1 of at most 3" in site.output(), site.output())
+    check("loss 1 of at most 3" in lost.site.output(), lost.site.output())
 
-    # Three jobs in a row; the last has nothing to do.
-    chain = Checkout(site, scratch, "chain", fault="kill:rank=1:step=25",
+
+def is_a_chain(scratch, whole):
+    """Three jobs in a row; the last has nothing to do."""
+    chain = Checkout(scratch, "chain", fault="kill:rank=1:step=25",
                      profile='[ ! -e runs ] || LOCKSTEP_INJECT=')
-    subprocess.run(["pbs/chain.sh", "3", "pbs/train.pbs",
-                    "PROFILE=profile.sh,INPUT=deck.ini"], cwd=chain.path, check=True)
+    site = chain.site
+    site.command("pbs/chain.sh", "3", "pbs/train.pbs", "PROFILE=profile.sh,INPUT=deck.ini", cwd=chain.path)
     chain.ends_like(whole.run, [2])
     check(site.job(site.count())["code"] == 0, site.output())
+
+
+with Scratch() as scratch:
+    whole = Checkout(scratch, "whole")
+    whole.submit()
+    whole.ends_like(whole.run, [1])
+    check(whole.attempts()[0]["job"] == "1.stand-in" and whole.site.job(1)["code"] == 0, f"{whole.attempts()}")
+    together([lambda each=each: each(scratch, whole)
+              for each in (is_resubmitted, is_run_again, is_signalled, loses_a_rank, is_a_chain)])
 print("PBS: all jobs came to their end")

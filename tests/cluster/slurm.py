@@ -1,4 +1,4 @@
-"""A Slurm of its own on this machine: its nodes are the hosts of hosts.py. Needs Slurm, munge, root."""
+"""A Slurm of its own on this machine: its nodes are four hosts of hosts.py. Needs Slurm, munge, root."""
 import os
 import pathlib
 import shutil
@@ -46,8 +46,9 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
+PartitionName=work Nodes=host1,host2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2
+PartitionName=weak Nodes=host3,host4 MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
 """
 
 
@@ -64,6 +65,9 @@ def run(*words, cwd=None):
 
 
 class Slurm(hosts.Hosts):
+    def __init__(self):
+        super().__init__(4)
+
     def __enter__(self):
         super().__enter__()
         try:
@@ -130,7 +134,7 @@ class Slurm(hosts.Hosts):
                 pass  # it has ended meanwhile
 
     def idle(self):
-        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-p", "work", "-o", "%T").stdout.split())
+        return sum(line == "idle" for line in run("sinfo", "-h", "-N", "-p", "work,weak", "-o", "%T").stdout.split())
 
     def state(self, job):
         """PENDING, RUNNING, COMPLETED, CANCELLED, FAILED, …"""

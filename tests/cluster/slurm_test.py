@@ -1,4 +1,4 @@
-"""The job scripts under a real Slurm on two nodes: the normal end, by mpirun and by srun; --signal,
+"""The job scripts under a real Slurm, each job on two nodes: the normal end, by mpirun and by srun; --signal,
 the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel; a job that `lockstep launch` asks for, writes and submits."""
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, check_same,  # noqa: E402
-                     checkpoints, on_terminal, records)
+                     checkpoints, on_terminal, records, together)
 import slurm  # noqa: E402
 
 STEPS = 450
@@ -87,7 +87,7 @@ class Launched(Job):
     def submit(self):
         named = ("--submit", "slurm", "--mode", "ddp", "--nodes", "2", "--devices", "1",
                  "--time", "0:05:00")
-        for words, why in ((("--partition", "wrok"), "no such partition. Choose one of work, urgent"),
+        for words, why in ((("--partition", "wrok"), "no such partition. Choose one of work, urgent, weak"),
                            (("--nodes", "3"), "partition work has only 2 nodes"),
                            (("--devices", "9"), "of 8 cores"), (("--time", "5"), "hours:minutes")):
             text, code = self.on_terminal("launch", "--yes", "deck.ini", *named, *words)
@@ -98,7 +98,7 @@ class Launched(Job):
         check(not (self.checkout / "runs").exists(), "no script is left")
         text, code = self.on_terminal("launch", "deck.ini", "--train.steps", "20", keys=[
             (b"Mode [ddp]: ", b"\n"), (b"on this host [slurm]: ", b"\n"),
-            (b"Partition [work]: ", b"wrok\n"), (b"Expected one of work, urgent", b"work\n"),
+            (b"Partition [work]: ", b"wrok\n"), (b"Expected one of work, urgent, weak", b"work\n"),
             (b"Nodes [1]: ", b"3\n"), (b"a whole number from 1 to 2", b"2\n"),
             (b"Ranks on each node [2]: ", b"9\n"), (b"a whole number from 1 to 8", b"1\n"),
             (b"[12:00:00]: ", b"0:05:00\n"), (b"[yes]: ", b"\n")])
@@ -124,12 +124,31 @@ def was_requeued(job, whole, reason):
     check(attempts[0]["lost_steps"] == 0 and attempts[-1]["exit_code"] == 0, f"nothing is lost: {attempts}")
 
 
-with Scratch() as scratch, slurm.Slurm(2) as cluster:
-    launched = Launched(cluster, scratch, "launched")
-    launched.runs_to_its_end()
-    whole = Job(cluster, scratch, "mpirun")
-    by_srun = Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"',
-                  deck="[monitor]\nplots = true\n")
+def loses_its_nodes(cluster, scratch, whole, others):
+    """A job of another partition takes the nodes; when they are free again, one loses its power. The job
+    resumes each time. On nodes that no other job has."""
+    # mpirun leaves the ranks two seconds: not while others use the machine.
+    for job in others:
+        job.wait_for("COMPLETED")
+    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=2)
+    crashed.wait_for_step(5)
+    urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodelist=host3,host4", "--exclusive",
+                       "--output=/dev/null", "--wrap", "true").stdout.strip()
+    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
+    crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
+    check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
+    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
+    cluster.crash("host4")
+    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
+    cluster.join("host4")
+    cluster.boot("host4")
+    crashed.wait_for("COMPLETED")
+    crashed.ends_like(whole.run)
+    attempts = crashed.attempts()
+    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
+
+
+def keep_their_nodes(cluster, scratch, whole, by_srun, search):
     # Slurm looks at the time every half a minute only.
     signalled = Job(cluster, scratch, "signal", "--time=1", "--signal=B:USR1@55", slow_attempts=1)
     # Of the minute most is used up when the run begins; it asks Slurm for what is left.
@@ -137,10 +156,6 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
                   profile="[[ ${SLURM_RESTART_COUNT:-0} -gt 0 ]] || sleep 28")
     # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
     cancelled = Job(cluster, scratch, "cancelled", slow_attempts=1, profile='LAUNCH="srun --mpi=pmix"')
-
-    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
-                                       "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
-    search = Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")
 
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
@@ -171,22 +186,14 @@ with Scratch() as scratch, slurm.Slurm(2) as cluster:
     was_requeued(signalled, whole.run, "SIGUSR1")
     was_requeued(limited, whole.run, "walltime")
 
-    # A job of another partition takes the nodes; when they are free again, one loses its power. The
-    # job resumes each time.
-    crashed = Job(cluster, scratch, "crashed", slow_attempts=2)
-    crashed.wait_for_step(5)
-    urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive",
-                       "--output=/dev/null", "--wrap", "true").stdout.strip()
-    crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
-    crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
-    check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
-    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
-    cluster.crash("host2")
-    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
-    cluster.join("host2")
-    cluster.boot("host2")
-    crashed.wait_for("COMPLETED")
-    crashed.ends_like(whole.run)
-    attempts = crashed.attempts()
-    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
+
+with Scratch() as scratch, slurm.Slurm() as cluster:
+    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
+                                       "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
+    undisturbed = [Job(cluster, scratch, "mpirun"),
+                   Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"', deck="[monitor]\nplots = true\n"),
+                   Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")]
+    together([lambda: Launched(cluster, scratch, "launched").runs_to_its_end(),
+              lambda: keep_their_nodes(cluster, scratch, *undisturbed),
+              lambda: loses_its_nodes(cluster, scratch, undisturbed[0], undisturbed)])
 print("Slurm: all jobs came to their end")

@@ -8,6 +8,8 @@ gradient of the first step, and of each replica's buffers where every replica ke
     .venv/bin/python tests/golden/ddp_losses.py /tmp/golden/checkpoints/step-00000000.h5 \
         datasets/fashion-mnist/train.h5 ddp.json
 
+A last argument takes one of the RUNS alone, by its place in them.
+
 The order is computed here again, from its description in docs/formats.md, so that it is checked too.
 """
 import hashlib
@@ -27,6 +29,7 @@ import torch.nn as nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS, GLOBAL_BATCH, SEED, ORDER_STREAM = 20, 128, 0, 2
+RUNS = (2, True), (2, False), (4, True)  # processes, and whether they share the buffers of one
 RATE, WARMUP = 0.1, 200
 MASK = (1 << 64) - 1
 
@@ -150,10 +153,10 @@ def train(rank, replicas, broadcast_buffers, weights, data, out):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     runs = []
-    for replicas, broadcast_buffers in ((2, True), (4, True), (2, False)):
+    for replicas, broadcast_buffers in [RUNS[int(sys.argv[4])]] if len(sys.argv) == 5 else RUNS:
         with tempfile.NamedTemporaryFile() as part:
             # Forked, so that torch is imported once; nothing has used its threads yet.
             mp.start_processes(train, args=(replicas, broadcast_buffers, *sys.argv[1:3], part.name),

@@ -1,7 +1,8 @@
-"""What `lockstep bench` prints is whole and right; how fast it was, no test says."""
+"""What `lockstep bench` prints is whole and right; how fast it was, no test says. LOCKSTEP_LONG=1 measures everything
+on one rank and on two, and a large model."""
 import json
 
-from harness import check, run
+from harness import LONG, check, run, some
 
 KEYS = ["what", "variant", "bytes", "ranks", "median_s", "minimum_s", "maximum_s"]
 
@@ -61,15 +62,20 @@ def loader(kind, samples, ranks):
     check(0 < lines[0]["memory_bytes"] < lines[0]["allowed_bytes"], f"memory in {lines[0]}")
 
 
-for count in (1, 2):
+def shards():
+    [line] = measured(["loader", "--kind", "shards", "--variant", "start", "--repeats", 1], 2)
+    check(line["what"] == "loader shards" and line["samples"] == 16000, f"1,000 files in {line}")
+
+
+for count in some((1, 2)):
     all_reduce(count)
-    loader("deflate", 16384, count)
+for count in some((1, 2)):
     step("cnn", 105962, count)
-step("mlp18m", 18411530, 1)
-loader("small", 60000, 1)
-loader("large", 64, 2)
-[line] = measured(["loader", "--kind", "shards", "--variant", "start", "--repeats", 1], 2)
-check(line["what"] == "loader shards" and line["samples"] == 16000, f"1,000 files in {line}")
+if LONG:
+    step("mlp18m", 18411530, 1)
+for load in some((lambda: loader("deflate", 16384, 1), lambda: loader("deflate", 16384, 2), lambda: loader("small", 60000, 1),
+                  lambda: loader("large", 64, 2), shards)):
+    load()
 [line] = measured(["loader", "--kind", "order"], 1)
 check(1e10 < line["mean_index"] < 1e12, f"the first of 10^12 samples in {line}")
 [line] = measured(["step", "--model", "cnn", "--variant", "dp", "--batch", 16, "--steps", 3], 1)
@@ -78,15 +84,15 @@ lines = measured(["checkpoint", "--mb", 4, "--repeats", 2], 2)
 check([line["variant"] for line in lines] ==
       ["raw-write", "synchronous", "copy", "stall", "checksum", "raw-read", "load"],
       f"every variant: {lines}")
-for words, phrase in ((["loading"], "the commands are allreduce, step, loader and checkpoint"),
-                      (["allreduce", "--variant", "tree"], "Valid values: ordered, mpi, copy"),
-                      (["allreduce", "--sizes", "0"], "--sizes 0"),
-                      (["allreduce", "--sizes", "25G"], "--sizes 25G"),
-                      (["allreduce", "--size", "1M"], "unknown option --size"),
-                      (["loader", "--kind", "tiny"], "the kinds are small, large, deflate, shards and order"),
-                      (["step", "--model", "rnn"], "Valid values: mlp18m, cnn"),
-                      (["step", "--variant", "fast"], "Valid values: engine, native, dp, alone, bare"),
-                      (["step", "--steps", "-1"], "--steps -1")):
+for words, phrase in some(((["loading"], "the commands are allreduce, step, loader and checkpoint"),
+                           (["allreduce", "--variant", "tree"], "Valid values: ordered, mpi, copy"),
+                           (["allreduce", "--sizes", "0"], "--sizes 0"),
+                           (["allreduce", "--sizes", "25G"], "--sizes 25G"),
+                           (["allreduce", "--size", "1M"], "unknown option --size"),
+                           (["loader", "--kind", "tiny"], "the kinds are small, large, deflate, shards and order"),
+                           (["step", "--model", "rnn"], "Valid values: mlp18m, cnn"),
+                           (["step", "--variant", "fast"], "Valid values: engine, native, dp, alone, bare"),
+                           (["step", "--steps", "-1"], "--steps -1")), 2):
     run(["bench", *words]).expect(64, phrase)
 run(["bench", "--help"]).expect(0, "lockstep bench allreduce", "lockstep bench step")
 print("bench: its lines are whole")

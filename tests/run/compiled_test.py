@@ -78,35 +78,6 @@ def check_compiled(scratch):
             for place in found:
                 check(np.allclose(graph[place], ours[place], rtol=1e-3, atol=1e-4), f"{place} is the graph's")
     check(len(buffers) >= 3, f"batch norm's buffers: {buffers}")
-<<<<<<< HEAD
-    # The gradients of a scaled loss are scaled.
-    train(scratch, "cnn", "fast-scaled", *fast, "--communication.compression", "fp16").expect(0)
-    scaled = [each["loss"] for each in records(scratch / "fast-scaled", "step")]
-    check(np.allclose(scaled, losses[1], rtol=1e-3), f"{scaled} as {losses[1]}")
-    for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm"):
-        train(scratch, "cnn", "no", *fast, option, "true").expect(64, f"a compiled step does not support {option[2:]}")
-    train(scratch, "cnn", "no", *fast, "--prune.pattern", "channels").expect(
-        64, "model.compiled = require", "compiled for all channels")
-    for compute in ("bf16", "fp16"):
-        refused = train(scratch, "cnn", "no", *fast, "--precision.compute", compute).expect(
-            64, "Set precision.compute = fp32")
-        check("step 1/" not in refused.text, f"{compute} is refused before the first step: {refused.text}")
-    for how in ("none", "prefer"):
-        text = train(scratch, "cnn", f"half-{how}", *own, "--precision.compute", "bf16", "--model.compiled", how).expect(
-            0).text
-        check(("is run because a compiled step computes in float32" in text) == (how == "prefer"), f"{how}: {text}")
-    check([each["weight_hash"] for each in records(scratch / "half-none", "step")]
-          == [each["weight_hash"] for each in records(scratch / "half-prefer", "step")], "the graph is run in bf16")
-    # Evaluation has no use for the step, and does not ask for it.
-    run(["evaluate", scratch / "cnn.ini", checkpoints(scratch / "fast-1")[-1], *fast, "--precision.compute", "bf16"]).expect(
-        0, "accuracy")
-    # A batch of one sample, for which nothing is compiled, has the bits of the graph.
-    for where, how in (("single", "require"), ("single-graph", "none")):
-        train(scratch, "cnn", where, *own[:4], "--run.replicas", 2, "--data.batch", 1, "--model.compiled",
-              how).expect(0)
-    check([each["weight_hash"] for each in records(scratch / "single", "step")]
-          == [each["weight_hash"] for each in records(scratch / "single-graph", "step")], "single samples")
-=======
 
     def threads():
         train(scratch, "cnn", "fast-dp", *fast, "--run.mode", "dp").expect(0)
@@ -140,11 +111,11 @@ def check_compiled(scratch):
     for words, phrase in some(
             [((option, "true"), f"a compiled step does not support {option[2:]}")
              for option in ("--precision.gradient-checkpointing", "--communication.sync-batch-norm")]
+            + [(("--prune.pattern", "channels"), "compiled for all channels")]
             + [(("--precision.compute", compute), "Set precision.compute = fp32") for compute in ("bf16", "fp16")]):
         refused = train(scratch, "cnn", "no", *fast, *words).expect(64, phrase)
         if words[0] == "--precision.compute":
             check("step 1/" not in refused.text, f"{words[1]} is refused before the first step: {refused.text}")
->>>>>>> ced800511e0d6df6a11d1e558e55a34f57d35e87
     # What it was not compiled for.
     again = [*own[2:], "--model.file"]
     train(scratch, "cnn", "fast-1", *own, "--train.steps", 30).expect(64, "model.compiled")

@@ -1,5 +1,5 @@
 """A requeued job takes its directory over from its older attempt; files written by 4 ranks are read by
-1, 2, 3 and 8; checkpoint.local."""
+1, 2, 3 or 8 (by each, where LOCKSTEP_LONG=1); checkpoint.local."""
 import json
 import os
 import shutil
@@ -7,8 +7,10 @@ import signal
 import subprocess
 import time
 
-from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, records, run,
-                     train)
+from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, check_same, checkpoints, records, run,
+                     some, train)
+
+TWO = 2 if LONG else 1  # where their number does not matter
 
 with Scratch() as scratch:
     # The older attempt, of which the scheduler thinks that it is dead.
@@ -21,7 +23,7 @@ with Scratch() as scratch:
     while not (both / "metrics.jsonl").exists() or len(records(both, "checkpoint")) < 2:
         check(older.poll() is None, "still training")
         time.sleep(0.1)
-    train(both, "--data.validation", "", "--train.steps", 1, env={"PBS_JOBID": "6.server"}).expect(
+    train(both, "--data.validation", "", "--train.steps", 1, ranks=TWO, env={"PBS_JOBID": "6.server"}).expect(
         73, "another live job is using it (job 5.server")
     newer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "PBS_JOBID": "5.server"})
@@ -50,20 +52,22 @@ with Scratch() as scratch:
     check(process.returncode == 74 and "its file lease is damaged" in output, f"{process.returncode}: {output}")
     check(records(taken, "failure")[-1].get("exit_code") == 74, "it is on record")
     run(["watch", taken]).expect(0, "failed")
-    train(taken, "--data.validation", "", "--train.steps", 1).expect(73, "its lease is not a regular file", "Remove ")
+    train(taken, "--data.validation", "", "--train.steps", 1, ranks=TWO).expect(73, "its lease is not a regular file", "Remove ")
 
     # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
-    train(scratch / "requeued", "--train.steps", 5, env=slurm).expect(0)
-    train(scratch / "requeued", "--train.steps", 9, env={"SLURM_JOB_ID": "8"}).expect(
+    train(scratch / "requeued", "--train.steps", 5, ranks=TWO, env=slurm).expect(0)
+    train(scratch / "requeued", "--train.steps", 9, ranks=TWO, env={"SLURM_JOB_ID": "8"}).expect(
         79, "a newer attempt of this run has taken it over (job 8")
-    train(scratch / "requeued", "--train.steps", 9, env=slurm).expect(0)
+    train(scratch / "requeued", "--train.steps", 9, ranks=TWO, env=slurm).expect(0)
 
-    # Written by 4 ranks, resumed by others.
+    # Written by 4 ranks, resumed by others; into a fast directory first.
+    local = scratch / "local"
     options = ("--run.replicas", 8, "--data.validation", "", "--checkpoint.keep", 9)
-    train(scratch / "whole", *options, "--train.steps", 10, ranks=2).expect(0)
-    train(scratch / "start", *options, "--train.steps", 5, ranks=4).expect(0)
-    for ranks in (1, 2, 3, 8):
+    train(scratch / "whole", *options, "--train.steps", 10, ranks=TWO).expect(0)
+    train(scratch / "start", *options, "--checkpoint.local", local, "--train.steps", 5, ranks=4).expect(0)
+    check_same(next(local.glob("*/step-00000005.h5")), scratch / "start", "the copy is the original")
+    for ranks in some((1, 2, 3, 8)):
         run_directory = scratch / f"on{ranks}"
         shutil.copytree(scratch / "start", run_directory)
         (run_directory / "lease").unlink()
@@ -71,11 +75,8 @@ with Scratch() as scratch:
             "LOCKSTEP_CHECKPOINT_WRITER": {3: "gather", 8: "hosts"}.get(ranks, "collective")}).expect(0)
         check_same(scratch / "whole", run_directory, f"from 4 ranks to {ranks}")
 
-    # A fast directory first: resume takes what the run's own directory lacks.
-    local, there = scratch / "local", scratch / "two-levels"
-    train(there, *options, "--checkpoint.local", local, "--train.steps", 5).expect(0)
-    check_same(next(local.glob("*/step-00000005.h5")), there, "the copy is the original")
-    checkpoints(there)[-1].unlink()
-    train(there, *options, "--checkpoint.local", local, "--train.steps", 10).expect(
+    # Resume takes from there what the run's own directory lacks.
+    checkpoints(scratch / "start")[-1].unlink()
+    train(scratch / "start", *options, "--checkpoint.local", local, "--train.steps", 10, ranks=TWO).expect(
         0, "step-00000005.h5")
-    check_same(scratch / "whole", there, "resumed from the local one")
+    check_same(scratch / "whole", scratch / "start", "resumed from the local one")

@@ -1,16 +1,47 @@
-"""Resuming: from damaged files, with a changed deck, by signal, in a directory that is in use."""
+"""Resuming: from damaged files, with a changed deck, by signal, in a directory that is in use. The short form leaves
+the last two to run.signals and run.fencing."""
 import os
 import shutil
 import signal
 import subprocess
 import time
 
-from harness import (DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, flip, records,
-                     run, train)
+import harness
+from harness import DATA, DECK, LOCKSTEP, LONG, Scratch, check, check_same, checkpoints, flip, records, run, some
+
+
+def train(directory, *options, ranks=2 if LONG else 1, env=None):
+    return harness.train(directory, *options, ranks=ranks, env=env)
+
+
+def by_signal_and_in_use(scratch):
+    """USR1 to mpirun: a checkpoint, exit 75, and the same end after a restart. A directory in use."""
+    signalled = scratch / "signalled"
+    words = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train", DECK, "--data.train",
+             str(DATA / "train.h5"), "--data.validation", "", "--run.directory", str(signalled),
+             "--train.steps", "0", "--train.epochs", "3"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (signalled / "metrics.jsonl").exists() or len(records(signalled, "step")) < 20:
+        check(process.poll() is None, "still training")
+        time.sleep(0.1)
+    process.send_signal(signal.SIGUSR1)
+    output = process.communicate(timeout=60)[0]
+    check(process.returncode == 75, f"exit 75, not {process.returncode}: {output}")
+    stopped = records(signalled, "signal")[-1]["step"]
+    check(checkpoints(signalled)[-1].stem.endswith(f"{stopped:08d}"), "a checkpoint of that step")
+
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not records(signalled, "resume"):
+        time.sleep(0.1)
+    run(words[4:], ranks=1).expect(73, "another live job")
+    process.send_signal(signal.SIGUSR1)
+    process.communicate(timeout=60)
+    check(process.returncode == 75, "the first job was not disturbed")
+
 
 with Scratch() as scratch:
     whole = scratch / "whole"
-    train(whole).expect(0)
+    train(whole, ranks=2).expect(0)
     run(["checkpoint", "verify", whole]).expect(0, "all bytes are intact")
 
     # The newest is cut short, the one before has a flipped bit: the third is taken, both are named.
@@ -24,7 +55,7 @@ with Scratch() as scratch:
     check_same(whole, hurt, "falling back loses time, not bits")
 
     # A disk that loses half of a file, or a bit, after it said that all is safe.
-    for fault in ("torn-checkpoint", "corrupt-checkpoint"):
+    for fault in some(("torn-checkpoint", "corrupt-checkpoint")):
         spoilt = scratch / fault
         train(spoilt, env={"LOCKSTEP_INJECT": f"{fault}:step={int(newest.stem[5:])}"}).expect(0)
         run(["checkpoint", "verify", checkpoints(spoilt)[-1]]).expect(65)
@@ -34,7 +65,7 @@ with Scratch() as scratch:
     # None verifies.
     for path in checkpoints(hurt):
         flip(path, 5000)
-    for ranks in (1, 2, 4):
+    for ranks in some((1, 2, 4)):
         train(hurt, ranks=ranks).expect(65, "root cause")
     check(len(checkpoints(hurt)) == 3, "damaged files are left for a person to look at")
 
@@ -91,27 +122,5 @@ with Scratch() as scratch:
     source = checkpoints(whole)[-1]
     train(scratch / "by-file", "--checkpoint.resume", source, "--train.steps", 6).expect(
         0, f"resumed from {source}")
-
-    # USR1 to mpirun: a checkpoint, exit 75, and the same end after a restart.
-    signalled = scratch / "signalled"
-    words = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train", DECK, "--data.train",
-             str(DATA / "train.h5"), "--data.validation", "", "--run.directory", str(signalled),
-             "--train.steps", "0", "--train.epochs", "3"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    while not (signalled / "metrics.jsonl").exists() or len(records(signalled, "step")) < 20:
-        check(process.poll() is None, "still training")
-        time.sleep(0.1)
-    process.send_signal(signal.SIGUSR1)
-    output = process.communicate(timeout=60)[0]
-    check(process.returncode == 75, f"exit 75, not {process.returncode}: {output}")
-    stopped = records(signalled, "signal")[-1]["step"]
-    check(checkpoints(signalled)[-1].stem.endswith(f"{stopped:08d}"), "a checkpoint of that step")
-
-    # A directory in use.
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    while not records(signalled, "resume"):
-        time.sleep(0.1)
-    run(words[4:], ranks=1).expect(73, "another live job")
-    process.send_signal(signal.SIGUSR1)
-    process.communicate(timeout=60)
-    check(process.returncode == 75, "the first job was not disturbed")
+    if LONG:
+        by_signal_and_in_use(scratch)

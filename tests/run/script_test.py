@@ -96,24 +96,11 @@ with Scratch() as scratch:
     # Replicas that keep their own buffers: another training, as exact.
     own = ["--communication.broadcast-buffers", "false"]
 
-<<<<<<< HEAD
-    # Other code in the file of that name is another model, even of the same form.
-    torch.jit.script(network).save(scratch / "changed.pt")
-    train("changed", "--train.steps", 3, file="changed.pt").expect(0)
-    with torch.no_grad():
-        network.output.bias += 1
-    torch.jit.script(network).save(scratch / "changed.pt")
-    with torch.no_grad():
-        network.output.bias -= 1
-    train("changed", file="changed.pt").expect(64, "is not the one that this run began with", "--force")
-    train("changed", "--force", file="changed.pt").expect(0, "resumed from", "other contents of the file of the model")
-=======
     def own_buffers():
         train("own", *own).expect(0, "each replica keeps its own buffers")
         check(not same_state(scratch / "one", scratch / "own"), "buffers are the replicas' own")
         through_kill("own-cut", *own)
         check_same(scratch / "own", scratch / "own-cut", "own buffers go through a restart")
->>>>>>> ced800511e0d6df6a11d1e558e55a34f57d35e87
 
     def switched():
         """Forced, a training resumes from replica 0's."""
@@ -136,7 +123,8 @@ with Scratch() as scratch:
             network.output.bias -= 1
         train("changed", file="changed.pt").expect(64, "is not the one that this run began with", "--force")
         if LONG:
-            train("changed", "--force", file="changed.pt").expect(0, "resumed from")
+            train("changed", "--force", file="changed.pt").expect(
+                0, "resumed from", "other contents of the file of the model")
 
     def half():
         train("half", "--precision.compute", "bf16", ranks=2 if LONG else 1).expect(0)

@@ -1,12 +1,10 @@
-"""A rank that dies or stands still, in any phase: one line names it, and the job ends with 76."""
-import os
-import pathlib
+"""A rank that dies or stands still, in any phase: one line names it, and the job ends with 76. LOCKSTEP_LONG=1 takes
+every phase."""
 import re
-import subprocess
 import sys
 import time
 
-from harness import DATA, DECK, LOCKSTEP, Result, Scratch, check, records, run, together, train
+from harness import Scratch, check, records, some, together, train
 
 TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
 ENDS = (76, 137)  # mpirun answers with 137 where it saw a killed rank first
@@ -45,10 +43,11 @@ def fails(fault, *phrases, ranks=3, codes=(76,), options=(), tries=3):
         sys.stdout.flush()
 
 
-together([
+STOPS = (
     lambda: fails("stop:rank=1:step=5", "rank 1 (", "at step 5", "no progress for", "stopped (SIGSTOP)",
                   "ranks 0, 2 wait in"),
-    lambda: fails("stop:rank=0:step=5", "rank 0 (", "stopped (SIGSTOP)", "ranks 1, 2 wait in"),
+    lambda: fails("stop:rank=0:step=5", "rank 0 (", "stopped (SIGSTOP)", "ranks 1, 2 wait in"))
+HANGS = (
     lambda: fails("hang:rank=2:step=5", "rank 2 (", "at step 5", "it hangs", "ranks 0, 1 wait in the exchange"),
     lambda: fails("hang:rank=1:phase=data:step=5", "rank 1 (", "in reading data at step 5", "it hangs"),
     lambda: fails("hang:rank=1:phase=checkpoint:step=5", "rank 1 (", "in writing a checkpoint at step 5"),
@@ -56,11 +55,13 @@ together([
     lambda: fails("hang:rank=0:phase=pictures", "rank 0 (", "in the last records and pictures at step 5",
                   options=("--data.validation", "", "--train.steps", 5)),
     lambda: fails("hang:rank=2:phase=opening the data and the model", "rank 2 (",
-                  "in start-up (opening the data and the model)"),
+                  "in start-up (opening the data and the model)"))
+KILLS = (
     lambda: fails("kill:rank=1:step=5", "rank 1 (", "at step 5", "its process is gone", codes=ENDS),
     lambda: fails("kill:rank=0:step=5", "rank 0 (", "at step 5", "its process is gone", codes=ENDS),
     lambda: fails("kill:rank=2:phase=checkpoint:step=5", "rank 2 (", "in writing a checkpoint at step 5",
-                  codes=ENDS)])
+                  codes=ENDS))
+together([*some(STOPS), *some(HANGS, 2), *some(KILLS)])
 
 
 def lateness_of_a_slow_rank():
