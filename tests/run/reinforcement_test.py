@@ -11,8 +11,6 @@ INPUTS = SOURCE / "inputs"
 SHORT = ["--checkpoint.asynchronous", "false", "--task.evaluation-episodes", 20,
          "--task.test-episodes", 20, "--monitor.log-every", 1, "--monitor.weight-hash", "true",
          "--train.validate-every", 12]
-
-
 EPOCHS = 60 if LONG else 20  # of the learning curve
 
 
