@@ -1,5 +1,6 @@
-# lockstep_add_unit_test(room/name [TORCH] [GOLDEN] [ALONE]) tests/unit/room/name_test.cpp, one process;
+# lockstep_add_unit_test(room/name [TORCH] [GOLDEN] [ALONE] [LONG]) tests/unit/room/name_test.cpp, one process;
 #                                                   GOLDEN: it reads files of tests/golden
+#                                                   LONG: unit.room.name.long tries all cases (long_form.hpp)
 # lockstep_add_mpi_test(room/name NP 1 2 4 [TORCH] [ALONE]) tests/mpi/room/name_test.cpp, one ctest entry
 #                                                   for each rank count: mpi.room.name.np4
 # The tests of a room are one program, unit.room or mpi.room, of which each ctest entry runs one file's
@@ -64,18 +65,28 @@ macro(lockstep_test_in_program kind main path)
 endmacro()
 
 function(lockstep_add_unit_test path)
-    cmake_parse_arguments(test "TORCH;GOLDEN;ALONE" "" "" ${ARGN})
+    cmake_parse_arguments(test "TORCH;GOLDEN;ALONE;LONG" "" "" ${ARGN})
     if(test_TORCH AND NOT LOCKSTEP_WITH_TORCH)
         return()
     endif()
     lockstep_test_in_program(unit serial ${path})
-    add_test(NAME unit.${name} COMMAND ${program} ${chosen})
-    set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT ${lockstep_test_timeout}
-                         FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
-                         ENVIRONMENT "${lockstep_mpi_environment}")
-    if(test_GOLDEN)
-        set_property(TEST unit.${name} APPEND PROPERTY
-                     ENVIRONMENT "LOCKSTEP_GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden")
+    set(forms unit.${name})
+    if(test_LONG)
+        list(APPEND forms unit.${name}.long)
+    endif()
+    foreach(form IN LISTS forms)
+        add_test(NAME ${form} COMMAND ${program} ${chosen})
+        set_tests_properties(${form} PROPERTIES LABELS unit TIMEOUT ${lockstep_test_timeout}
+                             FAIL_REGULAR_EXPRESSION "HDF5-DIAG"
+                             ENVIRONMENT "${lockstep_mpi_environment}")
+        if(test_GOLDEN)
+            set_property(TEST ${form} APPEND PROPERTY
+                         ENVIRONMENT "LOCKSTEP_GOLDEN=${PROJECT_SOURCE_DIR}/tests/golden")
+        endif()
+    endforeach()
+    if(test_LONG)
+        set_tests_properties(unit.${name}.long PROPERTIES LABELS "unit;long")
+        set_property(TEST unit.${name}.long APPEND PROPERTY ENVIRONMENT LOCKSTEP_LONG=1)
     endif()
 endfunction()
 

@@ -1,4 +1,5 @@
-"""Every bad input: one clear message, its exit code, on 1, 2 and 4 ranks, within 10 seconds."""
+"""Every bad input: one clear message, its exit code, on 1, 2 and 4 ranks, within 10 seconds. The short form draws one
+input for each exit code and the numbers of ranks."""
 import json
 import os
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from harness import DATA, DECK, Scratch, check, records, run, train
+from harness import DATA, DECK, LONG, Scratch, check, records, run, some, train
 
 LIMIT = 30  # seconds: far below the time limits of a wait, far above what a busy machine needs
 
@@ -61,29 +62,42 @@ with Scratch() as scratch:
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long: {options}")
         shutil.rmtree(scratch / "run", ignore_errors=True)
 
-    for ranks in (1, 2, 4):
-        result = run(["train", typo], ranks).expect(
+    def typed_wrong(ranks):
+        run(["train", typo], ranks).expect(
             64, f"{typo}:4", "learning-rat ", "Did you mean optimizer.learning-rate?")
-        fails(64, "--data.batch", "none", ranks=ranks, phrases=["data.batch = none", "whole number"])
-        fails(64, "--model.nam", "cnn", ranks=ranks, phrases=["model.nam ", "Did you mean model.name?"])
-        fails(66, "--data.train", scratch / "none.h5", ranks=ranks, phrases=["none.h5"])
-        fails(65, "--data.train", cut, ranks=ranks, phrases=["cut.h5", "cut short"])
-        fails(65, "--data.train", label, ranks=ranks, phrases=["label 10 of sample 17", "label.h5"])
-        fails(64, "--data.train", few, "--data.validation", "", ranks=ranks, phrases=["3 training samples for 4 replicas"])
-        fails(73, "--run.directory", scratch / "in-the-way/run", ranks=ranks,
-              phrases=["in-the-way"])
-        # What fails in the run is in its log and its records as well.
+
+    def told_in_files(ranks):
+        """What fails in the run is in its log and its records as well."""
         train(scratch / "logged", ranks=ranks,
               env={"LOCKSTEP_INJECT": "throw:rank=0:step=2"}).expect(70)
         check("root cause: rank 0" in (scratch / "logged/log.txt").read_text(), "log.txt tells")
         check(records(scratch / "logged", "failure")[0]["exit_code"] == 70, "metrics.jsonl tells")
         shutil.rmtree(scratch / "logged")
+
+    def told_of_last(ranks):
         fails(70, ranks=ranks, env={"LOCKSTEP_INJECT": f"throw:rank={ranks - 1}:step=3"},
               phrases=[f"rank {ranks - 1} (", "in training at step 3", "an injected fault"])
 
+    def given(code, options, *phrases):
+        return lambda ranks: fails(code, *options, ranks=ranks, phrases=phrases)
+
+    for of_one_code in (
+            [typed_wrong,
+             given(64, ["--data.batch", "none"], "data.batch = none", "whole number"),
+             given(64, ["--model.nam", "cnn"], "model.nam ", "Did you mean model.name?"),
+             given(64, ["--data.train", few, "--data.validation", ""], "3 training samples for 4 replicas")],
+            [given(65, ["--data.train", cut], "cut.h5", "cut short"),
+             given(65, ["--data.train", label], "label 10 of sample 17", "label.h5")],
+            [given(66, ["--data.train", scratch / "none.h5"], "none.h5")],
+            [given(73, ["--run.directory", scratch / "in-the-way/run"], "in-the-way")],
+            [told_in_files, told_of_last]):
+        for bad_input in some(of_one_code):
+            for ranks in some((1, 2, 4)):
+                bad_input(ranks)
+
     # Wherever one rank alone fails, its phase and step are told.
-    for fault, phase, code in (("throw", "validation", 70), ("oom", "checkpoint:step=5", 71), ("oom", "the test", 71),
-                               ("throw", "the end", 70)):
+    for fault, phase, code in some((("throw", "validation", 70), ("oom", "checkpoint:step=5", 71),
+                                    ("oom", "the test", 71), ("throw", "the end", 70))):
         place = {"validation": "validation at step 10", "checkpoint:step=5": "writing a checkpoint at step 5"}
         fails(code, "--data.test", DATA / "test.h5", env={"LOCKSTEP_INJECT": f"{fault}:rank=1:phase={phase}"}, ranks=2,
               phrases=["rank 1 (", f", cpu) in {place.get(phase, phase + ' at step 30')}: "])
@@ -92,20 +106,21 @@ with Scratch() as scratch:
     # is said and no model is the best by it.
     for name in ("train", "test"):
         with_nan(DATA / f"{name}.h5", scratch / f"nan-{name}.h5", 234)
-    for ranks in (1, 2):
+    for ranks in some((1, 2)):
         result = train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--train.steps", 0,
                        "--train.epochs", 1, ranks=ranks)
         result.expect(65, "sample 234 of data.train is not finite", ", cpu) in ")
         shutil.rmtree(scratch / "nan")
     train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--data.validation",
-          scratch / "nan-test.h5", "--train.steps", 1, "--task.metric", "loss").expect(
+          scratch / "nan-test.h5", "--train.steps", 1, "--task.metric", "loss", ranks=2 if LONG else 1).expect(
               0, "the loss of the validation set is not finite")
     check(not (scratch / "nan/best.h5").exists(), "nothing is better than nothing")
 
     # What is no part of a run is not written into its records.
-    train(scratch / "done", "--train.steps", 2).expect(0)
+    ranks = 2 if LONG else 1
+    train(scratch / "done", "--train.steps", 2, ranks=ranks).expect(0)
     told = (scratch / "done/metrics.jsonl").read_text(), (scratch / "done/history.jsonl").read_text()
-    train(scratch / "done", "--optimizer.learning-rate", 0.5).expect(64)
+    train(scratch / "done", "--optimizer.learning-rate", 0.5, ranks=ranks).expect(64)
     check(told == ((scratch / "done/metrics.jsonl").read_text(),
                    (scratch / "done/history.jsonl").read_text()), "a refused start leaves no trace")
     train(scratch / "ends", env={"LOCKSTEP_INJECT": "nan:rank=0:step=2"}).expect(
@@ -120,13 +135,14 @@ with Scratch() as scratch:
     mlp = scratch / "mlp.ini"
     mlp.write_text("[model]\nname = mlp\nhidden = 200000, 200000\n"
                    f"[data]\ntrain = {DATA / 'train.h5'}\n[train]\nsteps = 3\n")
-    for ranks in (1, 2, 4):
+    for ranks in some((1, 2, 4)):
         result = run(["train", mlp, "--run.directory", scratch / "mlp"], ranks).expect(
             71, "not enough memory to train this model", "per rank is available", "Choose a smaller model")
         check(result.seconds < LIMIT, f"{result.seconds:.1f} s is too long for a refused model")
 
-    fails(64, "--run.replicas", 2, ranks=4, phrases=["4 ranks for run.replicas = 2"])
-    fails(64, "--data.global-batch", 66, ranks=2, phrases=["data.global-batch = 66"])
+    for option, value, ranks, phrase in some((("--run.replicas", 2, 4, "4 ranks for run.replicas = 2"),
+                                              ("--data.global-batch", 66, 2, "data.global-batch = 66"))):
+        fails(64, option, value, ranks=ranks, phrases=[phrase])
 
     # A full disk: the run ends, what was there before stays good.
     disk = scratch / "disk"
@@ -137,7 +153,7 @@ with Scratch() as scratch:
         print("a small file system cannot be mounted here: the full disk was not tried")
     else:
         try:
-            for ranks in (1, 2, 4):
+            for ranks in some((1, 2, 4)):
                 # A checkpoint of this net takes 135 KiB; nine of them do not fit, after nine steps.
                 result = train(disk / f"run{ranks}", "--checkpoint.keep", 9, "--checkpoint.every-steps",
                                1, "--train.steps", 12, ranks=ranks)

@@ -1,11 +1,11 @@
 """Every deck for a situation, and every one for clips and boxes, starts, learns a few steps and ends
-well; their networks have the size that they are known by."""
+well; their networks have the size that they are known by. The short form draws some of them."""
 import re
 
 import h5py
 import numpy as np
 
-from harness import DATA, SOURCE, Scratch, check, records, run
+from harness import DATA, SOURCE, Scratch, check, records, run, some
 
 NAMES = ("development", "production", "large_model", "memory_constrained", "reproducible")
 QUICK = ["--schedule.warmup-steps", 1, "--monitor.plots", "false", "--monitor.log-every", 1]
@@ -24,7 +24,7 @@ files = {key: {file for text in texts for file in re.findall(rf"^{key} *= *(\S.*
 check(files["validation"] and not files["validation"] & files["test"], f"chosen by a test set: {files}")
 
 with Scratch() as scratch:
-    for name in NAMES:
+    for name in some(NAMES, 2):
         directory = scratch / name
         run(["train", SOURCE / f"inputs/{name}.ini", "--data.train", DATA / "train.h5",
              "--data.validation", DATA / "test.h5", "--data.test", "", "--run.directory", directory,
@@ -36,12 +36,12 @@ with Scratch() as scratch:
     draws = np.random.default_rng(0)
     motions = [f"motion{i}" for i in range(7)]
     classes = np.arange(64) % 7
-    for name, inputs, targets, names, options, parameters in (
+    for name, inputs, targets, names, options, parameters in some((
             ("video", draws.integers(0, 255, (64, 17, 32, 32), np.uint8), classes, motions, [], 39_715),
             ("video_behaviour", draws.integers(0, 255, (7, 17, 256, 256), np.uint8), classes[:7], motions,
              ["--data.batch", 1, "--optimizer.accumulate", 1], 2_934_823),
             ("boxes", draws.uniform(0, 4, (32, 32, 32, 32, 1)).astype(np.float32),
-             draws.uniform(-1, 1, (32, 4)).astype(np.float32), ["a", "b", "c", "d"], [], 106_124)):
+             draws.uniform(-1, 1, (32, 4)).astype(np.float32), ["a", "b", "c", "d"], [], 106_124))):
         directory, data = scratch / name, scratch / f"{name}.h5"
         write(data, inputs, targets, names)
         run(["train", SOURCE / f"inputs/{name}.ini", "--data.train", data, "--data.validation", data,

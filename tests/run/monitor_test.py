@@ -1,5 +1,6 @@
 """What a run shows: event files as TensorBoard's own package reads them, pictures, reports, the live
-view, words and records on its output; and that none of it ends a run when it fails."""
+view, words and records on its output; and that none of it ends a run when it fails. The short form draws what fails,
+and how much is said."""
 import json
 import os
 import random
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import zlib
 
-from harness import DECK, LOCKSTEP, Scratch, check, check_same, on_terminal, records, run
+from harness import DECK, LOCKSTEP, Scratch, check, check_same, on_terminal, records, run, some
 
 STEPS = 20
 
@@ -135,20 +136,9 @@ with Scratch() as scratch:
                "communication.png"} <= pictures, f"pictures: {pictures}")
         check(all(is_png(one / "plots" / name) for name in pictures), "PNG")
 
-    # Where they cannot be written: one warning, and the run continues.
-    blocked = scratch / "blocked"
-    blocked.mkdir()
-    (blocked / "tensorboard").write_text("in the way")
-    (blocked / "plots").write_text("in the way")
-    (blocked / "samples").write_text("in the way")
-    result = run(words(blocked, *shown), 1).expect(0, "finished at step 20")
-    for name in ("tensorboard", "samples", "plots") if gnuplot else ("tensorboard", "samples"):
-        check(result.text.count(f"cannot make directory {blocked / name}") == 1, result.text)
-    check("cannot make directory" in (blocked / "log.txt").read_text(), "in the log, too")
-
     # Reports, with and without gnuplot.
-    text = run(["report", one, blocked, "--price-per-hour", "2"]).expect(0, "| one | finished |").text
-    check("| blocked | finished | 1 |" in text, text)
+    text = run(["report", one, plain, "--price-per-hour", "2"]).expect(0, "| one | finished |").text
+    check("| plain-one | finished | 1 |" in text, text)
     check((scratch / "report/report.md").exists(), "report.md")
     check(not gnuplot or is_png(scratch / "report/plots/speed_up.png"), "speed-up")
     run(["report", one, "--output", "bare"], env={"PATH": "/nowhere"}).expect(
@@ -159,14 +149,14 @@ with Scratch() as scratch:
     # The live view: of a run that has ended, of one whose last line is being written.
     run(["watch", one]).expect(0, "one  finished", "100 %  step 20 of 20", "attempts    2")
     run(["watch", "nowhere"]).expect(66, "no metrics")
-    for other in (DECK, one / "log.txt", one / "best.h5", scratch / "set.h5"):
-        for command in ("watch", "report"):
+    for other in some((DECK, one / "log.txt", one / "best.h5", scratch / "set.h5")):
+        for command in some(("watch", "report")):
             run([command, other]).expect(65, "holds no records of a run", "metrics.jsonl")
     half = scratch / "half"
     half.mkdir()
     lines = (one / "metrics.jsonl").read_text().splitlines()
     (half / "metrics.jsonl").write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
-    for columns in (20, 100):
+    for columns in some((20, 100)):
         text, code = on_terminal([LOCKSTEP, "watch", str(half)], columns, [(b"\033[H", 2, b"q")],
                                  env={"NO_COLOR": "", "LC_ALL": "C.UTF-8"})
         check(code == 0, f"watch ends with {code}: {text}")
@@ -183,20 +173,58 @@ with Scratch() as scratch:
     text, code = on_terminal([LOCKSTEP, "watch", "later"], 80)
     check(code == 0 and "step 20 of 20" in text, f"{code} {text}")
 
-    # Nobody listens any more.
-    closed = scratch / "closed"
-    child = subprocess.Popen([LOCKSTEP, *words(closed)], stdout=subprocess.PIPE, text=True)
-    child.stdout.readline()
-    child.stdout.close()
-    check(child.wait(60) == 0, "a closed pipe does not end a run")
-    log = (closed / "log.txt").read_text()
-    check(log.count("standard output can no longer be written") == 1, log)
-    check("finished at step 20" in log, "the log continues")
+    def directories_in_the_way():
+        """Where pictures and event files cannot be written: one warning, and the run continues."""
+        blocked = scratch / "blocked"
+        blocked.mkdir()
+        (blocked / "tensorboard").write_text("in the way")
+        (blocked / "plots").write_text("in the way")
+        (blocked / "samples").write_text("in the way")
+        result = run(words(blocked, *shown), 1).expect(0, "finished at step 20")
+        for name in ("tensorboard", "samples", "plots") if gnuplot else ("tensorboard", "samples"):
+            check(result.text.count(f"cannot make directory {blocked / name}") == 1, result.text)
+        check("cannot make directory" in (blocked / "log.txt").read_text(), "in the log, too")
+        run(["report", blocked, "--output", "of-blocked"]).expect(0, "| blocked | finished | 1 |")
+
+    def closed_pipe():
+        """Nobody listens any more."""
+        closed = scratch / "closed"
+        child = subprocess.Popen([LOCKSTEP, *words(closed)], stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        child.stdout.close()
+        check(child.wait(60) == 0, "a closed pipe does not end a run")
+        log = (closed / "log.txt").read_text()
+        check(log.count("standard output can no longer be written") == 1, log)
+        check("finished at step 20" in log, "the log continues")
+
+    def full_disk():
+        """No room for records and log: a warning of each, and the run continues."""
+        full = scratch / "full"
+        full.mkdir()
+        for name in ("metrics.jsonl", "log.txt"):
+            (full / name).symlink_to("/dev/full")
+        text = run(words(full)).expect(0, "finished at step 20").text
+        for name in ("metrics.jsonl", "log.txt"):
+            warnings = [line for line in text.splitlines() if "warning" in line and name in line]
+            check(len(warnings) == 1 and "No space left" in warnings[0], f"{name}: {text}")
+
+    for part in some((directories_in_the_way, closed_pipe, full_disk)):
+        part()
 
     # Few words, many, records; colours on terminals only, and not where they are not welcome.
-    quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
-                           text=True).stdout.splitlines()
-    check(len(quiet) == 2 and quiet[0].startswith("finished at step 20"), f"quiet: {quiet}")
+    def few_words():
+        quiet = subprocess.run([LOCKSTEP, *words(scratch / "quiet", "--quiet")], capture_output=True,
+                               text=True).stdout.splitlines()
+        check(len(quiet) == 2 and quiet[0].startswith("finished at step 20"), f"quiet: {quiet}")
+
+    def records_as_words():
+        rows = subprocess.run([LOCKSTEP, *words(scratch / "json", "--json")], capture_output=True,
+                              text=True).stdout.splitlines()
+        events = [json.loads(row)["event"] for row in rows]
+        check(events.count("step") == STEPS and events[0] == "start" and events[-1] == "end", f"{events}")
+
+    for part in some((few_words, records_as_words)):
+        part()
     spoken, tools = scratch / "verbose", scratch / "tools"
     tools.mkdir()
     (tools / "gnuplot").write_text("#!/bin/sh\nexit 1\n")
@@ -216,30 +244,24 @@ with Scratch() as scratch:
     run(["watch", spoken]).expect(0, "step 24 of 24")
     run(["report", spoken]).expect(0, "| verbose | finished |")
 
-    # No room for records and log: a warning of each, and the run continues.
-    full = scratch / "full"
-    full.mkdir()
-    for name in ("metrics.jsonl", "log.txt"):
-        (full / name).symlink_to("/dev/full")
-    text = run(words(full)).expect(0, "finished at step 20").text
-    for name in ("metrics.jsonl", "log.txt"):
-        warnings = [line for line in text.splitlines() if "warning" in line and name in line]
-        check(len(warnings) == 1 and "No space left" in warnings[0], f"{name}: {text}")
-    rows = subprocess.run([LOCKSTEP, *words(scratch / "json", "--json")], capture_output=True,
-                          text=True).stdout.splitlines()
-    events = [json.loads(row)["event"] for row in rows]
-    check(events.count("step") == STEPS and events[0] == "start" and events[-1] == "end", f"{events}")
     run(words(scratch / "both", "--json", "--quiet")).expect(64, "they exclude each other")
     bar = ["--monitor.progress", "auto"]
-    coloured, code = on_terminal([LOCKSTEP, *words(scratch / "colours", *bar)], 20)
-    check(code == 0 and "\033[1mlockstep" in coloured, coloured)
-    drawn = re.findall(r"\r\033\[K([#.][^\r]*)", coloured)
-    check(drawn and all(len(line) < 20 for line in drawn), f"a bar in 20 columns: {drawn}")
-    plain, code = on_terminal([LOCKSTEP, *words(scratch / "plain", *bar)], 80, env={"NO_COLOR": "1"})
-    check(code == 0 and "\033[1m" not in plain and "finished at" in plain, plain)
-    drawn = re.findall(r"\r\033\[K([#.][^\r]*)", plain)
-    check(any(line.rstrip().endswith("validation") for line in drawn), f"of a validation: {drawn}")
-    check(all(len(line) < 80 for line in drawn) and
-          any(" left  " in line and line.rstrip().endswith("samples/s") for line in drawn),
-          f"whole words, the time that is left among them: {drawn}")
-    check("\033" not in (scratch / "colours/log.txt").read_text(), "no colours in the log")
+
+    def colours():
+        coloured, code = on_terminal([LOCKSTEP, *words(scratch / "colours", *bar)], 20)
+        check(code == 0 and "\033[1mlockstep" in coloured, coloured)
+        drawn = re.findall(r"\r\033\[K([#.][^\r]*)", coloured)
+        check(drawn and all(len(line) < 20 for line in drawn), f"a bar in 20 columns: {drawn}")
+        check("\033" not in (scratch / "colours/log.txt").read_text(), "no colours in the log")
+
+    def no_colours():
+        plain, code = on_terminal([LOCKSTEP, *words(scratch / "plain", *bar)], 80, env={"NO_COLOR": "1"})
+        check(code == 0 and "\033[1m" not in plain and "finished at" in plain, plain)
+        drawn = re.findall(r"\r\033\[K([#.][^\r]*)", plain)
+        check(any(line.rstrip().endswith("validation") for line in drawn), f"of a validation: {drawn}")
+        check(all(len(line) < 80 for line in drawn) and
+              any(" left  " in line and line.rstrip().endswith("samples/s") for line in drawn),
+              f"whole words, the time that is left among them: {drawn}")
+
+    for part in some((colours, no_colours)):
+        part()

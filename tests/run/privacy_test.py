@@ -1,13 +1,13 @@
 """Differential privacy of training samples (DP-SGD): clipped sums are numpy's, noise is a Gaussian of the right width,
 the bits are the same on 1 and 2 ranks and through a kill, epsilon is the accountant's, and what would break the
-promise is refused."""
+promise is refused. The short form draws refusals, one of the accountants and one of the runs with other weights."""
 import math
 import shutil
 
 import h5py
 import numpy
 
-from harness import DATA, DECK, SEED, Scratch, check, records, run
+from harness import DATA, DECK, SEED, Scratch, check, records, run, some
 
 PERCEPTRON = [f"layers/{layer}/{kind}" for layer in ("hidden1", "output") for kind in ("weight", "bias")]
 SAMPLES = 96
@@ -119,7 +119,13 @@ def bits_and_epsilon(runs):
     check(all(numpy.array_equal(one[name], two[name]) for name in PERCEPTRON), "2 ranks and a kill: the same bits")
     runs.train("other", "--privacy.key", runs.scratch / "key2", steps=6).expect(0)
     check(not numpy.array_equal(one[PERCEPTRON[0]], weights(runs.scratch / "other", 6)[PERCEPTRON[0]]), "another key")
-    # Without sampling epsilon has a formula; a budget ends training where it is reached.
+    runs.train("none", "--privacy.epsilon", 0.01).expect(64, "privacy.epsilon = 0.01", "after one step")
+    for budget in some((budget_of_renyi, budget_of_prv)):
+        budget(runs)
+
+
+def budget_of_renyi(runs):
+    """Without sampling epsilon has a formula; a budget ends training where it is reached."""
     within = gaussian_epsilon(4, 3, 1e-5)
     result = runs.train("budget", "--privacy.epsilon", within + 1e-6, noise=4, batch=SAMPLES // 2, steps=9)
     result.expect(0, "after 3 steps")
@@ -127,19 +133,21 @@ def bits_and_epsilon(runs):
     check(len(epochs) == 3, "three steps, each an epoch")
     for step, epoch in enumerate(epochs, 1):
         check(abs(epoch["epsilon"] - gaussian_epsilon(4, step, 1e-5)) < 1e-6, f"epsilon after {step} steps")
-    # By the other accountant a budget allows more steps, and epsilon is close to where delta has a formula.
+
+
+def budget_of_prv(runs):
+    """By the other accountant a budget allows more steps, and epsilon is close to where delta has a formula."""
     check(gaussian_epsilon(4, 4, 1e-5) > 2.1, "three steps by the first")
     runs.train("prv", "--privacy.epsilon", 2.1, "--privacy.accountant", "prv", noise=4, batch=SAMPLES // 2,
                steps=9).expect(0, "after 4 steps")
     for step, epoch in enumerate(records(runs.scratch / "prv", "epoch"), 1):
         check(gaussian_delta(4, step, epoch["epsilon"]) <= 1e-5, f"an upper bound after {step} steps")
         check(gaussian_delta(4, step, epoch["epsilon"] * 0.99) > 1e-5, f"a close one after {step} steps")
-    runs.train("none", "--privacy.epsilon", 0.01).expect(64, "privacy.epsilon = 0.01", "after one step")
 
 
-def noise_of_other_weights(runs):
+def noise_of_other_weights(runs, start):
     """Two runs that differ only in what the file of model.weights holds do not get the same noise."""
-    start, change = runs.scratch / "start.h5", {}
+    change = {}
     for name, step in ("near", 2), ("far", 6):
         shutil.copy(runs.scratch / f"one/checkpoints/step-{step:08}.h5", start)
         runs.train(name, "--model.weights", start, noise=2, clip=0.3, batch=SAMPLES // 2, steps=1).expect(0)
@@ -148,7 +156,10 @@ def noise_of_other_weights(runs):
     width = 0.5 * 2 * 0.3 / SAMPLES
     apart = (change["near"] - change["far"]).std()
     check(abs(apart / width - math.sqrt(2)) < 0.1, f"changes differ by {apart}, where noise has a width of {width}")
-    # A resumed run keeps the noise of the weights that it began with, whatever the file holds by then.
+
+
+def noise_of_resumed_runs(runs, start):
+    """A resumed run keeps the noise of the weights that it began with, whatever the file holds by then."""
     for name, steps in ("whole", (4,)), ("parts", (2, 4)):
         for last in steps:
             shutil.copy(runs.scratch / f"one/checkpoints/step-{4 if last == 4 and name == 'parts' else 2:08}.h5", start)
@@ -157,37 +168,52 @@ def noise_of_other_weights(runs):
     check(all(numpy.array_equal(whole[key], parts[key]) for key in PERCEPTRON), "the noise of the first weights")
 
 
-def refusals(runs):
-    for name, value, words in (("optimizer.clip-norm", 1, "before noise is added"),
-                               ("precision.compute", "fp16", "skipped"),
-                               ("communication.compression", "bf16", "rounded"),
-                               ("communication.unused-parameters", "true", "which parameters"),
-                               ("data.shuffle", "none", "independently"),
-                               ("task.class-weights", "balanced", "class counts"),
-                               ("data.sample-weights", "weights", "the same probability"),
-                               ("data.bucket-by-length", 64, "independently"),
-                               ("communication.sync-batch-norm", "true", "mixes samples"),
-                               ("quantise.aware", "true", "calibrated on training samples"),
-                               ("data.batch", 49, "each step would draw 98 of 96")):
+def refused_keys(runs):
+    for name, value, words in some((("optimizer.clip-norm", 1, "before noise is added"),
+                                    ("precision.compute", "fp16", "skipped"),
+                                    ("communication.compression", "bf16", "rounded"),
+                                    ("communication.unused-parameters", "true", "which parameters"),
+                                    ("data.shuffle", "none", "independently"),
+                                    ("task.class-weights", "balanced", "class counts"),
+                                    ("data.sample-weights", "weights", "the same probability"),
+                                    ("data.bucket-by-length", 64, "independently"),
+                                    ("communication.sync-batch-norm", "true", "mixes samples"),
+                                    ("quantise.aware", "true", "calibrated on training samples"),
+                                    ("data.batch", 49, "each step would draw 98 of 96"))):
         runs.train("refused", f"--{name}", value).expect(64, words)
+
+
+def refused_settings(runs):
     run(["train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--run.directory",
          runs.scratch / "norm", "--optimizer.clip-norm", 0, "--privacy.noise", 1]).expect(64, "batch norm")
-    runs.train("one", "--force", noise=2, steps=7).expect(64, "must stay the same, or epsilon would not hold")
-    runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
     runs.train("none", noise=1e-300).expect(64, "privacy.noise = 1e-300", "epsilon would be practically infinite")
     runs.train("none", "--privacy.delta", 0.7).expect(64, "privacy.delta")
     runs.train("unused", "--privacy.epsilon", 0.001, noise=0, steps=3).expect(0)
     check((runs.scratch / "unused/checkpoints/step-00000003.h5").exists(), "an epsilon without noise is ignored")
+
+
+def changes_of_a_run(runs):
+    runs.train("one", "--force", noise=2, steps=7).expect(64, "must stay the same, or epsilon would not hold")
+    runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
+
+
+def odd_keys(runs):
     (runs.scratch / "nowhere").symlink_to(runs.scratch / "not mounted/key")
     runs.train("none", "--privacy.key", runs.scratch / "nowhere").expect(66, "nowhere")
     check((runs.scratch / "nowhere").is_symlink(), "a link is not replaced")
     (runs.scratch / "folder").mkdir()
     runs.train("none", "--privacy.key", runs.scratch / "folder").expect(65, "it is not a regular file")
+
+
+def quantising(runs):
     trained = runs.scratch / "one/checkpoints/step-00000006.h5"
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5"]).expect(64, "with privacy.noise", "--data.train FILE")
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--privacy.noise", 0]).expect(64, "with privacy.noise")
     shutil.copy(runs.scratch / "data.h5", runs.scratch / "public.h5")
     run(["checkpoint", "quantise", trained, runs.scratch / "int8.h5", "--data.train", runs.scratch / "public.h5"]).expect(0)
+
+
+def lost_keys(runs):
     (runs.scratch / "key").chmod(0o644)
     runs.train("open").expect(64, "others may read")
     (runs.scratch / "key").unlink()
@@ -198,5 +224,9 @@ with Scratch() as scratch:
     runs = Runs(scratch)
     sums_are_right(runs)
     bits_and_epsilon(runs)
-    noise_of_other_weights(runs)
-    refusals(runs)
+    for part in some((noise_of_other_weights, noise_of_resumed_runs)):
+        part(runs, scratch / "start.h5")
+    refused_keys(runs)
+    for part in some((refused_settings, changes_of_a_run, odd_keys, quantising)):
+        part(runs)
+    lost_keys(runs)

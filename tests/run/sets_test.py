@@ -1,14 +1,21 @@
 """Sets that belong together: their classes, their scale, values that are no numbers; directories however they are
-written, without their checkpoints, or gone; output that nobody gets."""
+written, without their checkpoints, or gone; output that nobody gets. The short form has one rank, and draws
+files and what becomes of directories."""
 import signal
 import subprocess
 
 import h5py
 import numpy as np
 
-from harness import LOCKSTEP, Scratch, check, checkpoints, run, train
+from harness import LOCKSTEP, LONG, Scratch, check, checkpoints, run, some
+from harness import train as train_on
 
 N = 60
+RANKS = 2 if LONG else 1
+
+
+def train(*words):
+    return train_on(*words, ranks=RANKS)
 
 
 def put(path, labels, classes=(), mean=None, std=None, shift=0.0, wrong=False):
@@ -41,62 +48,78 @@ with Scratch() as scratch:
     nameless = put(scratch / "nameless.h5", labels, (), 3, 2)
     train(scratch / "run", *base, "--data.validation", fewer, "--train.steps", 10).expect(0)
     train(scratch / "run", *base, "--data.validation", nameless, "--train.steps", 10, "--force").expect(0)
-    for key in ("validation", "test"):
+    for key in some(("validation", "test")):
         train(scratch / "none", *base, "--data.validation", "", f"--data.{key}", shifted, "--train.steps", 5).expect(
             65, "shifted.h5", "its class 0 is dog", "calls it cat", "--classes")
     deck, best = scratch / "run/deck.ini", checkpoints(scratch / "run")[-1]
-    run(["evaluate", deck, best, "--data.test", shifted], 2).expect(65, "its class 0 is dog")
+    run(["evaluate", deck, best, "--data.test", shifted], RANKS).expect(65, "its class 0 is dog")
 
     # The scale is that of the training set, whatever another file says of itself.
     same = put(scratch / "same.h5", labels, ("cat", "dog", "eel"), 3, 2)
     other = put(scratch / "other.h5", labels, ("cat", "dog", "eel"), 50, 0.1)
     none = put(scratch / "none.h5", labels, ("cat", "dog", "eel"))
-    losses = {loss_of(run(["evaluate", deck, best, "--data.test", file], 2)) for file in (same, other, none)}
+    losses = {loss_of(run(["evaluate", deck, best, "--data.test", file], RANKS))
+              for file in (same, *some((other, none)))}
     check(len(losses) == 1, f"one scale: {losses}")
 
     # A training set that is elsewhere now: the file of weights knows its scale. One that cannot be read is told.
     train_elsewhere = ("--data.train", scratch / "elsewhere.h5", "--data.test", none)
-    for file in (best, scratch / "run/best.h5"):
-        told = loss_of(run(["evaluate", deck, file, "--data.test", none], 2))
-        check(loss_of(run(["evaluate", deck, file, *train_elsewhere], 2)) == told, f"the scale that {file} has noted")
+    for file in some((best, scratch / "run/best.h5")):
+        told = loss_of(run(["evaluate", deck, file, "--data.test", none], RANKS))
+        check(loss_of(run(["evaluate", deck, file, *train_elsewhere], RANKS)) == told, f"the scale that {file} has noted")
     (scratch / "cut.h5").write_bytes(first.read_bytes()[:900])
-    run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], 2).expect(
+    run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], RANKS).expect(
         65, "(data.train)", "cut.h5")
 
     # A sample that is no number shows.
     broken = put(scratch / "broken.h5", labels, ("cat", "dog", "eel"), 3, 2, wrong=True)
-    run(["evaluate", deck, best, "--data.test", broken], 2).expect(0, "warning: the loss is not finite")
-    train(scratch / "nan", *base, "--data.validation", "", "--data.test", broken, "--train.steps", 5).expect(
-        0, "warning: the loss of the test set is not finite")
 
-    # A directory is the same one with a slash behind it.
+    def evaluated():
+        run(["evaluate", deck, best, "--data.test", broken], RANKS).expect(0, "warning: the loss is not finite")
+
+    def tested():
+        train(scratch / "nan", *base, "--data.validation", "", "--data.test", broken, "--train.steps", 5).expect(
+            0, "warning: the loss of the test set is not finite")
+
+    for part in some((evaluated, tested)):
+        part()
+
     plain = (*base, "--data.validation", "", "--train.steps", 5)
-    train(f"{scratch}/slash", *plain).expect(0)
-    train(f"{scratch}/slash/", *plain, "--checkpoint.resume", "none").expect(0, "finished at step 5")
-    archived = list(scratch.glob("slash.archived-*"))
-    check(len(archived) == 1 and (archived[0] / "checkpoints").exists(), f"beside the run: {archived}")
 
-    # Checkpoints that a site has cleaned up are missed.
-    for file in checkpoints(scratch / "slash"):
-        file.unlink()
-    train(scratch / "slash", *plain).expect(0, "the records name a checkpoint of step 5", "so training starts over")
+    def slashes():
+        """A directory is the same one with a slash behind it."""
+        train(f"{scratch}/slash", *plain).expect(0)
+        train(f"{scratch}/slash/", *plain, "--checkpoint.resume", "none").expect(0, "finished at step 5")
+        archived = list(scratch.glob("slash.archived-*"))
+        check(len(archived) == 1 and (archived[0] / "checkpoints").exists(), f"beside the run: {archived}")
 
-    # A directory that is gone while the run continues is no newer attempt.
-    gone = scratch / "gone"
-    words = [LOCKSTEP, "train", scratch / "run/deck.ini", *plain, "--run.directory", gone, "--checkpoint.resume", "auto",
-             "--train.steps", 100000, "--train.epochs", 0, "--checkpoint.every-steps", 50]
-    training = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    while len(checkpoints(gone)) < 2:  # the first is of step 0
-        check(training.poll() is None, "it trains")
-    gone.rename(scratch / "elsewhere")
-    training.send_signal(signal.SIGUSR1)  # its last checkpoint has nowhere to go
-    text, _ = training.communicate(timeout=120)
-    check(training.returncode == 74 and "newer attempt" not in text, f"{training.returncode}: {text[-800:]}")
-    check(not gone.exists(), f"what comes back has its place: {list(gone.glob('*'))}")
+    def cleaned_up():
+        """Checkpoints that a site has cleaned up are missed."""
+        for file in checkpoints(scratch / "run"):
+            file.unlink()
+        train(scratch / "run", *base, "--data.validation", fewer, "--train.steps", 10).expect(
+            0, "the records name a checkpoint of step 10", "so training starts over")
+
+    def goes_away():
+        """A directory that is gone while the run continues is no newer attempt."""
+        gone = scratch / "gone"
+        words = [LOCKSTEP, "train", scratch / "run/deck.ini", *plain, "--run.directory", gone, "--checkpoint.resume",
+                 "auto", "--train.steps", 100000, "--train.epochs", 0, "--checkpoint.every-steps", 50]
+        training = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        while len(checkpoints(gone)) < 2:  # the first is of step 0
+            check(training.poll() is None, "it trains")
+        gone.rename(scratch / "elsewhere")
+        training.send_signal(signal.SIGUSR1)  # its last checkpoint has nowhere to go
+        text, _ = training.communicate(timeout=120)
+        check(training.returncode == 74 and "newer attempt" not in text, f"{training.returncode}: {text[-800:]}")
+        check(not gone.exists(), f"what comes back has its place: {list(gone.glob('*'))}")
 
     # What cannot be written is not done.
-    for words in (["evaluate", deck, best, "--data.test", same], ["data", "info", first], ["models"]):
+    for words in some((["evaluate", deck, best, "--data.test", same], ["data", "info", first], ["models"])):
         with open("/dev/full", "w") as full:
             done = subprocess.run([LOCKSTEP, *map(str, words)], stdout=full, stderr=subprocess.PIPE, text=True)
         check(done.returncode == 74 and "standard output" in done.stderr, f"{words[0]}: {done}")
+
+    for part in some((slashes, goes_away, cleaned_up)):  # the last removes what the others use
+        part()
 print("sets and places: what belongs together")

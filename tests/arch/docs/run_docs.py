@@ -1,6 +1,7 @@
 """Runs the blocks marked ```sh test and ```python test in README.md, CONTRIBUTING.md and docs, in a directory in
 which a short run of the sample deck was trained; and checks that the documents' links and the files
-they name are there."""
+they name are there. The short form runs the blocks of README.md and of a few documents that the seed draws; of the
+others it checks that they parse, and that the program has the commands, options and keys that they use."""
 import os
 import pathlib
 import re
@@ -8,6 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "run"))
+from harness import SEED, some  # noqa: E402
+
+DRAWN = 4  # documents whose blocks the short form runs besides those of README.md
 SOURCE = pathlib.Path(os.environ["LOCKSTEP_SOURCE"])
 SHORT = "--train.steps 20 --monitor.progress plain"
 TRAIN = "mpirun -n 2 build/lockstep train inputs/fashion_mnist.ini --run.replicas 2 " + SHORT
@@ -94,25 +99,54 @@ def check_headers():
         sys.exit(f"docs/library.md lacks {missing}, of {len(headers)} public headers")
 
 
+def check_parses(kind, text, directory, what):
+    """A block that is not run: it parses, and the program has what it names."""
+    if kind == "python":
+        compile(text, what, "exec")
+        return
+    run(["bash", "-n", "-c", text], directory, what)
+    keys = (SOURCE / "docs/reference.md").read_text()
+    for line in text.replace("\\\n", " ").splitlines():
+        found = re.search(r"build/lockstep ((?:[a-z][a-z-]* ?)*)(.*)", line.split("#")[0])
+        if not found:
+            continue
+        words, options = found[1].split(), set(re.findall(r"(?<=\s)--[a-z][\w.-]*", found[0])) - {"--help"}
+        of_program = subprocess.run([directory / "build/lockstep", *words[:2 if words[:1] in TWO_WORDS else 1], "--help"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if of_program.returncode != 0:
+            sys.exit(f"{what}\nno such command: {' '.join(words)}:\n{of_program.stdout}")
+        for option in options:
+            if not (f"`{option[2:]}`" in keys if "." in option else re.search(rf"{option}\b(?!-)", of_program.stdout)):
+                sys.exit(f"{what}\nlockstep {' '.join(words)} has no {option}:\n{of_program.stdout}")
+
+
+TWO_WORDS = (["checkpoint"], ["data"], ["bench"], ["export"])
 check_reference()
 check_environment()
 check_rooms()
 check_headers()
-blocks = 0
+texts = {path: path.read_text() for path in (SOURCE / "README.md", SOURCE / "CONTRIBUTING.md",
+                                             *sorted((SOURCE / "docs").rglob("*.md")))}
+tests = {path: re.findall(r"```(sh|python) test\n(.*?)```", text, re.S) for path, text in texts.items()}
+# Other documents continue the runs of the README; what a document needs besides is in its own blocks.
+chosen = {SOURCE / "README.md", *some([path for path in tests if tests[path] and path.name != "README.md"], DRAWN)}
+blocks, done = 0, 0
 with tempfile.TemporaryDirectory(prefix="lockstep-docs-") as scratch:
     directory = pathlib.Path(scratch)
     prepare(directory)
-    for path in [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md",
-                 *sorted((SOURCE / "docs").rglob("*.md"))]:
-        text = path.read_text()
+    for path, text in texts.items():
         check_names(path, text)
-        for kind, block in re.findall(r"```(sh|python) test\n(.*?)```", text, re.S):
+        for kind, block in tests[path]:
             what = f"{path.name}:\n{block}"
+            blocks += 1
+            check_parses(kind, block, directory, what)
+            if path not in chosen:
+                continue
             if kind == "sh":
                 shell(block, directory, what)
             else:
                 run([sys.executable, "-c", block], directory, what)
-            blocks += 1
+            done += 1
 if blocks < 4:
     sys.exit(f"{blocks} blocks were found, of at least 4")
-print(f"{blocks} blocks of the documents work")
+print(f"{done} blocks of the documents work, of {blocks}; seed {SEED}: {', '.join(sorted(path.name for path in chosen))}")

@@ -22,7 +22,11 @@ if(LOCKSTEP_WITH_TORCH)
              COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/promises_test.py)
     set_tests_properties(arch.promises PROPERTIES LABELS arch TIMEOUT 120
                          ENVIRONMENT "${docs_environment}")
-    add_test(NAME arch.docs COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
+    foreach(name arch.docs arch.docs.long) # .long runs all of them
+        add_test(NAME ${name} COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)
+    endforeach()
     set_tests_properties(arch.docs PROPERTIES LABELS arch TIMEOUT 300 PROCESSORS 2
                          FIXTURES_REQUIRED data ENVIRONMENT "${docs_environment}")
+    set_tests_properties(arch.docs.long PROPERTIES LABELS "arch;long" TIMEOUT 600 PROCESSORS 2
+                         FIXTURES_REQUIRED data ENVIRONMENT "${docs_environment};LOCKSTEP_LONG=1")
 endif()

@@ -3,11 +3,10 @@
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 
-#include <cstdlib>
-
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "federate/message.hpp"
+#include "long_form.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -31,8 +30,7 @@ Message example() {
 }
 
 int tampered_files() {
-    auto const* const form = std::getenv("LOCKSTEP_LONG");
-    return form != nullptr && std::string(form) == "1" ? 500 : 50;
+    return test::is_long() ? 500 : 50;
 }
 
 } // namespace

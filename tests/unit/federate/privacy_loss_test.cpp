@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "federate/privacy_loss.hpp"
+#include "long_form.hpp"
 
 using namespace lockstep::federate;
 
@@ -145,6 +146,9 @@ TEST_CASE("an epsilon near the smallest that the grid resolves is found") {
 }
 
 TEST_CASE("so many rounds that rounding errors count do not make epsilon too small") {
+    if (!lockstep::test::is_long()) {
+        return; // it takes seconds
+    }
     SampledGaussian const round{1e-7, 20};
     auto const rounds = std::int64_t{10'000'000'000};
     // By the central limit, as above.

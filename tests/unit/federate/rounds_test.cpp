@@ -17,6 +17,7 @@
 #include "federate/report.hpp"
 #include "federate/site.hpp"
 #include "federate/spent.hpp"
+#include "long_form.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;
@@ -176,8 +177,9 @@ TEST_CASE("a round's result is the plain fixed-point mean of those that count, w
           "dropouts at every phase, and beyond it is refused") {
     constexpr std::size_t sites = 4;
     constexpr std::int64_t threshold = 2;
+    std::size_t const least = test::is_long() ? 0 : sites - threshold;
     for (std::size_t phase = 0; phase < 4; ++phase) {
-        for (std::size_t dropouts = 0; dropouts <= sites - threshold + 1; ++dropouts) {
+        for (std::size_t dropouts = least; dropouts <= sites - threshold + 1; ++dropouts) {
             World const world(charter_of(threshold), sites);
             Names out;
             for (std::size_t i = 0; i < dropouts; ++i) {

@@ -1,5 +1,5 @@
 lockstep_add_unit_test(train/schedule TORCH)
-lockstep_add_unit_test(train/optimizer TORCH)
+lockstep_add_unit_test(train/optimizer TORCH LONG)
 lockstep_add_unit_test(train/arena TORCH)
 lockstep_add_unit_test(train/channels TORCH)
 lockstep_add_unit_test(train/prune TORCH)
