@@ -61,7 +61,7 @@ std::vector<Field> fields_named(DatasetOptions const& options, bool are_inputs) 
     }
     if (!options.mask.empty()) {
         throw Error(ExitCode::usage, {concat("data.mask = ", options.mask),
-                                      "it marks tokens, and data.sequence is not set",
+                                      "it marks tokens, but without data.sequence there are none",
                                       "Set data.sequence, or remove data.mask"});
     }
     std::vector<Field> fields;

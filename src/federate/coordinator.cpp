@@ -432,9 +432,11 @@ std::string Coordinator::abandon() const {
                                       "Leave --abandon out"});
     }
     if (!can_be_summed(round)) {
-        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
-                                      "that too few sites were drawn must not be seen",
-                                      "Leave --abandon out: the round will end with noise only"});
+        throw Error(ExitCode::usage,
+                    {concat("round ", round, " cannot be abandoned"),
+                     "this would show that too few sites were drawn, which the privacy "
+                     "guarantee has to hide",
+                     "Leave --abandon out: the round will end with noise only"});
     }
     auto const model = federation_.first_model(round);
     auto const path = federation_.global_file(round);

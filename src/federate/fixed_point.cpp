@@ -13,10 +13,10 @@ FixedPoint FixedPoint::for_sum(double range, double weights, std::size_t sites) 
     auto const scale = std::exp2(std::floor(std::log2((largest - rounded) / (range * weights))));
     if (!(range > 0) || !(weights > 0) || !(scale * range >= 2048)) {
         throw Error(ExitCode::usage,
-                    {concat("changes of up to ", range, " from ", sites,
-                            " sites cannot be summed in 32 bits"),
-                     "fewer than 12 bits would be left for each change",
-                     "Start a federation with fewer sites per round (--participation)"});
+                    {concat("the sum of the updates of ", sites, " sites, with values up to ",
+                            range, ", does not fit in 32 bits"),
+                     "fewer than 12 bits would be left for each value",
+                     "Create a new federation with fewer sites per round (--participation)"});
     }
     return {range, scale};
 }

@@ -80,10 +80,13 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         return;
     }
     if (depth == max_views) {
-        throw Error(ExitCode::data,
-                    {concat("dataset ", path, " of ", holder.string(), " cannot be followed"),
-                     "views are nested more than 16 deep, or refer to each other",
-                     "Recreate the file"});
+        throw Error(
+            ExitCode::data,
+            {concat("dataset ", path, " of ", holder.string(), " has no readable source"),
+             "its virtual datasets are nested more than 16 deep, or refer to each other in a "
+             "circle",
+             "Recreate the file so that its virtual datasets refer to the files that hold "
+             "the data"});
     }
     std::map<std::string, File> files;
     for (auto const& source : virtual_sources(creation.id())) {

@@ -146,8 +146,9 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
                                    [](ItemSet const& set) { return set.name.empty(); });
     if (options.shares.empty() && given.size() > 1 && none != given.end()) {
         throw Error(ExitCode::data,
-                    {source.name(none->items.front()), "it is in no set, but other items are",
-                     "Name a set for every item or for none, or use --split instead"});
+                    {source.name(none->items.front()),
+                     "it is in no set (train, validation or test), but other items are",
+                     "Name a set for every item or for none, or let --split draw the sets"});
     }
     std::vector<ItemSet> sets;
     for (auto& set : given) {

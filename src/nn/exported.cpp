@@ -319,12 +319,14 @@ class Exported : public Model {
 
     void require_program_of_outputs() const {
         if (!programs_.outputs) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " was saved with a loss"),
-                         "it holds only sums of the loss, and no outputs for samples, because an "
-                         "older lockstep_export wrote it or its forward method returns no tensor",
-                         "Save the model again, under the same name, with the current "
-                         "lockstep_export.save; trained weights remain valid"});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot compute outputs for samples"),
+                 "it holds only sums of the loss: an older lockstep_export wrote it, or the "
+                 "model's forward method returns no tensor",
+                 "Let forward return a tensor, and save the model again under the same "
+                 "name with the current lockstep_export.save; trained weights remain "
+                 "valid"});
         }
     }
 

@@ -104,7 +104,7 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
         throw Error(ExitCode::usage,
                     {"search.strategy = sobol",
                      concat("[space] has ", dimensions,
-                            " keys, but a Sobol sequence can have at most ", sobol_dimensions),
+                            " keys, but a Sobol sequence has at most ", sobol_dimensions),
                      "Choose search.strategy = random"});
     }
     auto const seed = static_cast<std::uint64_t>(settings.seed);

@@ -109,8 +109,8 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     if (number && run.devices != "all") {
         throw Error(ExitCode::usage,
                     {concat("run.device = ", run.device, " and run.devices = ", run.devices),
-                     "the number of a device and run.devices exclude each other",
-                     "Leave out the number or run.devices"});
+                     "run.device names one device, and run.devices says which devices to use",
+                     concat("Set run.device = ", kind_of(run.device), ", or remove run.devices")});
     }
     auto const here = accelerator_name();
     if (kind_of(run.device) != here || index < 0 || index >= devices) {
