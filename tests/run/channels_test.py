@@ -178,7 +178,7 @@ def groups_and_norms(scratch):
         check(now["factor"] == (width,) and now["wide/weight"] == (now["wide/bias"][0], width), f"{file}: norm: {now}")
         told = records(here, "validation")[-1]
         exact = measured(here / "deck.ini", best, ranks=1)
-        check(f"accuracy {told['accuracy']:.4f}" in exact, f"{file}: evaluate gives what the run measured: {exact}, {told}")
+        check(f"accuracy {told['accuracy']:.6f}" in exact, f"{file}: evaluate gives what the run measured: {exact}, {told}")
         run(["checkpoint", "export", best, scratch / "blocks.onnx"]).expect(0)
         run(["checkpoint", "export", best, scratch / "smaller.pt", "--format", "torchscript"]).expect(0)
         check(torch.jit.load(str(scratch / "smaller.pt"))(images).shape == (4, 3), f"{file}: the script runs in Python")
