@@ -59,7 +59,7 @@ def readers(scratch, small):
     best, deck = small / "best.h5", small / "deck.ini"
     exact = measured(deck, best)
     told = records(small, "validation")[-1]
-    check(f"accuracy {told['accuracy']:.4f}" in exact, f"evaluate gives what the run measured: {exact}, {told}")
+    check(f"accuracy {told['accuracy']:.6f}" in exact, f"evaluate gives what the run measured: {exact}, {told}")
     quantised = scratch / "small-int8.h5"
     run(["checkpoint", "quantise", best, quantised, "--samples", 200]).expect(0, "in int8")
     figures = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, measured(deck, quantised))]
