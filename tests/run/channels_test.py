@@ -179,9 +179,9 @@ def groups_and_norms(scratch):
         told = records(here, "validation")[-1]
         exact = measured(here / "deck.ini", best, ranks=1)
         check(f"accuracy {told['accuracy']:.6f}" in exact, f"{file}: evaluate gives what the run measured: {exact}, {told}")
-        run(["checkpoint", "export", best, scratch / "blocks.onnx"]).expect(0)
-        run(["checkpoint", "export", best, scratch / "smaller.pt", "--format", "torchscript"]).expect(0)
-        check(torch.jit.load(str(scratch / "smaller.pt"))(images).shape == (4, 3), f"{file}: the script runs in Python")
+        run(["checkpoint", "export", best, here / "blocks.onnx"]).expect(0)
+        run(["checkpoint", "export", best, here / "smaller.pt", "--format", "torchscript"]).expect(0)
+        check(torch.jit.load(str(here / "smaller.pt"))(images).shape == (4, 3), f"{file}: the script runs in Python")
         run(["train", deck, "--run.directory", here, *options, "--train.steps", 8], 1).expect(0, "resumed from")
     # A script's own numbers still tell data that it was not made for.
     other = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, groups=3), torch.nn.Flatten(), torch.nn.Linear(216, 3))
