@@ -112,7 +112,9 @@ bool holds_hdf5(std::string_view head) {
 }
 
 std::string python(std::string const& imports, std::string const& tensors) {
-    return concat("Convert it: python3 -c \"import ", imports,
+    return concat("Name a checkpoint or a best.h5; for model.weights, convert the file: python3 -c "
+                  "\"import ",
+                  imports,
                   "; from safetensors.torch import save_file; save_file({n: t.contiguous() for n, "
                   "t in ",
                   tensors, ".items()}, 'OUT.safetensors')\"");
@@ -176,7 +178,8 @@ FileKind of_onnx(std::string_view head) {
                 save_script};
     }
     return {"an ONNX model", data,
-            "Convert it: python3 -c \"import onnx, onnx.numpy_helper as h; from "
+            "Name a checkpoint or a best.h5; for model.weights, convert the file: python3 -c "
+            "\"import onnx, onnx.numpy_helper as h; from "
             "safetensors.numpy import save_file; save_file({i.name: h.to_array(i) for i in "
             "onnx.load('FILE').graph.initializer}, 'OUT.safetensors')\"",
             save_script};

@@ -1,6 +1,8 @@
 #include "checkpoint/record.hpp"
 
+#include "base/file.hpp"
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -46,6 +48,12 @@ void write_record(h5::File& file, Record const& record, std::string const& forma
 Record read_record(h5::File const& file, std::string const& format) {
     auto const found = file.text_attribute("/", "format");
     if (found == model_format && format == checkpoint_format) {
+        if (content_of(File::open_read(file.path())) == Content::quantised) {
+            throw Error(ExitCode::data,
+                        {concat(file.path().string(), " is not a checkpoint"),
+                         "it is an int8 model, which can only be evaluated and exported",
+                         "Name a checkpoint (RUN/checkpoints/step-….h5)"});
+        }
         throw Error(ExitCode::data,
                     {concat(file.path().string(), " is not a checkpoint"),
                      "it holds only a model, like best.h5, and not the state of a run",
@@ -54,7 +62,11 @@ Record read_record(h5::File const& file, std::string const& format) {
                      "a new run begins with, and h5diff compares models"});
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
-        throw not_ours(file.path(), concat("it is not a ", format, " of version ", format_version));
+        bool const other = found == checkpoint_format || found == model_format;
+        throw not_ours(file.path(),
+                       other && found != format
+                           ? concat("it is a ", *found, ", not a ", format)
+                           : concat("it is not a ", format, " of version ", format_version));
     }
     Record record;
     for (auto const& name : file.attribute_names(record_group)) {

@@ -57,10 +57,12 @@ TrainPlan::TrainPlan(PlanOptions const& options)
     } else if (options.drop_last) {
         learnt_ -= rest;
         if (steps_ == 0) {
-            throw Error(ExitCode::usage,
-                        {concat("data.drop-last with ", options.samples, " samples"),
-                         concat("a step needs ", step_samples_, ", so no step would be left"),
-                         "Set data.drop-last = false or lower data.batch"});
+            throw Error(
+                ExitCode::usage,
+                {concat("data.drop-last with ", options.samples, " samples"),
+                 concat("a step needs ", step_samples_, ", so no step would be left"),
+                 "Set data.drop-last = false, or lower data.batch (or data.global-batch) or "
+                 "optimizer.accumulate"});
         }
     } else if (rest >= fewest_samples() || (rest > 0 && steps_ == 0)) {
         ++steps_;

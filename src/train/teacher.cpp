@@ -300,6 +300,9 @@ std::string add_outputs(comm::Communicator const& world, config::Deck const& dec
     comm::agree(world, "opening distill.outputs", [&] {
         of_classes = task::learns_classes(deck.task.kind, "distill.outputs");
         require_outputs_suffice(deck);
+        if (world.is_root()) {
+            require_file_of_outputs(path);
+        }
     });
     auto const file = checkpoint::verify_together(world, path);
     comm::agree(world, "opening distill.outputs", [&] {

@@ -1,6 +1,9 @@
 #include "teacher_outputs.hpp"
 
+#include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "data/audit.hpp"
 #include "h5/element_type.hpp"
@@ -12,10 +15,11 @@ namespace lockstep::train {
 
 namespace {
 
-Error not_outputs(std::filesystem::path const& path) {
+Error not_outputs(std::filesystem::path const& path, std::string const& kind = {}) {
     return {ExitCode::usage,
             {concat(path.string(), " does not hold the outputs of a model"),
-             "lockstep evaluate --outputs has not written this file",
+             kind.empty() ? std::string("lockstep evaluate --outputs has not written this file")
+                          : concat("it is ", kind),
              "Write such a file: lockstep evaluate DECK MODEL --outputs FILE.h5"}};
 }
 
@@ -35,6 +39,15 @@ checkpoint::Reader reader_of_outputs(checkpoint::VerifiedFile const& file) {
 }
 
 } // namespace
+
+void require_file_of_outputs(std::filesystem::path const& path) {
+    auto const content = checkpoint::content_of(File::open_read(path));
+    if (content != checkpoint::Content::outputs) {
+        throw not_outputs(path, content == checkpoint::Content::unknown
+                                    ? kind_of_file(path).name
+                                    : checkpoint::name_of(content));
+    }
+}
 
 TeacherOutputs::TeacherOutputs(checkpoint::VerifiedFile const& file)
     : reader_(reader_of_outputs(file)) {

@@ -4,10 +4,16 @@
 #include "lockstep/data/dataset.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <vector>
 
 namespace lockstep::train {
+
+/// Tells a file of another kind by its first bytes, before it is verified as a whole.
+///
+/// Throws  Error 64 for a file of another kind; 66 when there is no such file
+void require_file_of_outputs(std::filesystem::path const& path);
 
 /// A file of the outputs of a model for all samples of a data set, which `OutputsRecorder` has
 /// written.

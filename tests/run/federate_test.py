@@ -72,7 +72,7 @@ def simulated_in_groups(scratch, expected):
         simulate(scratch / "many", 2, *wrong).expect(64, " ".join(map(str, wrong)), phrase)
     # The batches of the deck need more samples than the site with the fewest has; nobody trains before that is told.
     simulate(scratch / "poor", 2, "--dirichlet", "0.001", "--sites", 20, "--data.drop-last", "true").expect(
-        64, "too few samples for site-000", "Use a larger --dirichlet, or lower --sites, run.replicas or data.batch")
+        64, "too few samples for site-000", "Use a larger --dirichlet, or lower --sites, data.global-batch or optimizer.accumulate")
     check(not (scratch / "poor/sites").exists(), "no site has trained")
     for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
         simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(

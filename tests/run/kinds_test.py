@@ -111,6 +111,7 @@ with Scratch() as scratch:
     run(["checkpoint", "verify", outputs]).expect(0, "all bytes are intact")
     run(["data", "info", outputs]).expect(65, "it is a file of outputs, not a data set")
     run(["checkpoint", "diff", weights, newest]).expect(65, "it is a safetensors file, which has weights")
+    run(["checkpoint", "diff", outputs, newest]).expect(65, "is not a checkpoint", "it is a file of outputs")
     for file, kind in ((weights, "it is a safetensors file"), (outputs, "it is a file of outputs"),
                        (best, "it holds only a model")):
         train(scratch / "resumed", "--checkpoint.resume", file, ranks=1).expect(65, "is not a checkpoint", kind)
@@ -123,6 +124,10 @@ with Scratch() as scratch:
     run(["checkpoint", "info", weights]).expect(0, "a safetensors file", "features.conv1.weight f32 [4, 1, 3, 3]")
     run(["checkpoint", "info", best]).expect(0, "best.h5: a model,")
     run(["data", "info", scratch / "int8.h5"]).expect(65, "it is an int8 model, not a data set")
+    run(["checkpoint", "diff", scratch / "int8.h5", newest]).expect(65, "is not a checkpoint", "it is an int8 model")
+    for file, kind in ((weights, "a safetensors file"), (best, "a model"), (scratch / "int8.h5", "an int8 model")):
+        train(scratch / "resumed", "--distill.outputs", file, ranks=1).expect(
+            64, "does not hold the outputs of a model", f"it is {kind}", "evaluate DECK MODEL --outputs")
 
     # Cut off, each is still called what it is.
     for file, *kind in ((outputs, "It is a file of outputs", "evaluate --outputs"), (best, "It is a model"),

@@ -158,7 +158,10 @@ class Simulation {
                 ExitCode::usage,
                 {concat("too few samples for ", joined(poor, ", ")), why,
                  concat(told_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
-                        "--sites, run.replicas", deck_.data.drop_last ? " or data.batch" : "")});
+                        "--sites",
+                        !deck_.data.drop_last ? " or run.replicas"
+                        : of_all > 0          ? ", data.global-batch or optimizer.accumulate"
+                                     : ", run.replicas, data.batch or optimizer.accumulate")});
         }
     }
     void open_sites(std::size_t first, std::size_t step) {
@@ -350,11 +353,14 @@ void settle_charter_of(FederateSimulateTold& told) {
     auto& charter = told.charter;
     auto const needed = std::max<std::int64_t>(2, charter.threshold);
     if (told.secure && told.sites < needed) {
+        bool const few = charter.min_sites > 0 && charter.min_sites < needed;
         throw Error(ExitCode::usage,
                     {concat("--secure with --sites ", told.sites),
                      concat("secure aggregation needs at least ", needed, " sites",
                             charter.threshold > 2 ? " (--threshold)" : ""),
-                     concat("Give --sites ", needed, " or more, or leave --secure out")});
+                     concat("Give --sites ", needed, few ? concat(" and --min-sites ", needed) : "",
+                            " or more, or leave --secure",
+                            charter.threshold > 2 ? " and --threshold" : "", " out")});
     }
     if (charter.min_sites == 0) {
         charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);

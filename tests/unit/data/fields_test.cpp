@@ -162,5 +162,5 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     }
     auto const error = test::error_of([&] { Dataset({.files = path.string(), .mask = "learnt"}); });
     CHECK(error.code() == ExitCode::usage);
-    CHECK(test::says(error, "data.sequence is not set"));
+    CHECK(test::says(error, "without data.sequence"));
 }
