@@ -14,7 +14,7 @@ namespace lockstep::nn {
 void refuse_export(std::string const& what, std::string const& why) {
     throw Error(ExitCode::usage,
                 {"this model cannot be exported", why.empty() ? what : concat(what, "; ", why),
-                 "Change that part of the model, use --format torchscript, or use "
+                 "Change that part of the model, try --format torchscript, or use "
                  "--format safetensors and load the weights by name"});
 }
 

@@ -7,12 +7,14 @@
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
 
+#include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/script.h>
 
 #include <filesystem>
 
 #include "foreign.hpp"
 #include "models.hpp"
+#include "program/whole_records.hpp"
 #include "script_sizes.hpp"
 
 namespace lockstep::nn {
@@ -91,17 +93,22 @@ torch::jit::Module loaded(std::string const& file) {
         throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
                                      concat("it is ", kind.name), kind.script});
     }
-    auto module = [&] {
-        try {
-            return torch::jit::load(file, torch::kCPU);
-        } catch (c10::Error const& error) {
-            throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
-                                         kind.name.empty() || kind.name == "a TorchScript module"
-                                             ? split(error.what_without_backtrace(), '\n').front()
-                                             : concat("it is ", kind.name),
-                                         "Save it with torch.jit.script(model).save(FILE)"});
-        }
-    }();
+    program::require_whole_records(file);
+    auto const refuse = [&](std::string const& why) {
+        throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
+                                     kind.name.empty() || kind.name == "a TorchScript module"
+                                         ? why
+                                         : concat("it is ", kind.name),
+                                     "Save it with torch.jit.script(model).save(FILE)"});
+    };
+    torch::jit::Module module;
+    try {
+        module = torch::jit::load(file, torch::kCPU);
+    } catch (c10::Error const& error) {
+        refuse(split(error.what_without_backtrace(), '\n').front());
+    } catch (torch::jit::ErrorReport const&) {
+        refuse("LibTorch cannot parse its code");
+    }
     if (module.parameters().size() == 0) {
         throw Error(ExitCode::usage,
                     {concat(file, " has no parameters"), "it is frozen, or its layers have none",

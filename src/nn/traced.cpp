@@ -67,7 +67,7 @@ void require_free_states(torch::jit::Graph& graph) {
                         {"this model cannot be exported as TorchScript or quantised",
                          concat("the first state of its recurrent layer (", name,
                                 ") would have the batch size of the trace"),
-                         "Use --format onnx, or use --format safetensors and load the weights by "
+                         "Try --format onnx, or use --format safetensors and load the weights by "
                          "name"});
         }
     }

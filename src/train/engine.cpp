@@ -49,7 +49,7 @@ void require_same_model(comm::Communicator const& world, Layout const& layout,
         throw Error(ExitCode::usage,
                     {"this rank's model differs from rank 0's",
                      concat("it has ", line(ours), " where rank 0's has ", line(roots)),
-                     "Start the same program with the same deck on all hosts"});
+                     "Start the same program with the same deck and the same files on all hosts"});
     });
 }
 

@@ -27,6 +27,7 @@
 #include "calibration.hpp"
 #include "data_cache.hpp"
 #include "earlier_records.hpp"
+#include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "make_data_module.hpp"
 #include "narrow_as_noted.hpp"
@@ -202,6 +203,11 @@ void OpenedRun::fill_model() {
     }
     if (!setup.found && !deck().model.weights.empty()) {
         remark(load_first_weights(world, plain ? *plain : *work.model, deck().model.weights));
+    }
+    auto const file = deck().model.own.find("file");
+    if (!setup.found && deck().model.weights.empty() && file != deck().model.own.end()) {
+        comm::agree(world, "looking at the weights of model.file",
+                    [&] { require_finite_weights(*work.model, file->second); });
     }
     if (plain && !setup.found) {
         comm::agree(world, "calibrating", [&] { begin_scales(*plain, deck(), work); });

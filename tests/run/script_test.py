@@ -1,5 +1,7 @@
 """A TorchScript file trains as a model of ours does: the same bits on any ranks and through a
 restart, weights by name, and a clear end for a file that does not fit. The short form draws some of them."""
+import math
+
 import h5py
 import numpy as np
 import torch
@@ -157,11 +159,20 @@ with Scratch() as scratch:
     torch.jit.freeze(torch.jit.script(network)).save(scratch / "frozen.pt")
     torch.jit.script(Network(7)).save(scratch / "seven.pt")
     torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
+    torch.jit.script(network).save(scratch / "flipped.pt")  # a bit of a weight, which LibTorch does not see
+    whole = (scratch / "flipped.pt").read_bytes()
+    at = whole.index(network.output.weight.detach().numpy().tobytes())
+    (scratch / "flipped.pt").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+    train("no-flipped", file="flipped.pt", ranks=2).expect(65, "flipped.pt is damaged", "the checksum of its record")
+    with torch.no_grad():
+        network.output.bias[3] = math.nan
+    torch.jit.script(network).save(scratch / "nan.pt")
     for name, ranks, words, code, *phrases in (
             *some((("nothing", 2, [], 66, "nothing.pt"), ("text", 2, [], 65, "is not a TorchScript module"))),
             *some((("frozen", 1, [], 64, "has no parameters"),
                    ("seven", 1, [], 64, "returns shape [2, 7]", "the task needs [2, 10]"),
                    ("five", 2, [], 64, "cannot take a batch of float32 [2, 28, 28]"),
+                   ("nan", 1, [], 65, "model/output/bias holds NaN"),
                    ("model", 1, ["--model.file", ""], 64, "model.file is not set"),
                    ("model", 1, ["--communication.sync-batch-norm", "true"], 64, "a script runs as a whole")))):
         train(f"no-{name}", *words, file=f"{name}.pt", ranks=ranks).expect(code, *phrases)

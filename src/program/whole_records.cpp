@@ -1,0 +1,43 @@
+#include "program/whole_records.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <zlib.h>
+
+#include <caffe2/serialize/in_memory_adapter.h>
+#include <caffe2/serialize/inline_container.h>
+#include <memory>
+
+#include "zip_directory.hpp"
+
+namespace lockstep::program {
+
+void require_whole_records(std::filesystem::path const& file) {
+    constexpr std::size_t max_ratio = 1100; // of deflate, rounded up
+    auto const content = read_text(file);
+    try {
+        caffe2::serialize::PyTorchStreamReader reader(
+            std::make_shared<caffe2::serialize::MemoryReadAdapter>(
+                content.data(), static_cast<off_t>(content.size())));
+        for (auto const& [record, checksum] : checksums_of(content)) {
+            bool whole = reader.hasRecord(record) &&
+                         reader.getRecordSize(record) / max_ratio <= content.size();
+            if (whole) {
+                auto const [data, size] = reader.getRecord(record);
+                whole = ::crc32_z(0, static_cast<Bytef const*>(data.get()), size) == checksum;
+            }
+            if (!whole) {
+                throw Error(ExitCode::data,
+                            {concat(file.string(), " is damaged"),
+                             concat("the checksum of its record ", record, " does not match"),
+                             "Copy the file again, or save the model again"});
+            }
+        }
+    } catch (c10::Error const&) {
+        return; // LibTorch says what the file is instead
+    }
+}
+
+} // namespace lockstep::program
