@@ -378,7 +378,7 @@ def test_mask(scratch):
     run(["data", "import", "text", write(scratch / "whole.txt", "x"), out, *prompts]).expect(64, "whole.txt")
     with h5py.File(scratch / "pairs.h5", "a") as file:
         file["marks"] = file["learnt"][:] * 2
-    for code, phrase, keys in ((64, "data.sequence is not set", ["--data.sequence", 0]),
+    for code, phrase, keys in ((64, "without data.sequence", ["--data.sequence", 0]),
                                (64, "only language", ["--task.kind", "classification"]),
                                (65, "data.mask needs one u8 number", ["--data.mask", "inputs"]),
                                (65, "in dataset marks of", ["--data.mask", "marks"]),

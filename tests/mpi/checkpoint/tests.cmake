@@ -6,5 +6,5 @@ add_test(NAME mpi.checkpoint.background.np2.abort
          COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 2 $<TARGET_FILE:mpi.checkpoint>
                  --expect-ranks 2 [abort])
 set_tests_properties(mpi.checkpoint.background.np2.abort PROPERTIES LABELS mpi TIMEOUT 60 PROCESSORS 2
-                     PASS_REGULAR_EXPRESSION "MPI is shutting down while a thread still writes a checkpoint"
+                     PASS_REGULAR_EXPRESSION "MPI is shutting down while a thread is still writing a checkpoint"
                      ENVIRONMENT "${lockstep_mpi_environment}")
