@@ -170,7 +170,7 @@ def program_as_teacher(scratch, options):
     cut = scratch / "cut.pt2"
     cut.write_bytes(program.read_bytes()[:-100])
     train(scratch / "cut", *SHORT, *options, "--distill.teacher", cut, ranks=RANKS).expect(
-        65, "cut.pt2", "cut off or damaged")
+        65, "cut.pt2", "is damaged")
 
 
 def refused_teachers(scratch, teacher, tensors):
