@@ -76,6 +76,14 @@ std::string remedy_for(Content content) {
     return "Recreate the file, or copy it again";
 }
 
+Error not_a_checkpoint(std::filesystem::path const& path, std::string const& kind,
+                       std::string const& use) {
+    return {
+        ExitCode::data,
+        {concat(path.string(), " is not a checkpoint"), concat("it ", kind),
+         concat("Name a checkpoint (RUN/checkpoints/step-….h5)", use.empty() ? "" : "; ", use)}};
+}
+
 Error no_model_but_outputs(std::filesystem::path const& path) {
     return {ExitCode::data,
             {concat(path.string(), " holds no model"), "it is a file of outputs",

@@ -28,9 +28,13 @@ Content content_of(File const& file);
 /// "an int8 model"; of unknown ones, "a file of this program".
 char const* name_of(Content content);
 
-/// What to do about a damaged file: a sentence that says what it is, without its full
-/// stop.
+/// What to do about a damaged file: a sentence that says what it is, without its full stop.
 std::string remedy_for(Content content);
+
+/// The error for a file that is not the state of a run. `kind` says what it is instead; `use`, which
+/// may be empty, what it is for.
+Error not_a_checkpoint(std::filesystem::path const& path, std::string const& kind,
+                       std::string const& use = {});
 
 /// The error for a file of outputs where a model is wanted.
 Error no_model_but_outputs(std::filesystem::path const& path);

@@ -5,7 +5,6 @@
 #include "checkpoint/content.hpp"
 #include "checkpoint/reader.hpp"
 #include "h5/element_type.hpp"
-#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -162,9 +161,7 @@ std::map<std::string, std::string> forms_of(std::vector<Thing> const& things,
 Comparison diff(std::filesystem::path const& a, std::filesystem::path const& b) {
     for (auto const& path : {a, b}) {
         if (content_of(File::open_read(path)) == Content::outputs) {
-            throw Error(ExitCode::data,
-                        {concat(path.string(), " is not a checkpoint"), "it is a file of outputs",
-                         "Name a checkpoint (RUN/checkpoints/step-….h5); h5diff compares outputs"});
+            throw not_a_checkpoint(path, "is a file of outputs", "h5diff compares outputs");
         }
     }
     Reader const first(a);

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "checkpoint/content.hpp"
 #include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -38,11 +39,9 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
 Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
     auto const& path = path_;
     if (is_safetensors(path)) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), " is not a checkpoint"),
-                     "it is a safetensors file, which has weights and not the state of a run",
-                     "Name a checkpoint (RUN/checkpoints/step-….h5); model.weights is the key for "
-                     "weights that a new run begins with"});
+        throw not_a_checkpoint(
+            path, "is a safetensors file, which has weights and not the state of a run",
+            "model.weights is the key for weights that a new run begins with");
     }
     auto const file = std::make_shared<File>(File::open_read(path));
     bytes_ = file->size();

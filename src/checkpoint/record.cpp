@@ -49,17 +49,13 @@ Record read_record(h5::File const& file, std::string const& format) {
     auto const found = file.text_attribute("/", "format");
     if (found == model_format && format == checkpoint_format) {
         if (content_of(File::open_read(file.path())) == Content::quantised) {
-            throw Error(ExitCode::data,
-                        {concat(file.path().string(), " is not a checkpoint"),
-                         "it is an int8 model, which can only be evaluated and exported",
-                         "Name a checkpoint (RUN/checkpoints/step-….h5)"});
+            throw not_a_checkpoint(file.path(),
+                                   "is an int8 model, which can only be evaluated and exported");
         }
-        throw Error(ExitCode::data,
-                    {concat(file.path().string(), " is not a checkpoint"),
-                     "it holds only a model, like best.h5, and not the state of a run",
-                     "Name a checkpoint (RUN/checkpoints/step-….h5); model.weights is the key for "
-                     "a model that "
-                     "a new run begins with, and h5diff compares models"});
+        throw not_a_checkpoint(
+            file.path(), "holds only a model, like best.h5, and not the state of a run",
+            "model.weights is the key for a model that a new run begins with, and h5diff compares "
+            "models");
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
         bool const other = found == checkpoint_format || found == model_format;

@@ -95,11 +95,9 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
     if (found) {
         auto const reader = checkpoint::reader_of(*found);
         if (reader->record().integers.contains(hash_of_outputs)) {
-            throw Error(ExitCode::data,
-                        {concat(found->file.path().string(), " is not a checkpoint"),
-                         "it is a file of outputs, and not the state of a run",
-                         "Name a checkpoint (RUN/checkpoints/step-….h5); distill.outputs is the "
-                         "key for files of outputs"});
+            throw checkpoint::not_a_checkpoint(found->file.path(),
+                                               "is a file of outputs, and not the state of a run",
+                                               "distill.outputs is the key for files of outputs");
         }
         auto before = stored_deck(reader->record(), found->file.path());
         before.precision.memory_format = memory_format(before.precision);
