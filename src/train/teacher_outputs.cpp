@@ -4,7 +4,6 @@
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
-#include "checkpoint/model_file.hpp"
 #include "data/audit.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -24,9 +23,7 @@ Error not_outputs(std::filesystem::path const& path, std::string const& kind = {
 }
 
 checkpoint::Reader reader_of_outputs(checkpoint::VerifiedFile const& file) {
-    if (checkpoint::is_model_file(file.path())) {
-        throw not_outputs(file.path());
-    }
+    require_file_of_outputs(file.path());
     checkpoint::Reader reader(file);
     bool const whole =
         reader.has(outputs_array) && reader.views().size() == 1 &&
