@@ -300,6 +300,10 @@ FileKind kind_of_file(std::filesystem::path const& path) {
     }
 }
 
+bool begins_as_safetensors(File const& file) {
+    return safetensors_header(head_of(file)) > 0;
+}
+
 bool is_hdf5(std::filesystem::path const& path) {
     try {
         return holds_hdf5(head_of(File::open_read(path)));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/file.hpp"
+
 #include <filesystem>
 #include <string>
 
@@ -17,6 +19,11 @@ struct FileKind {
 /// Looks at the beginning of the file, and at an archive's list of contents. HDF5 files and
 /// unreadable files are of no kind: the error of opening them says more.
 FileKind kind_of_file(std::filesystem::path const& path);
+
+/// Whether it begins like a safetensors file: the length of a JSON text, and that text.
+///
+/// Throws  Error 74 when it cannot be read
+bool begins_as_safetensors(File const& file);
 
 /// Whether it is an HDF5 file, as models, checkpoints and data sets are; not where it cannot be
 /// read.

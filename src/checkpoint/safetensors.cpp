@@ -174,16 +174,6 @@ class SafetensorsFile : public Weights {
     std::vector<Place> places_;
 };
 
-bool has_header(File const& file) {
-    if (file.size() < length_bytes + 2) {
-        return false;
-    }
-    auto const length = header_length(file);
-    char first = 0;
-    file.read_at(length_bytes, std::as_writable_bytes(std::span(&first, 1)));
-    return first == '{' && length >= 2 && length <= max_header;
-}
-
 bool is_index(std::filesystem::path const& path) {
     return path.string().ends_with(index_ending);
 }
@@ -328,7 +318,7 @@ bool is_safetensors(std::filesystem::path const& path) {
     if (is_index(path)) {
         return true;
     }
-    if (has_header(file)) {
+    if (begins_as_safetensors(file)) {
         return true;
     }
     // What is left of one that was cut off or overwritten has only its name.

@@ -6,9 +6,8 @@
 namespace lockstep::checkpoint {
 
 /// Whether the file begins like a safetensors file (the length of a JSON text, and that text), or
-/// is an index of several (….safetensors.index.json); a damaged file
-/// of no other kind is one if its name says so: their documentation is at
-/// huggingface.co/docs/safetensors.
+/// is an index of several (….safetensors.index.json); a damaged file of no other kind is one if its
+/// name says so. The format is described at huggingface.co/docs/safetensors.
 ///
 /// Throws  Error 66 when there is no such file
 bool is_safetensors(std::filesystem::path const& path);
