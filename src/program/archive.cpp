@@ -9,7 +9,6 @@
 
 #include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
-#include <zlib.h>
 
 #include <algorithm>
 #include <caffe2/serialize/in_memory_adapter.h>
@@ -97,8 +96,7 @@ void Archive::take_record(std::string const& record, Take const& take) const {
 
 void Archive::require_checksum(std::string const& record, std::string_view bytes) const {
     auto const stored = checksums_.find(record);
-    auto const* const begin = reinterpret_cast<Bytef const*>(bytes.data());
-    if (stored == checksums_.end() || ::crc32_z(0, begin, bytes.size()) != stored->second) {
+    if (stored == checksums_.end() || checksum_of_record(bytes) != stored->second) {
         damaged(concat("the checksum of its record ", record, " does not match"));
     }
 }

@@ -4,8 +4,6 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <zlib.h>
-
 #include <caffe2/serialize/in_memory_adapter.h>
 #include <caffe2/serialize/inline_container.h>
 #include <memory>
@@ -17,22 +15,31 @@ namespace lockstep::program {
 void require_whole_records(std::filesystem::path const& file) {
     constexpr std::size_t max_ratio = 1100; // of deflate, rounded up
     auto const content = read_text(file);
+    auto const damaged = [&](std::string const& why) {
+        return Error(ExitCode::data, {concat(file.string(), " is damaged"), why,
+                                      "Copy the file again, or save the model again"});
+    };
     try {
         caffe2::serialize::PyTorchStreamReader reader(
             std::make_shared<caffe2::serialize::MemoryReadAdapter>(
                 content.data(), static_cast<off_t>(content.size())));
-        for (auto const& [record, checksum] : checksums_of(content)) {
+        auto const checksums = [&] {
+            try {
+                return checksums_of(content);
+            } catch (Error const& error) { // which is about exported programs
+                throw damaged(error.text().why);
+            }
+        }();
+        for (auto const& [record, checksum] : checksums) {
             bool whole = reader.hasRecord(record) &&
                          reader.getRecordSize(record) / max_ratio <= content.size();
             if (whole) {
                 auto const [data, size] = reader.getRecord(record);
-                whole = ::crc32_z(0, static_cast<Bytef const*>(data.get()), size) == checksum;
+                whole =
+                    checksum_of_record({static_cast<char const*>(data.get()), size}) == checksum;
             }
             if (!whole) {
-                throw Error(ExitCode::data,
-                            {concat(file.string(), " is damaged"),
-                             concat("the checksum of its record ", record, " does not match"),
-                             "Copy the file again, or save the model again"});
+                throw damaged(concat("the checksum of its record ", record, " does not match"));
             }
         }
     } catch (c10::Error const&) {

@@ -1,5 +1,7 @@
 #include "zip_directory.hpp"
 
+#include <zlib.h>
+
 #include <cstring>
 
 #include "schema.hpp"
@@ -61,6 +63,11 @@ std::map<std::string, std::uint32_t, std::less<>> checksums_of(std::string_view 
         at += entry_size + name_size + extra_size + comment_size;
     }
     return checksums;
+}
+
+std::uint32_t checksum_of_record(std::string_view contents) {
+    auto const* const begin = reinterpret_cast<Bytef const*>(contents.data());
+    return static_cast<std::uint32_t>(::crc32_z(0, begin, contents.size()));
 }
 
 } // namespace lockstep::program

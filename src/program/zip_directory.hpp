@@ -14,4 +14,7 @@ namespace lockstep::program {
 /// Throws  Error 65 for an archive whose directory is damaged
 std::map<std::string, std::uint32_t, std::less<>> checksums_of(std::string_view archive);
 
+/// The checksum (CRC-32) that a ZIP archive has of a record with these contents.
+std::uint32_t checksum_of_record(std::string_view contents);
+
 } // namespace lockstep::program
