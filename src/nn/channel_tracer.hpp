@@ -12,6 +12,11 @@
 
 namespace lockstep::nn {
 
+/// Whether an argument is a tensor that was given.
+inline bool is_there(c10::IValue const& argument) {
+    return argument.isTensor() && argument.toTensor().defined();
+}
+
 /// Follows channels through a recording: each layer makes some, and operators that join channels
 /// tie them together. A channel is a number; ties are kept as a forest.
 class ChannelTracer {
@@ -35,6 +40,7 @@ class ChannelTracer {
     using Rule = void (ChannelTracer::*)(RecordedCall const&);
     static std::map<std::string, Rule> const& rules();
 
+    // The rules, in channel_rules.cpp.
     void convolution(RecordedCall const& call);
     void grouped_convolution(RecordedCall const& call, std::int64_t groups);
     void linear(RecordedCall const& call);
