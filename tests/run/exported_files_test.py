@@ -346,8 +346,7 @@ def check_damaged(scratch, train):
         check(done.code in (0, 64, 65, 71), f"file {number} ({way}) ends with {done.code}:\n{done.text}")
         ends[done.code] = ends.get(done.code, 0) + 1
     print(f"{FILES} damaged files: exit codes {ends}")
-    # Of a few files those that do not matter may be many.
-    check(ends.get(64, 0) + ends.get(65, 0) > FILES / (2 if LONG else 4), "most are refused")
+    check(ends.get(64, 0) + ends.get(65, 0) > FILES / 2, "most are refused")
 
 
 with Scratch() as scratch:
