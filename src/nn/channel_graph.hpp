@@ -45,7 +45,8 @@ class ChannelGraph {
     std::vector<ChannelTensor> const& tensors() const noexcept { return tensors_; }
     std::vector<Channel> const& channels() const noexcept { return channels_; }
     std::size_t layers() const noexcept { return layers_; } ///< of channels
-    /// Operators through which channels could not be traced, so that these stay.
+    /// Operators through which channels could not be traced, or which tie all of them together, so
+    /// that these stay.
     std::set<std::string> const& barriers() const noexcept { return barriers_; }
 
     /// Multiply-adds of convolutions and fully connected layers for one sample, with these

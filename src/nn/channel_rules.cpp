@@ -415,4 +415,18 @@ void ChannelTracer::unknown(RecordedCall const& call) {
     }
 }
 
+/// All channels of an input have become one, such as by a group norm whose groups are those of the
+/// convolution before it.
+void ChannelTracer::tied(RecordedCall const& call) {
+    std::string module;
+    for (auto const& argument : call.arguments) {
+        if (auto const tensor = tensor_of(argument); tensor && module.empty()) {
+            auto const& name = graph_.tensors_[*tensor].name;
+            module = concat(" of ", name.substr(0, name.rfind('.')));
+        }
+    }
+    graph_.barriers_.insert(
+        concat(call.name, module, " (it ties all channels before it together)"));
+}
+
 } // namespace lockstep::nn

@@ -1,6 +1,7 @@
 #include "nn/channel_tracer.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::nn {
 
@@ -25,7 +26,14 @@ void ChannelTracer::follow(Recording const& recording) {
     for (auto const& call : recording.calls) {
         auto const found = rules().find(call.name);
         auto const before = values_.size();
+        auto const is_tied = [&](std::size_t at) { return all_tied(input(call, at).channels); };
+        std::vector<std::size_t> free(call.values.size()); // inputs that are not tied yet
+        std::iota(free.begin(), free.end(), 0);
+        std::erase_if(free, is_tied);
         (this->*(found == rules().end() ? &ChannelTracer::unknown : found->second))(call);
+        if (std::ranges::any_of(free, is_tied)) {
+            tied(call);
+        }
         while (values_.size() < before + call.results.size()) { // of which nothing is known
             values_.push_back(
                 {call.results[values_.size() - before].sizes().vec(), std::vector<int>{}, 0});
@@ -53,6 +61,12 @@ int ChannelTracer::root(int channel) {
         channel = parent;
     }
     return channel;
+}
+
+/// Whether none can go without all others.
+bool ChannelTracer::all_tied(std::vector<int> const& channels) {
+    return std::ranges::all_of(
+        channels, [&](int channel) { return root(channel) == root(channels.front()); });
 }
 
 void ChannelTracer::tie(int a, int b) {

@@ -56,6 +56,7 @@ class ChannelTracer {
     void reshape(RecordedCall const& call);
     void permutation(RecordedCall const& call);
     void unknown(RecordedCall const& call);
+    void tied(RecordedCall const& call);
 
     /// Arguments of a layer.
     struct Layer {
@@ -69,6 +70,7 @@ class ChannelTracer {
     int fresh();
     std::vector<int> fresh(std::int64_t count);
     int root(int channel);
+    bool all_tied(std::vector<int> const& channels);
     void tie(int a, int b);
     void tie(std::vector<int> const& some, std::vector<int> const& others);
     void keep(std::vector<int> const& channels);

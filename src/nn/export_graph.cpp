@@ -157,6 +157,7 @@ deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs)
         recordings[i] =
             record_calls([&](auto const& given) { return model.forward(fields_of(given)); },
                          trial(inputs, LoweredCall::batches[i]), known);
+        refuse_packed(recordings[i]);
     }
     auto const alike = [](RecordedCall const& a, RecordedCall const& b) {
         return a.name == b.name && a.values == b.values && a.results.size() == b.results.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace lockstep::nn {
 
@@ -58,9 +59,10 @@ using States = std::vector<Id>;
 
 /// Weights of one direction of one layer.
 struct CellWeights {
-    Id of_inputs;           ///< turned over, [inputs, gates · units]
-    Id of_shown;            ///< [units, gates · units]
-    std::vector<Id> biases; ///< none, or one for each of the two
+    Id of_inputs;                      ///< turned over, [inputs, gates · units]
+    Id of_shown;                       ///< [shown, gates · units]
+    std::vector<Id> biases;            ///< none, or one for each of the two
+    std::optional<Id> projection = {}; ///< of an LSTM whose units show less, [units, shown]
 };
 
 /// One of `count` equal parts of the columns.
@@ -77,7 +79,8 @@ States lstm_step(GraphParts& parts, Id from_inputs, States const& before,
     };
     auto const kept = parts.binary("Add", parts.binary("Mul", gate(1, "Sigmoid"), before[1]),
                                    parts.binary("Mul", gate(0, "Sigmoid"), gate(2, "Tanh")));
-    return {parts.binary("Mul", gate(3, "Sigmoid"), parts.unary("Tanh", kept)), kept};
+    auto const shown = parts.binary("Mul", gate(3, "Sigmoid"), parts.unary("Tanh", kept));
+    return {weights.projection ? parts.matmul(shown, *weights.projection) : shown, kept};
 }
 
 States gru_step(GraphParts& parts, Id from_inputs, States const& before,
@@ -97,6 +100,22 @@ States gru_step(GraphParts& parts, Id from_inputs, States const& before,
     return {parts.binary("Add", fresh, stays)};
 }
 
+States plain_step(GraphParts& parts, char const* kind, Id from_inputs, States const& before,
+                  CellWeights const& weights) {
+    auto const from_shown = parts.matmul(before[0], weights.of_shown);
+    return {parts.unary(kind, parts.binary("Add", from_inputs, from_shown))};
+}
+
+States tanh_step(GraphParts& parts, Id from_inputs, States const& before,
+                 CellWeights const& weights) {
+    return plain_step(parts, "Tanh", from_inputs, before, weights);
+}
+
+States relu_step(GraphParts& parts, Id from_inputs, States const& before,
+                 CellWeights const& weights) {
+    return plain_step(parts, "Relu", from_inputs, before, weights);
+}
+
 /// A kind of recurrent layer.
 struct CellKind {
     std::size_t states;
@@ -106,6 +125,8 @@ struct CellKind {
 
 constexpr CellKind lstm_kind{2, 2, lstm_step};
 constexpr CellKind gru_kind{1, 1, gru_step};
+constexpr CellKind tanh_kind{1, 2, tanh_step};
+constexpr CellKind relu_kind{1, 2, relu_step};
 
 /// What the inputs, [batch, …, inputs], give to the gates.
 Id projected(GraphParts& parts, CellKind const& kind, Id inputs, CellWeights const& weights) {
@@ -118,7 +139,7 @@ Id projected(GraphParts& parts, CellKind const& kind, Id inputs, CellWeights con
 
 constexpr std::int64_t max_steps = 1024; // each becomes nodes of its own
 
-/// One direction over [batch, steps, …]; returns [batch, steps, units] and replaces the states.
+/// One direction over [batch, steps, …]; returns [batch, steps, shown] and replaces the states.
 Id run_layer(LoweredCall& call, CellKind const& kind, Id inputs, CellWeights const& weights,
              States& states, bool backward) {
     auto const from_inputs = projected(call, kind, inputs, weights);
@@ -144,20 +165,17 @@ Id turned_sequence(GraphParts& parts, Id sequence) {
 }
 
 /// (input, states, weights, biases?, layers, dropout, training?, bidirectional?, batch first?): the
-/// states of an LSTM are a list, that of a GRU is a tensor.
+/// states of an LSTM are a list, that of another layer is a tensor. Each direction of each layer
+/// has two weights, two biases if there are any, and the weight of a projection if there is one.
 void lower_recurrent(LoweredCall& call, CellKind const& kind) {
     if (call.arguments() != 9 || call.is_tensor(kind.states > 1 ? 1 : 2)) {
         call.refuse("its sequences are packed");
     }
     auto const first = kind.states > 1 ? call.tensors(1) : States{call.tensor(1)};
     auto const tensors = call.tensors(2);
-    bool const biases = call.flag(3);
     std::size_t const directions = call.flag(7) ? 2 : 1;
-    std::size_t const each = biases ? 4 : 2;
-    if (first.size() != kind.states ||
-        tensors.size() != each * directions * static_cast<std::size_t>(call.whole(4))) {
-        call.refuse("it has projections");
-    }
+    auto const each = tensors.size() / (directions * static_cast<std::size_t>(call.whole(4)));
+    std::size_t const unprojected = call.flag(3) ? 4 : 2;
     auto sequence = call.flag(8) ? call.tensor(0) : turned_sequence(call, call.tensor(0));
     std::vector<std::vector<Id>> last(kind.states); // of all layers and directions
     for (std::size_t layer = 0; layer * each * directions < tensors.size(); ++layer) {
@@ -165,9 +183,12 @@ void lower_recurrent(LoweredCall& call, CellKind const& kind) {
         for (std::size_t direction = 0; direction < directions; ++direction) {
             auto const number = layer * directions + direction;
             auto const* const own = tensors.data() + number * each;
-            CellWeights const weights{call.transposed_constant(own[0]),
-                                      call.transposed_constant(own[1]),
-                                      {own + 2, own + each}};
+            CellWeights weights{call.transposed_constant(own[0]),
+                                call.transposed_constant(own[1]),
+                                {own + 2, own + unprojected}};
+            if (each > unprojected) {
+                weights.projection = call.transposed_constant(own[unprojected]);
+            }
             States states;
             for (auto const all : first) {
                 auto const at = static_cast<std::int64_t>(number);
@@ -216,8 +237,12 @@ Lowerings lower_sequences() {
     return {{"aten::scaled_dot_product_attention", lower_attention},
             {"aten::lstm", recurrent(lstm_kind)},
             {"aten::gru", recurrent(gru_kind)},
+            {"aten::rnn_tanh", recurrent(tanh_kind)},
+            {"aten::rnn_relu", recurrent(relu_kind)},
             {"aten::lstm_cell", cell(lstm_kind)},
-            {"aten::gru_cell", cell(gru_kind)}};
+            {"aten::gru_cell", cell(gru_kind)},
+            {"aten::rnn_tanh_cell", cell(tanh_kind)},
+            {"aten::rnn_relu_cell", cell(relu_kind)}};
 }
 
 } // namespace lockstep::nn

@@ -112,6 +112,9 @@ Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     if (auto const found = table_.constants.find(key); found != table_.constants.end()) {
         return found->second;
     }
+    if (!two_.drawn_by.empty()) {
+        refuse(concat("operator ", two_.drawn_by, " draws one of its arguments at random"));
+    }
     auto const shape = shape_of(two, three);
     auto const a = without_batch(two, shape);
     if (!torch::equal(a, without_batch(three, shape))) {

@@ -30,7 +30,7 @@ std::map<std::string, std::string> code_hashes(config::Deck const& deck) {
     for (auto const& [key, value] : named_code(deck)) {
         if (!names_plugin(value)) {
             std::vector<std::string> each;
-            for (auto const& file : split(value, ',')) {
+            for (auto const& file : operator_libraries(value)) {
                 each.push_back(hex(whole_hash(file)));
             }
             hashes[key] = joined(each, ", ");

@@ -14,7 +14,8 @@ std::map<std::string, std::string> named_code(config::Deck const& deck);
 /// Hashes of the contents of the libraries that these keys name, by key. What is linked into the
 /// program (plugin:self) has none.
 ///
-/// Throws  Error 64 for a plug-in's name of another form; 66 for a missing file
+/// Throws  Error 64 for a plug-in's name of another form or an empty name of a library; 66 for a
+/// missing file
 std::map<std::string, std::string> code_hashes(config::Deck const& deck);
 
 } // namespace lockstep::nn

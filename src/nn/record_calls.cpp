@@ -3,19 +3,34 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <ATen/core/enum_tag.h>
 #include <ATen/core/op_registration/op_registration.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <exception>
 #include <map>
+#include <utility>
+
+#include "program/operators.hpp"
 
 namespace lockstep::nn {
 
-void refuse_export(std::string const& what, std::string const& why) {
+void refuse_export(std::string const& what, std::string const& why, std::string const& change) {
     throw Error(ExitCode::usage,
                 {"this model cannot be exported", why.empty() ? what : concat(what, "; ", why),
-                 "Change that part of the model, try --format torchscript, or use "
-                 "--format safetensors and load the weights by name"});
+                 concat(change, ", try --format torchscript, or use --format safetensors and load "
+                                "the weights by name")});
+}
+
+void refuse_packed(Recording const& recording) {
+    constexpr auto packing = "aten::_pack_padded_sequence";
+    if (std::ranges::find(recording.calls, packing, &RecordedCall::name) != recording.calls.end()) {
+        refuse_export(concat("operator ", packing, " packs sequences"),
+                      "exported graphs compute all steps of every sample",
+                      "Give recurrent layers padded sequences (leave out pack_padded_sequence)");
+    }
 }
 
 namespace {
@@ -64,6 +79,9 @@ struct Notes {
     std::set<std::string> const& known;
     std::map<void const*, std::size_t> numbers; ///< of values, by their implementation
     std::size_t count = 0;
+    /// Constants that are random, by their implementation, and the operators that drew them.
+    std::map<void const*, std::pair<torch::Tensor, std::string>> drawn;
+    std::optional<Error> refused; ///< TorchScript's interpreter makes texts of exceptions
 
     std::optional<std::size_t> number_of(torch::Tensor const& tensor) const {
         auto const found = numbers.find(tensor.unsafeGetTensorImpl());
@@ -76,6 +94,17 @@ class Recorder : public c10::OperatorKernel {
     explicit Recorder(Notes& notes) : notes_(notes) {}
 
     void operator()(c10::OperatorHandle const& op, c10::DispatchKeySet keys, torch::Stack* stack) {
+        try {
+            call_and_note(op, keys, stack);
+        } catch (Error const& error) {
+            notes_.refused = error;
+            throw;
+        }
+    }
+
+  private:
+    void call_and_note(c10::OperatorHandle const& op, c10::DispatchKeySet keys,
+                       torch::Stack* stack) {
         auto const& schema = op.schema();
         auto const name = plain_name(schema.name());
         auto const first = stack->size() - schema.arguments().size();
@@ -86,6 +115,10 @@ class Recorder : public c10::OperatorKernel {
             for_tensors(argument, [&](torch::Tensor const& tensor) {
                 call.values.push_back(notes_.number_of(tensor));
                 depends = depends || call.values.back();
+                auto const drawn = notes_.drawn.find(tensor.unsafeGetTensorImpl());
+                if (!call.values.back() && drawn != notes_.drawn.end()) {
+                    call.drawn_by = drawn->second.second;
+                }
             });
         }
         depends = depends && !takes_form_only(name);
@@ -98,15 +131,19 @@ class Recorder : public c10::OperatorKernel {
         c10::impl::ExcludeDispatchKeyGuard const plainly(mode);
         if (!depends) {
             op.callBoxed(stack);
+            note_drawn(op, call, *stack, first);
             return;
         }
         keep_constants(call);
-        require_whole(call);
+        if (op.hasTag(at::Tag::inplace_view)) {
+            keep_form(call.arguments.front().toTensor());
+        } else {
+            require_whole(call);
+        }
         op.callBoxed(stack);
         note(std::move(call), *stack, first);
     }
 
-  private:
     /// What is not a parameter may be changed before the call is looked at.
     static void keep_constants(RecordedCall& call) {
         std::size_t at = 0;
@@ -116,6 +153,33 @@ class Recorder : public c10::OperatorKernel {
                 argument = argument.toTensor().clone();
             }
             for_tensors(argument, [&](torch::Tensor const&) { ++at; });
+        }
+    }
+
+    /// What an operator such as transpose_ gives another form keeps it where it was a result
+    /// before.
+    void keep_form(torch::Tensor const& changed) {
+        auto const form = torch::empty_strided(changed.sizes(), changed.strides(),
+                                               changed.options().device(torch::kMeta));
+        auto const keep = [&](std::vector<torch::Tensor>& values) {
+            std::ranges::replace_if(
+                values, [&](auto const& value) { return value.is_same(changed); }, form);
+        };
+        keep(notes_.recording.inputs);
+        for (auto& call : notes_.recording.calls) {
+            keep(call.results);
+        }
+    }
+
+    /// Random numbers, and constants that are made of them.
+    void note_drawn(c10::OperatorHandle const& op, RecordedCall const& call,
+                    torch::Stack const& stack, std::size_t first) {
+        auto const by = call.drawn_by.empty() && program::draws_always(op) ? call.schema->name()
+                                                                           : call.drawn_by;
+        for (auto at = first; !by.empty() && at < stack.size(); ++at) {
+            for_tensors(stack[at], [&](torch::Tensor const& tensor) {
+                notes_.drawn[tensor.unsafeGetTensorImpl()] = {tensor, by};
+            });
         }
     }
 
@@ -141,6 +205,7 @@ class Recorder : public c10::OperatorKernel {
             if (asks_for_form(call.name)) {
                 return;
             }
+            refuse_packed(notes_.recording);
             refuse_export(concat("operator ", call.schema->name(), " takes values out of a tensor"),
                           "an exported graph cannot depend on the values of its inputs");
         }
@@ -163,16 +228,21 @@ bool is_recording() {
 Recording
 record_calls(std::function<torch::Tensor(std::vector<torch::Tensor> const&)> const& function,
              std::vector<torch::Tensor> const& inputs, std::set<std::string> const& known) {
-    Notes notes{{inputs, {}, 0}, known, {}};
+    Notes notes{{inputs, {}, 0}, known, {}, 0, {}, std::nullopt};
     for (auto const& input : inputs) {
         notes.numbers[input.unsafeGetTensorImpl()] = notes.count++;
     }
     torch::Library library(torch::Library::IMPL, "_", mode, __FILE__, __LINE__);
     library.fallback(torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(notes)));
     torch::Tensor result;
-    {
+    try {
         c10::impl::IncludeDispatchKeyGuard const recording(mode);
         result = function(inputs);
+    } catch (std::exception const&) {
+        if (notes.refused) {
+            throw *notes.refused;
+        }
+        throw;
     }
     auto const output = notes.number_of(result);
     if (!output) {

@@ -19,7 +19,8 @@ struct RecordedCall {
     /// Which value each tensor in the arguments is, lists item by item: its number, or nothing
     /// where it depends on no input.
     std::vector<std::optional<std::size_t>> values;
-    std::vector<torch::Tensor> results; ///< the next values, in order
+    std::vector<torch::Tensor> results; ///< the next values, in order; their form lasts
+    std::string drawn_by{}; ///< the operator that drew a constant of the arguments, if it is random
 };
 
 /// What a function of tensors did with its inputs: they are the first values.
@@ -43,6 +44,10 @@ record_calls(std::function<torch::Tensor(std::vector<torch::Tensor> const&)> con
 bool is_recording();
 
 /// Throws the error for what cannot be exported, with the reason, if there is more to say.
-[[noreturn]] void refuse_export(std::string const& what, std::string const& why = {});
+[[noreturn]] void refuse_export(std::string const& what, std::string const& why = {},
+                                std::string const& change = "Change that part of the model");
+
+/// Throws the error for packed sequences, if there are any: which rows they have depends on values.
+void refuse_packed(Recording const& recording);
 
 } // namespace lockstep::nn

@@ -5,11 +5,15 @@
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "program/operators.hpp"
 #include "program/recurrent.hpp"
 
 namespace lockstep::nn {
@@ -33,27 +37,33 @@ torch::jit::Module skeleton(torch::nn::Module const& module, std::string const& 
     return script;
 }
 
-/// Whether a value of a trace follows from its inputs (the first is the module).
-bool follows_from_inputs(torch::jit::Graph& graph, torch::jit::Value* value) {
+/// What a value of a trace follows from, itself included.
+std::unordered_set<torch::jit::Value*> origins_of(torch::jit::Value* value) {
     std::unordered_set<torch::jit::Value*> seen;
     std::vector<torch::jit::Value*> waiting{value};
     while (!waiting.empty()) {
         auto* const each = waiting.back();
         waiting.pop_back();
-        if (each->node()->kind() == torch::jit::prim::Param) {
-            if (each != graph.inputs().front()) {
-                return true;
-            }
-        } else if (seen.insert(each).second) {
+        if (seen.insert(each).second) {
             auto const before = each->node()->inputs();
             waiting.insert(waiting.end(), before.begin(), before.end());
         }
     }
-    return false;
+    return seen;
+}
+
+bool draws_always(torch::jit::Node const& node) {
+    auto const* const schema = node.maybeSchema();
+    auto const op =
+        schema == nullptr
+            ? std::nullopt
+            : c10::Dispatcher::singleton().findSchema({schema->name(), schema->overload_name()});
+    return op && program::draws_always(*op);
 }
 
 /// A recurrent layer whose first state has the size of the traced batch would read past that state
-/// with another batch: LibTorch does not check it.
+/// with another batch: LibTorch does not check it. One whose first state is random gives other
+/// outputs each time.
 void require_free_states(torch::jit::Graph& graph) {
     for (auto* const node : graph.nodes()) {
         auto const name = std::string_view(node->kind().toQualString());
@@ -62,9 +72,26 @@ void require_free_states(torch::jit::Graph& graph) {
         }
         // (data, batch sizes, state, weights…) of packed rows, else (input, state, weights…)
         bool const packed = node->input(3)->type()->kind() == c10::TypeKind::ListType;
-        if (!follows_from_inputs(graph, node->input(packed ? 2 : 1))) {
+        auto const origins = origins_of(node->input(packed ? 2 : 1));
+        std::string const refused = "this model cannot be exported as TorchScript or quantised";
+        auto const drawn = std::ranges::find_if(
+            origins, [](auto const* origin) { return draws_always(*origin->node()); });
+        if (drawn != origins.end()) {
+            throw Error(
+                ExitCode::usage,
+                {refused,
+                 concat("operator ", (*drawn)->node()->kind().toQualString(),
+                        " draws the first state of its recurrent layer (", name, ") at random"),
+                 "Let the layer start from zeros or from a parameter, or use --format "
+                 "safetensors and load the weights by name"});
+        }
+        bool const follows_from_inputs = std::ranges::any_of(origins, [&](auto const* origin) {
+            return origin->node()->kind() == torch::jit::prim::Param &&
+                   origin != graph.inputs().front(); // the module
+        });
+        if (!follows_from_inputs) {
             throw Error(ExitCode::usage,
-                        {"this model cannot be exported as TorchScript or quantised",
+                        {refused,
                          concat("the first state of its recurrent layer (", name,
                                 ") would have the batch size of the trace"),
                          "Try --format onnx, or use --format safetensors and load the weights by "

@@ -4,7 +4,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "graph_reader.hpp"
 #include "program/operators.hpp"
@@ -23,12 +22,6 @@ constexpr int schema_major = 8; ///< of torch/_export/serde/schema.py
 
 bool is_false(c10::IValue const& value) {
     return (value.isBool() && !value.toBool()) || (value.isDouble() && value.toDouble() == 0);
-}
-
-/// What of an operator tells whether it is in training.
-bool is_mode(std::string const& argument) {
-    constexpr std::array names{"train", "training", "dropout_p", "use_input_stats"};
-    return std::find(names.begin(), names.end(), argument) != names.end();
 }
 
 void note_mode(Graph const& graph, Mode& mode) {

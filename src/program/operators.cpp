@@ -128,4 +128,15 @@ bool draws(c10::OperatorHandle const& op) {
     return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
+bool is_mode(std::string const& argument) {
+    constexpr std::array names{"train", "training", "dropout_p", "use_input_stats"};
+    return std::find(names.begin(), names.end(), argument) != names.end();
+}
+
+bool draws_always(c10::OperatorHandle const& op) {
+    auto const& arguments = op.schema().arguments();
+    return draws(op) && std::none_of(arguments.begin(), arguments.end(),
+                                     [](auto const& argument) { return is_mode(argument.name()); });
+}
+
 } // namespace lockstep::program

@@ -24,5 +24,10 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
 
 /// Whether it draws random numbers in training mode.
 bool draws(c10::OperatorHandle const& op);
+/// Whether it draws them in evaluation mode, too: no argument tells it the mode.
+bool draws_always(c10::OperatorHandle const& op);
+
+/// Whether an argument of this name tells an operator whether it is in training.
+bool is_mode(std::string const& argument);
 
 } // namespace lockstep::program

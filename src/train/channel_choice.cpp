@@ -130,9 +130,10 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
                         ? ""
                         : concat("; channels that reach these operators stay: ",
                                  list_text({graph.barriers().begin(), graph.barriers().end()}))),
-             lots.empty() ? "Remove no channels from this model: set prune.pattern to none"
-                          : "Raise prune.target, lower prune.multiple, or exempt fewer weights in "
-                            "prune.except"});
+             lots.empty() || graph.channels().size() == graph.layers()
+                 ? "Remove no channels from this model: set prune.pattern to none"
+                 : "Raise prune.target, lower prune.multiple, or exempt fewer weights in "
+                   "prune.except"});
     }
     return kept;
 }

@@ -50,6 +50,19 @@ TEST_CASE("named libraries are told apart by their contents") {
           std::map<std::string, std::string>{{"task.kind", hex(hash64("3"))}});
 }
 
+TEST_CASE("an empty name in a list of libraries is refused as such") {
+    config::Deck deck;
+    deck.model.name = "export";
+    for (auto const* const list :
+         {",", "own.so,", " , own.so", "own.so,,other.so", "a.so, ,b.so"}) {
+        deck.model.own["operators"] = list;
+        auto const error = test::error_of([&] { nn::code_hashes(deck); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(error.text().what == concat("model.operators = ", list));
+        CHECK(error.text().why == "a name in this list of libraries is empty");
+    }
+}
+
 TEST_CASE("a library that names another LibTorch is not loaded") {
     test::ScratchDir const scratch;
     auto const file = (scratch.path() / "own.so").string();

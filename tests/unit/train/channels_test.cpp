@@ -167,6 +167,27 @@ class Normed : public Sized {
     torch::Tensor factor_;
 };
 
+/// A group norm has the groups of the convolution before it.
+class SameGroups : public Sized {
+  public:
+    SameGroups() : Sized(true) {}
+
+    torch::Tensor forward(nn::Fields const& inputs) override {
+        auto const values = first_(inputs[0].values);
+        std::vector<std::int64_t> const padding{0};
+        auto const grouped =
+            torch::conv1d(values, grouped_->weight, grouped_->bias, 1, padding, 1, 3);
+        return output_(norm_(grouped).mean(2));
+    }
+
+  private:
+    torch::nn::Conv1d first_ = register_module("first", torch::nn::Conv1d(2, 6, 1));
+    torch::nn::Conv1d grouped_ =
+        register_module("grouped", torch::nn::Conv1d(torch::nn::Conv1dOptions(6, 6, 1).groups(3)));
+    torch::nn::GroupNorm norm_ = register_module("norm", torch::nn::GroupNorm(3, 6));
+    torch::nn::Linear output_ = register_module("output", torch::nn::Linear(6, 5));
+};
+
 config::Prune of_channels(std::string const& target = "macs 0.5") {
     config::Prune prune;
     prune.pattern = "channels";
@@ -290,6 +311,19 @@ TEST_CASE("channels stay where a model's code holds their number, and the operat
         kept_channels(of_channels(), norms, layout, drawn_scores(layout.size), norms.macs() / 100);
     });
     CHECK(error.text().why.find("these operators stay: aten::layer_norm") != std::string::npos);
+}
+
+TEST_CASE("a norm that ties all channels of a convolution together is told with its name") {
+    SameGroups model;
+    nn::ChannelGraph const graph(model, {2, 5}, torch::kCPU);
+    std::string const told = "aten::group_norm of norm (it ties all channels before it together)";
+    CHECK(graph.barriers() == std::set<std::string>{told});
+    auto const layout = Layout::of(model);
+    auto const error = test::error_of([&] {
+        kept_channels(of_channels(), graph, layout, drawn_scores(layout.size), graph.macs() / 100);
+    });
+    CHECK(error.text().why.find(told) != std::string::npos);
+    CHECK(error.text().next.starts_with("Remove no channels"));
 }
 
 TEST_CASE("values that an optimizer keeps stay with their weights") {

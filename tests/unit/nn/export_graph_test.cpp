@@ -1,0 +1,138 @@
+#include "nn/export_graph.hpp"
+#include "nn/traced.hpp"
+
+#include <torch/nn/modules/rnn.h>
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+using namespace lockstep::nn;
+
+namespace {
+
+/// Whose forward is a function of its only input.
+class Function : public Model {
+  public:
+    using Forward = std::function<torch::Tensor(torch::Tensor const&)>;
+
+    explicit Function(Forward forward) : forward_(std::move(forward)) {}
+    torch::Tensor forward(Fields const& inputs) override { return forward_(inputs[0].values); }
+
+  private:
+    Forward forward_;
+};
+
+/// For samples of 4 rows of 3 numbers.
+deploy::Graph exported(Function::Forward const& forward) {
+    Function model(forward);
+    data::FieldInfo const info{.name = "inputs", .type = h5::Type::f32, .shape = {4, 3}};
+    return export_graph(model, {{.info = info}});
+}
+
+std::string refusal_of(Function::Forward const& forward) {
+    auto const error = test::error_of([&] { exported(forward); });
+    CHECK(error.code() == ExitCode::usage);
+    return error.what();
+}
+
+bool holds(std::string const& text, char const* part) {
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a value keeps its form in the graph where an operator turns it over in place") {
+    auto const graph = exported([](torch::Tensor const& inputs) {
+        auto values = inputs * 2; // of [samples, 4, 3]
+        values.transpose_(1, 2).unsqueeze_(3);
+        return values + 1;
+    });
+    CHECK(deploy::extents_of(graph[graph.output()].shape) == std::vector<std::int64_t>{1, 3, 4, 1});
+    auto const turns =
+        std::ranges::find(graph.nodes(), std::string("Transpose"), &deploy::Node::kind);
+    REQUIRE(turns != graph.nodes().end());
+    CHECK(deploy::extents_of(graph[turns->inputs.front()].shape) ==
+          std::vector<std::int64_t>{1, 4, 3});
+    CHECK(turns->wholes("perm") == std::vector<std::int64_t>{0, 2, 1});
+}
+
+TEST_CASE("plain recurrent layers and projections have the shapes that LibTorch gives") {
+    torch::nn::RNN const plain(torch::nn::RNNOptions(3, 5)
+                                   .num_layers(2)
+                                   .nonlinearity(torch::kReLU)
+                                   .bidirectional(true)
+                                   .batch_first(true));
+    torch::nn::LSTM const projected(
+        torch::nn::LSTMOptions(3, 5).num_layers(2).proj_size(2).batch_first(true));
+    auto const of_plain = exported(
+        [&](auto const& inputs) { return std::get<0>(torch::nn::RNN(plain)->forward(inputs)); });
+    auto const of_projected = exported([&](auto const& inputs) {
+        return std::get<0>(torch::nn::LSTM(projected)->forward(inputs));
+    });
+    auto const shape = [](deploy::Graph const& graph) {
+        return deploy::extents_of(graph[graph.output()].shape);
+    };
+    CHECK(shape(of_plain) == std::vector<std::int64_t>{1, 4, 10});
+    CHECK(shape(of_projected) == std::vector<std::int64_t>{1, 4, 2});
+    CHECK(std::ranges::count(of_plain.nodes(), std::string("Relu"), &deploy::Node::kind) ==
+          2 * 2 * 4);
+}
+
+TEST_CASE("a constant that is random is refused with the operator that draws it") {
+    CHECK(holds(refusal_of([](torch::Tensor const& inputs) {
+                    auto const drawn = torch::randn({inputs.size(0), 1, 3}) * 2;
+                    return inputs + drawn;
+                }),
+                "operator aten::randn draws one of its arguments at random"));
+    // In evaluation, dropout draws nothing.
+    exported([](torch::Tensor const& inputs) {
+        return inputs + torch::dropout(torch::ones({3}), 0.5, /*train=*/false);
+    });
+}
+
+TEST_CASE("a trace of a recurrent layer with a random first state is refused with its operator") {
+    torch::NoGradGuard const no_grad;
+    Function model([](torch::Tensor const& inputs) {
+        auto const first = torch::randn({1, inputs.size(0), 5});
+        return std::get<0>(torch::gru(inputs, first, {torch::rand({15, 3}), torch::rand({15, 5})},
+                                      /*has_biases=*/false, /*num_layers=*/1, /*dropout=*/0,
+                                      /*train=*/false, /*bidirectional=*/false,
+                                      /*batch_first=*/true));
+    });
+    auto const error = test::error_of([&] { traced(model, torch::rand({3, 4, 3})); });
+    CHECK(
+        error.text().why ==
+        "operator aten::randn draws the first state of its recurrent layer (aten::gru) at random");
+}
+
+TEST_CASE("packed sequences are refused as such, whether their lengths are read or not") {
+    for (bool const reads : {false, true}) {
+        auto const text = refusal_of([&](torch::Tensor const& inputs) {
+            auto const lengths = torch::full({inputs.size(0)}, 4, torch::kInt64);
+            auto const [rows, sizes] = torch::_pack_padded_sequence(inputs, lengths, true);
+            return reads ? rows.narrow(0, 0, sizes[0].item<std::int64_t>()) : rows;
+        });
+        CHECK(holds(text, "operator aten::_pack_padded_sequence packs sequences"));
+        CHECK(holds(text, "Give recurrent layers padded sequences"));
+    }
+}
+
+TEST_CASE("what refuses a call is told, not what an interpreter makes of it") {
+    auto const text = refusal_of([](torch::Tensor const& inputs) -> torch::Tensor {
+        try {
+            return inputs * inputs.sum().item();
+        } catch (Error const& error) {
+            throw std::runtime_error(std::string("The operation failed: ") + error.what());
+        }
+    });
+    CHECK(holds(text, "this model cannot be exported: operator aten::_local_scalar_dense takes"));
+    CHECK(!holds(text, "The operation failed"));
+}
