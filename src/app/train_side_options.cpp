@@ -104,7 +104,11 @@ Options evaluate_options(EvaluateTold& told) {
                                   "evaluate on data.train instead, and write what the model "
                                   "returns for each sample to FILE.h5, for the key distill.outputs",
                                   told.outputs),
-                     option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite)},
+                     option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite),
+                     option::flag("--force",
+                                  "evaluate even if a plug-in or a library of operators has "
+                                  "changed since training",
+                                  told.force)},
             .nearest_key = config::nearest_key};
 }
 

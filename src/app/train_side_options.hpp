@@ -50,6 +50,7 @@ struct ExportCheckTold {
 struct EvaluateTold {
     std::filesystem::path outputs; ///< empty: none are written
     bool overwrite = false;
+    bool force = false; ///< a plug-in may have changed
 };
 
 struct SearchTold {

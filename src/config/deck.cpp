@@ -1,10 +1,11 @@
 #include "lockstep/config/deck.hpp"
 
 #include "base/text.hpp"
+#include "config/changes.hpp"
+#include "config/values.hpp"
 
 #include "describe.hpp"
 #include "rule.hpp"
-#include "values.hpp"
 
 namespace lockstep::config {
 
@@ -77,23 +78,7 @@ std::string to_text(Deck const& deck) {
 
 std::vector<std::string> forbidden_changes(Deck const& before, Deck const& now) {
     bool const any_buckets = order_is_fixed(before) && order_is_fixed(now);
-    auto const old_values = forced_values(before, any_buckets);
-    auto const new_values = forced_values(now, any_buckets);
-    std::vector<std::string> changes;
-    for (auto const& [key, value] : new_values) {
-        auto const old = old_values.find(key);
-        if (old == old_values.end()) {
-            changes.push_back(concat(key, " = ", value, " (was not set)"));
-        } else if (old->second != value) {
-            changes.push_back(concat(key, " = ", value, " (was ", old->second, ")"));
-        }
-    }
-    for (auto const& [key, value] : old_values) {
-        if (!new_values.contains(key)) {
-            changes.push_back(concat(key, " is not set (was ", value, ")"));
-        }
-    }
-    return changes;
+    return changes(forced_values(before, any_buckets), forced_values(now, any_buckets));
 }
 
 } // namespace lockstep::config

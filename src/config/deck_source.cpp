@@ -1,6 +1,7 @@
 #include "lockstep/config/deck_source.hpp"
 
 #include "base/text.hpp"
+#include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,6 @@
 #include "deck_text.hpp"
 #include "describe.hpp"
 #include "rule.hpp"
-#include "values.hpp"
 
 namespace lockstep::config {
 

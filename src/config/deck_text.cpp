@@ -3,14 +3,13 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
+#include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <boost/program_options.hpp>
 
 #include <sstream>
 #include <string_view>
-
-#include "values.hpp"
 
 namespace lockstep::config {
 

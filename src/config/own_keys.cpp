@@ -1,9 +1,8 @@
 #include "lockstep/config/own_keys.hpp"
 
 #include "base/text.hpp"
+#include "config/values.hpp"
 #include "lockstep/base/error.hpp"
-
-#include "values.hpp"
 
 namespace lockstep::config {
 

@@ -1,4 +1,4 @@
-#include "values.hpp"
+#include "config/values.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"

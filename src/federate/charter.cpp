@@ -1,10 +1,12 @@
 #include "federate/charter.hpp"
 
 #include "base/text.hpp"
+#include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -16,13 +18,9 @@ using Json = nlohmann::json; // writes the digits that give the same bits again
 
 constexpr int version = 1;
 
-/// Calls visit(name, field) for each.
+/// Calls visit(name, field) for each that an option has set, such as --server-rate for server_rate.
 template <class SomeCharter, class Visit>
-void for_each_field(SomeCharter& charter, Visit const& visit) {
-    visit("id", charter.id);
-    visit("deck", charter.deck);
-    visit("model", charter.model);
-    visit("files", charter.files);
+void for_each_option(SomeCharter& charter, Visit const& visit) {
     visit("strategy", charter.strategy);
     visit("server_rate", charter.server_rate);
     visit("server_epsilon", charter.server_epsilon);
@@ -40,6 +38,16 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     visit("expected_sites", charter.expected_sites);
 }
 
+/// Calls visit(name, field) for each.
+template <class SomeCharter, class Visit>
+void for_each_field(SomeCharter& charter, Visit const& visit) {
+    visit("id", charter.id);
+    visit("deck", charter.deck);
+    visit("model", charter.model);
+    visit("files", charter.files);
+    for_each_option(charter, visit);
+}
+
 void require(bool holds, std::string const& what, std::string const& why, std::string const& next) {
     if (!holds) {
         throw Error(ExitCode::usage, {what, why, next});
@@ -47,6 +55,15 @@ void require(bool holds, std::string const& what, std::string const& why, std::s
 }
 
 } // namespace
+
+std::map<std::string, std::string> Charter::options() const {
+    std::map<std::string, std::string> options{{"--secure", config::printed(is_secure())}};
+    for_each_option(*this, [&](std::string name, auto const& value) {
+        std::ranges::replace(name, '_', '-');
+        options[concat("--", name == "budget" ? "epsilon" : name)] = config::printed(value);
+    });
+    return options;
+}
 
 void Charter::require_sound() const {
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace lockstep::federate {
@@ -34,6 +35,9 @@ struct Charter {
     /// Vectors as long as the model in a site's update: the change of its weights, and with
     /// controls that of its control variate.
     std::size_t vectors() const noexcept { return has_controls() ? 2 : 1; }
+
+    /// The options of `federate init` that it was made from, as --name and value.
+    std::map<std::string, std::string> options() const;
 
     /// Throws  Error 64 for values that contradict each other
     void require_sound() const;

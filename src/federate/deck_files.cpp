@@ -2,56 +2,75 @@
 
 #include "base/text.hpp"
 
-#include <map>
-
 #include "federate/file_digest.hpp"
 
 namespace lockstep::federate {
 
 namespace {
 
-std::map<std::string, std::string> paths_of(config::Deck const& deck) {
-    std::map<std::string, std::string> paths;
+CodeFiles paths_of(config::Deck const& deck, CodeFiles paths) {
+    auto const add = [&](char const* key, std::string const& path) {
+        if (!path.empty()) {
+            paths[key] = {path};
+        }
+    };
     auto const own = [&](char const* key) {
         auto const found = deck.model.own.find(key);
         return found == deck.model.own.end() ? std::string() : found->second;
     };
     auto const compiled = own("compiled");
     if (compiled.empty() || compiled == "none") {
-        paths["model.file"] = own("file");
+        add("model.file", own("file"));
     }
-    paths["distill.teacher"] = deck.distill.teacher;
-    paths["distill.teacher-deck"] = deck.distill.teacher_deck;
-    std::erase_if(paths, [](auto const& each) { return each.second.empty(); });
+    add("distill.teacher", deck.distill.teacher);
+    add("distill.teacher-deck", deck.distill.teacher_deck);
     return paths;
 }
 
-std::string digest_of_file(std::filesystem::path const& path) {
-    return hex_text(digest_of(File::open_read(path)));
+/// A line of Charter::files.
+std::string line_of(std::string const& key, std::vector<std::string> const& paths) {
+    auto line = key;
+    for (auto const& path : paths) {
+        line += concat(" ", hex_text(digest_of(File::open_read(path))));
+    }
+    return line;
+}
+
+std::string key_of(std::string const& line) {
+    return line.substr(0, line.find(' '));
 }
 
 } // namespace
 
-std::string files_of(config::Deck const& deck) {
+std::string files_of(config::Deck const& deck, CodeFiles const& code) {
     std::vector<std::string> lines;
-    for (auto const& [key, path] : paths_of(deck)) {
-        lines.push_back(concat(key, " ", digest_of_file(path)));
+    for (auto const& [key, paths] : paths_of(deck, code)) {
+        lines.push_back(line_of(key, paths));
     }
     return joined(lines, "\n");
 }
 
-void require_same_files(Charter const& charter, config::Deck const& deck) {
-    auto const paths = paths_of(deck);
+std::set<std::string> keys_of_files(Charter const& charter) {
+    std::set<std::string> keys;
     for (auto const& line : split(charter.files, '\n')) {
-        auto const key = line.substr(0, line.find(' '));
-        auto const path = paths.find(key);
-        if (path == paths.end() || concat(key, " ", digest_of_file(path->second)) == line) {
+        keys.insert(key_of(line));
+    }
+    return keys;
+}
+
+void require_same_files(Charter const& charter, config::Deck const& deck, CodeFiles const& code) {
+    auto const all = paths_of(deck, code);
+    for (auto const& line : split(charter.files, '\n')) {
+        auto const found = all.find(key_of(line));
+        if (found == all.end() || line_of(found->first, found->second) == line) {
             continue; // the deck itself is compared elsewhere
         }
+        auto const& [key, paths] = *found;
         throw Error(ExitCode::usage,
-                    {concat(key, " = ", path->second, " is not the federation's file"),
+                    {concat(key, " = ", joined(paths, ", "), " is not the federation's file"),
                      "its contents differ from those that the coordinator began with",
-                     "Copy the file from the coordinator: all sites train the same model"});
+                     concat("Copy the file from the coordinator: all sites train the same model",
+                            code.contains(key) ? ", with the same code" : "")});
     }
 }
 

@@ -2,21 +2,31 @@
 
 #include "lockstep/config/deck.hpp"
 
+#include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "federate/charter.hpp"
 
 namespace lockstep::federate {
 
-/// The files that decide what a deck trains besides its data, model.file and distill.teacher: for
-/// each a line with the key and the BLAKE2b-256 of all bytes. A model.file that each site compiles
-/// for its own processor (model.compiled) is left out, because compiling changes it.
+/// Libraries that keys of a deck name, plug-ins and libraries of operators, as nn::code_files.
+using CodeFiles = std::map<std::string, std::vector<std::string>>;
+
+/// The files that decide what a deck trains besides its data, model.file, distill.teacher and
+/// `code`: for each key a line with the key and the BLAKE2b-256 of all bytes of each file. A
+/// model.file that each site compiles for its own processor (model.compiled) is left out, because
+/// compiling changes it.
 ///
 /// Throws  Error 66 where one is missing, 74 where it cannot be read
-std::string files_of(config::Deck const& deck);
+std::string files_of(config::Deck const& deck, CodeFiles const& code);
+
+/// The keys of these files that a charter knows. One of an earlier version knows fewer, or none.
+std::set<std::string> keys_of_files(Charter const& charter);
 
 /// Throws  Error 64 where a file of the deck is another than the one of that key in the charter; 66
-///         and 74 as above. A charter of an earlier version names no files: nothing is compared
-void require_same_files(Charter const& charter, config::Deck const& deck);
+///         and 74 as above. Of keys that the charter does not know nothing is compared
+void require_same_files(Charter const& charter, config::Deck const& deck, CodeFiles const& code);
 
 } // namespace lockstep::federate

@@ -25,18 +25,26 @@ std::map<std::string, std::string> named_code(config::Deck const& deck) {
     return code;
 }
 
-std::map<std::string, std::string> code_hashes(config::Deck const& deck) {
-    std::map<std::string, std::string> hashes;
+std::map<std::string, std::vector<std::string>> code_files(config::Deck const& deck) {
+    std::map<std::string, std::vector<std::string>> files;
     for (auto const& [key, value] : named_code(deck)) {
         if (!names_plugin(value)) {
-            std::vector<std::string> each;
-            for (auto const& file : operator_libraries(value)) {
-                each.push_back(hex(whole_hash(file)));
-            }
-            hashes[key] = joined(each, ", ");
+            files[key] = operator_libraries(value);
         } else if (auto const file = library_of(key, value); file != "self") {
-            hashes[key] = hex(whole_hash(file));
+            files[key] = {file};
         }
+    }
+    return files;
+}
+
+std::map<std::string, std::string> code_hashes(config::Deck const& deck) {
+    std::map<std::string, std::string> hashes;
+    for (auto const& [key, files] : code_files(deck)) {
+        std::vector<std::string> each;
+        for (auto const& file : files) {
+            each.push_back(hex(whole_hash(file)));
+        }
+        hashes[key] = joined(each, ", ");
     }
     return hashes;
 }

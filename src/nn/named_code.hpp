@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lockstep::nn {
 
@@ -11,8 +12,13 @@ namespace lockstep::nn {
 /// values. Code runs whatever its authors wrote: only the user chooses it, never a file.
 std::map<std::string, std::string> named_code(config::Deck const& deck);
 
-/// Hashes of the contents of the libraries that these keys name, by key. What is linked into the
-/// program (plugin:self) has none.
+/// The libraries that these keys name, by key. What is linked into the program (plugin:self) is in
+/// none.
+///
+/// Throws  Error 64 for a plug-in's name of another form
+std::map<std::string, std::vector<std::string>> code_files(config::Deck const& deck);
+
+/// Hashes of the contents of these libraries, by key.
 ///
 /// Throws  Error 64 for a plug-in's name of another form or an empty name of a library; 66 for a
 /// missing file

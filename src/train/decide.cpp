@@ -9,6 +9,7 @@
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
 #include "train/device.hpp"
+#include "train/moved_files.hpp"
 #include "train/optimizer.hpp"
 #include "train/precision.hpp"
 
@@ -107,6 +108,10 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         auto comparable = deck;
         settle_batch(comparable);
         comparable.precision.memory_format = memory_format(deck.precision);
+        if (!deck.privacy.is_on() && !before.privacy.is_on()) {
+            // Otherwise the noise depends on the deck as it is, with the names of files.
+            before = with_places_of(before, comparable, keys_of_hashed_files(reader->record()));
+        }
         decided.forced = config::forbidden_changes(before, comparable);
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
             throw Error(ExitCode::usage,

@@ -29,6 +29,7 @@
 #include "place.hpp"
 #include "plain_deck.hpp"
 #include "replica_state.hpp"
+#include "same_code.hpp"
 #include "teacher_outputs.hpp"
 #include "validation_share.hpp"
 
@@ -211,15 +212,19 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
 } // namespace
 
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
-                       std::filesystem::path const& path, std::filesystem::path const& outputs) {
+                       std::filesystem::path const& path, std::filesystem::path const& outputs,
+                       bool force) {
     bool const records = !outputs.empty();
     if (records) {
         comm::agree(world, opening, [&] { task::learns_classes(deck.task.kind, "--outputs"); });
     }
     auto const file = checkpoint::verify_together(world, path);
+    auto const forced = require_code_of_file(world, deck, file, force);
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
-        return evaluate_policy(world, deck, environment, file, topology);
+        auto result = evaluate_policy(world, deck, environment, file, topology);
+        result.forced = forced;
+        return result;
     }
     bool const has_test = !trimmed(deck.data.test).empty();
     torch::Device device = torch::kCPU;
@@ -278,7 +283,12 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                     [&, &set = dataset] { record = record_of_outputs(deck, *model, *set, file); });
         recorder.write(world, dataset->samples(), std::move(record), outputs);
     }
-    return measured(records ? "training" : has_test ? "test" : "validation", std::move(result));
+    auto told = measured(records    ? "training"
+                         : has_test ? "test"
+                                    : "validation",
+                         std::move(result));
+    told.forced = forced;
+    return told;
 }
 
 } // namespace lockstep::train

@@ -1,17 +1,22 @@
 #include "same_code.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/named_code.hpp"
 
+#include <string_view>
+
 namespace lockstep::train {
 
 namespace {
 
+constexpr std::string_view code_note = "hash of "; ///< of notes
+
 std::string note_of(std::string const& key) {
-    return concat("hash of ", key);
+    return concat(code_note, key);
 }
 
 std::string text_of(CodeHashes const& code) {
@@ -48,6 +53,16 @@ void note_code(checkpoint::Record& record, CodeHashes const& code) {
     }
 }
 
+std::set<std::string> keys_of_noted_code(checkpoint::Record const& record) {
+    std::set<std::string> keys;
+    for (auto const& [name, text] : record.notes) {
+        if (name.starts_with(code_note)) {
+            keys.insert(name.substr(code_note.size()));
+        }
+    }
+    return keys;
+}
+
 void compare_code(
     checkpoint::Record const& record, CodeHashes const& code,
     std::function<void(std::string const& key, std::string const& why)> const& changed) {
@@ -58,6 +73,30 @@ void compare_code(
                     concat("the hash of its contents is ", hash, ", but was ", before->second));
         }
     }
+}
+
+std::vector<std::string> require_code_of_file(comm::Communicator const& world,
+                                              config::Deck const& deck,
+                                              checkpoint::VerifiedFile const& file, bool force) {
+    std::vector<std::string> allowed;
+    auto const code = same_code_hashes(world, deck);
+    if (code.empty()) {
+        return allowed;
+    }
+    comm::agree(world, "comparing plug-ins with the file", [&] {
+        auto const weights = checkpoint::open_weights(file);
+        compare_code(weights->record(), code, [&](std::string const& key, std::string const& why) {
+            auto const what = concat(key, " = ", nn::named_code(deck).at(key));
+            if (!force) {
+                throw Error(ExitCode::usage,
+                            {concat(what, " is not the library that ", file.path().string(),
+                                    " was trained with"),
+                             why, "Restore the old file, or allow the new file with --force"});
+            }
+            allowed.push_back(concat("other contents of ", what, ": ", why));
+        });
+    });
+    return allowed;
 }
 
 } // namespace lockstep::train

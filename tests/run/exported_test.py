@@ -368,7 +368,14 @@ def check_operators(scratch, inputs, targets):
             train(scratch, "cnn", "no", *cubed, *named).expect(69, "the library of operators", phrase)
         library.write_bytes(whole)
 
-    def changed():  # another library, which still loads
+    def changed():  # the same files elsewhere, and another library, which still loads
+        moved = scratch / "moved"
+        moved.mkdir()
+        shutil.copy(library, moved)
+        shutil.copy(scratch / "cubed.pt2", moved)
+        elsewhere = ["--model.operators", moved / library.name, "--model.file", moved / "cubed.pt2"]
+        train(scratch, "cnn", "cubed-2", *elsewhere, "--precision.gradient-checkpointing", "true", "--run.replicas", 4,
+              "--data.batch", 2, "--train.steps", 5).expect(0, "resumed from")
         before = library.read_bytes()
         library.write_bytes(before + b" ")
         again = ["--run.replicas", 4, "--data.batch", 2, "--train.steps", 5]

@@ -74,6 +74,20 @@ def simulated_in_groups(scratch, expected):
     simulate(scratch / "poor", 2, "--dirichlet", "0.001", "--sites", 20, "--data.drop-last", "true").expect(
         64, "too few samples for site-000", "Use a larger --dirichlet, or lower --sites, data.global-batch or optimizer.accumulate")
     check(not (scratch / "poor/sites").exists(), "no site has trained")
+    # The share for validation is taken off: of a step's samples, too few are left; or no sample is in the share.
+    with h5py.File(DATA / "train.h5") as file:
+        samples = len(file["targets"])
+    step = ["--data.drop-last", "true", "--data.global-batch", samples // 15 * 4]  # 80 % of a site's
+    for name, share, more, told in (("share", "40 %", step, "and data.validation takes 40 % of a site's samples"),
+                                    ("no-share", f"{90 / samples:.6f} %", [], "no sample would be left for validation")):
+        simulate(scratch / name, 1, "--dirichlet", "1e6", "--data.validation", share, *more).expect(
+            64, "too few samples for site-00001", told, "or change data.validation")
+        check(not (scratch / name / "sites").exists(), "no site has trained")
+    # A simulation that continues is told what it began with: which samples a site has does not change.
+    for wrong, told in ((("--dirichlet", 2), "--dirichlet = 2 (was 1)"), (("--sites", 4), "--sites = 4 (was 3)"),
+                        (("--rounds", 3), f"--rounds = 3 (was {SETTINGS[1]})"), (("--run.seed", 9), "run.seed = 9 (was "),
+                        (("--train.steps", 5), "train.steps = 5 (was 4)")):
+        simulate(directory, 1, *wrong).expect(64, "started with other options", told, "name another run.directory")
     for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
         simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
             64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Give --sites {needed}", "or more")

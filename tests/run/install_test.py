@@ -148,6 +148,9 @@ with Scratch() as scratch:
     run(again).expect(64, f"model.name = plugin:{library}:skip is not the library that this run began with")
     if LONG:
         run([*again, "--force"]).expect(0, "resumed from", "other contents of model.name")
+    run(["evaluate", margin, best]).expect(64, f"is not the library that {best} was trained with", "--force")
+    run(["evaluate", margin, best, "--force"]).expect(
+        0, f"warning: other contents of model.name = {skip}", f"hits {hits:.6f}")
     run(["train", margin, "--run.directory", scratch / "margin", "--train.steps", 24, "--force"]).expect(
         0, "other contents of model.name", "other contents of task.kind")
     before, after = (each["code"]["task.kind"] for each in records(scratch / "margin", "start"))

@@ -1,6 +1,7 @@
 """A TorchScript file trains as a model of ours does: the same bits on any ranks and through a
 restart, weights by name, and a clear end for a file that does not fit. The short form draws some of them."""
 import math
+import shutil
 
 import h5py
 import numpy as np
@@ -115,9 +116,11 @@ with Scratch() as scratch:
         check(not same_state(scratch / "forced", scratch / "one"), "from there on they keep their own")
 
     def changed_code():
-        """Other code in the file of that name is another model, even of the same form."""
+        """Other code in the file is another model, even of the same form; a copy of the file is the same one."""
         torch.jit.script(network).save(scratch / "changed.pt")
         train("changed", "--train.steps", 3, file="changed.pt").expect(0)
+        shutil.copy(scratch / "changed.pt", scratch / "moved.pt")
+        train("changed", "--train.steps", 4, file="moved.pt").expect(0, "resumed from")
         with torch.no_grad():
             network.output.bias += 1
         torch.jit.script(network).save(scratch / "changed.pt")

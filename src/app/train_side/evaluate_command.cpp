@@ -47,8 +47,12 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 begin_with_deck(context, evaluate_options(told), invocation, 1);
             auto const path = model_file(context.world, others[0]);
             require_place(context.world, told);
-            auto const measured = train::evaluate_file(context.world, deck, path, told.outputs);
+            auto const measured =
+                train::evaluate_file(context.world, deck, path, told.outputs, told.force);
             if (context.world.is_root()) {
+                for (auto const& each : measured.forced) {
+                    std::cerr << "lockstep: warning: " << each << "\n";
+                }
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";
                 }

@@ -4,6 +4,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
+#include "nn/named_code.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -63,7 +64,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
-    charter.files = federate::files_of(deck);
+    charter.files = federate::files_of(deck, nn::code_files(deck));
     return charter;
 }
 

@@ -9,6 +9,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "nn/named_code.hpp"
+#include "train/moved_files.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -47,9 +48,10 @@ struct OwnPart {
 
 /// The federation's deck with the site's own data; whatever decides the result is the
 /// federation's.
-config::Deck site_deck(std::string const& printed, Words const& words, std::string const& site) {
+config::Deck site_deck(federate::Charter const& charter, Words const& words,
+                       std::string const& site) {
     config::DeckSource source;
-    source.read_printed(printed, "the federation's deck");
+    source.read_printed(charter.deck, "the federation's deck");
     auto const whole = source.parse();
     source.take_options(words.keys);
     for (auto const& [key, value] : nn::named_code(whole)) {
@@ -62,7 +64,9 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
         }
     }
     auto deck = source.parse();
-    if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
+    // Files of which the charter holds a hash may lie elsewhere here: their contents are compared.
+    auto const comparable = train::with_places_of(whole, deck, federate::keys_of_files(charter));
+    if (auto const changes = config::forbidden_changes(comparable, deck); !changes.empty()) {
         throw Error(ExitCode::usage,
                     {"a site cannot change the federation's deck", joined(changes, "; "),
                      "Leave these keys out: a site chooses only its data and "
@@ -133,20 +137,21 @@ ExitCode federate_round_command(Invocation const& invocation) {
             if (!copied(told.fetch)) {
                 return ExitCode::interrupted;
             }
-            std::string printed;
+            std::string text;
             comm::agree(world, "opening the federation", [&] {
                 if (world.is_root()) {
-                    printed = federate::Federation(words.positions[0]).charter().deck;
+                    text = federate::Federation(words.positions[0]).charter().text();
                 }
             });
-            comm::broadcast_text(world, printed);
+            comm::broadcast_text(world, text);
             config::Deck deck;
             std::unique_ptr<OwnPart> own;
             comm::agree(world, "opening the federation", [&] {
-                deck = site_deck(printed, words, told.site);
+                deck = site_deck(federate::Charter::of_text(text), words, told.site);
                 if (world.is_root()) {
                     own = std::make_unique<OwnPart>(words.positions[0], told, deck.run.directory);
-                    federate::require_same_files(own->federation.charter(), deck);
+                    federate::require_same_files(own->federation.charter(), deck,
+                                                 nn::code_files(deck));
                 }
             });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));

@@ -1,12 +1,7 @@
-#include "base/file.hpp"
-#include "base/hash.hpp"
-#include "base/list.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/topology.hpp"
-#include "data/plan.hpp"
-#include "lockstep/data/dataset.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -14,202 +9,19 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
-#include <numeric>
-#include <optional>
 #include <thread>
 
 #include "../federate_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/partition.hpp"
 #include "federate_init.hpp"
+#include "federate_simulation.hpp"
 #include "federate_site.hpp"
 #include "site_groups.hpp"
 
 namespace lockstep::app {
 
 namespace {
-
-std::string site_name(std::size_t number) {
-    return concat("site-", zero_padded(static_cast<std::int64_t>(number) + 1, 5));
-}
-
-/// A federation whose coordinator and sites are all in this job. Its keys come from the seed, so
-/// that every number of it does: they protect nothing.
-class Simulation {
-  public:
-    Simulation(config::Deck deck, FederateSimulateTold told)
-        : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
-
-    std::filesystem::path federation_directory() const { return directory_ / "federation"; }
-
-    /// On rank 0.
-    void found(federate::ModelVector const& first) {
-        auto charter = charter_for(told_.charter, deck_, first);
-        charter.id = hex_text(secret("federation").bytes()).substr(0, 32);
-        make_directories(directory_ / "keys");
-        coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
-        if (std::filesystem::exists(federation_directory() / "charter.h5")) {
-            federation_ = std::make_unique<federate::Federation>(federation_directory());
-            if (federation_->charter().text() != charter.text()) {
-                throw Error(ExitCode::usage,
-                            {concat(directory_.string(), " holds another simulation"),
-                             "it was started with another deck or other options",
-                             "Name another run.directory, or remove this directory"});
-            }
-        } else {
-            federation_ = std::make_unique<federate::Federation>(federate::Federation::found(
-                federation_directory(), charter, first, *coordinator_key_));
-        }
-        lock_ = std::make_unique<FileLock>(
-            federate::sole_process(federation_directory() / "coordinator.lock", "the coordinator"));
-        coordinator_ = std::make_unique<federate::Coordinator>(*federation_, *coordinator_key_);
-        open_sites(0, 1);
-        for (auto const& site : sites_) {
-            site->join();
-        }
-        coordinator_->admission().accept({"all"});
-    }
-
-    /// On rank 0 of another group, once the federation exists: its sites.
-    void open(std::size_t group, std::size_t groups) {
-        federation_ = std::make_unique<federate::Federation>(federation_directory());
-        open_sites(group, groups);
-    }
-
-    /// On rank 0: the samples of each site, in files of their own.
-    void divide_data() const {
-        auto const fields = fields_of_deck();
-        auto const whole = open_training_set(deck_.data);
-        std::vector<std::int64_t> labels(static_cast<std::size_t>(whole.samples()), 0);
-        if (whole.has_labels()) {
-            std::vector<std::int64_t> all(labels.size());
-            std::iota(all.begin(), all.end(), 0);
-            whole.read_targets(all, labels);
-        } else if (told_.dirichlet > 0) {
-            throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
-                                          "the samples have no classes by which to divide them",
-                                          "Leave --dirichlet out"});
-        }
-        auto const owners = federate::sites_of_samples(
-            labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
-        std::vector<std::vector<std::int64_t>> samples(count());
-        for (std::size_t sample = 0; sample < owners.size(); ++sample) {
-            samples[static_cast<std::size_t>(owners[sample])].push_back(
-                static_cast<std::int64_t>(sample));
-        }
-        require_steps(samples);
-        make_directories(directory_ / "data");
-        for (std::size_t i = 0; i < count(); ++i) {
-            if (!std::filesystem::exists(data_of(i))) {
-                federate::write_part(deck_.data.train, fields, samples[i], data_of(i));
-            }
-        }
-    }
-
-    config::Deck deck_of(std::size_t site) const {
-        auto deck = deck_;
-        deck.data.train = data_of(site).string();
-        deck.optimizer.proximal = told_.charter.proximal;
-        if (told_.groups > 1) {
-            deck.monitor.progress = "none"; // several bars do not fit on a terminal
-        }
-        return deck;
-    }
-    std::size_t count() const { return static_cast<std::size_t>(told_.sites); }
-
-    // The coordinator on rank 0, the others on rank 0 of each group; elsewhere null.
-    federate::Federation const* federation() const { return federation_.get(); }
-    federate::Coordinator const* coordinator() const { return coordinator_.get(); }
-    federate::Site const* site(std::size_t i) const {
-        return sites_.empty() ? nullptr : sites_[i].get();
-    }
-
-  private:
-    /// That each site has samples enough for a step, before any of them trains. A share for
-    /// validation is not taken off.
-    void require_steps(std::vector<std::vector<std::int64_t>> const& samples) const {
-        auto const& run = deck_.run;
-        auto const of_all = deck_.data.global_batch / run.replicas;
-        std::vector<std::string> poor;
-        std::string why;
-        for (std::size_t i = 0; i < count(); ++i) {
-            auto const failure = comm::failure_of([&] {
-                data::TrainPlan({.samples = std::ssize(samples[i]),
-                                 .batch = of_all > 0 ? of_all : deck_.data.batch,
-                                 .replicas = static_cast<int>(run.replicas),
-                                 .accumulate = static_cast<int>(deck_.optimizer.accumulate),
-                                 .drop_last = deck_.data.drop_last});
-            });
-            if (failure) {
-                poor.push_back(concat(site_name(i), " (", std::ssize(samples[i]), ")"));
-                why = failure->text().why;
-            }
-        }
-        constexpr std::size_t named = 8;
-        if (poor.size() > named) {
-            auto const others = poor.size() - named;
-            poor.resize(named);
-            poor.push_back(concat("and ", amount_of(others, "other")));
-        }
-        if (!poor.empty()) {
-            throw Error(
-                ExitCode::usage,
-                {concat("too few samples for ", joined(poor, ", ")), why,
-                 concat(told_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
-                        "--sites",
-                        !deck_.data.drop_last ? " or run.replicas"
-                        : of_all > 0          ? ", data.global-batch or optimizer.accumulate"
-                                     : ", run.replicas, data.batch or optimizer.accumulate")});
-        }
-    }
-    void open_sites(std::size_t first, std::size_t step) {
-        keys_.resize(count());
-        sites_.resize(count());
-        for (std::size_t i = first; i < count(); i += step) {
-            keys_[i] = std::make_unique<federate::PrivateKey>(key_of(site_name(i)));
-            sites_[i] = std::make_unique<federate::Site>(*federation_, *keys_[i],
-                                                         directory_ / "sites" / site_name(i));
-        }
-    }
-    std::filesystem::path data_of(std::size_t site) const {
-        return directory_ / "data" / concat(site_name(site), ".h5");
-    }
-    federate::Secret secret(std::string const& name) const {
-        std::array<std::uint8_t, federate::Secret::size> none{};
-        return federate::Secret(none).derived(concat("simulation ", deck_.run.seed, " ", name));
-    }
-    federate::PrivateKey key_of(std::string const& name) const {
-        return federate::PrivateKey::simulated(directory_ / "keys" / concat(name, ".key"), name,
-                                               secret(name));
-    }
-    federate::FieldNames fields_of_deck() const {
-        auto names = list_texts(deck_.data.inputs);
-        std::ranges::copy(list_texts(deck_.data.targets), std::back_inserter(names));
-        bool const plain = data::expand_files(deck_.data.train).size() == 1 &&
-                           deck_.data.sequence == 0 && !deck_.data.sample_per_file &&
-                           deck_.data.sample_weights.empty();
-        if (!plain) {
-            throw Error(ExitCode::usage,
-                        {concat("data.train = ", deck_.data.train),
-                         "a simulation divides one file with a row for each sample, and supports "
-                         "neither data.sequence, data.sample-per-file nor data.sample-weights",
-                         "Name one such file, and leave these keys out"});
-        }
-        return {names};
-    }
-
-    config::Deck deck_;
-    FederateSimulateTold told_;
-    std::filesystem::path directory_;
-    std::unique_ptr<federate::PrivateKey> coordinator_key_;
-    std::unique_ptr<federate::Federation> federation_;
-    std::unique_ptr<FileLock> lock_;
-    std::unique_ptr<federate::Coordinator> coordinator_;
-    std::vector<std::unique_ptr<federate::PrivateKey>> keys_;
-    std::vector<std::unique_ptr<federate::Site>> sites_;
-};
 
 /// What the global model after a round measures on the deck's test set, or its validation set.
 ///
@@ -282,7 +94,7 @@ bool train_sites(monitor::CommandContext& context, SiteGroups& groups, Simulatio
                           .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
     groups.work_apart(name, [&] {
         for (auto i = groups.number(); done && i < simulation.count(); i += groups.count()) {
-            name = site_name(i);
+            name = Simulation::site_name(i);
             bool const leaves = groups.must_leave() || signals.pending() != 0;
             done = comm::all_ranks(ranks.ranks, !leaves) &&
                    take_part(ranks, simulation.federation(), simulation.site(i),
@@ -394,6 +206,12 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                 settle_charter_of(told);
             });
             auto const directory = std::filesystem::path(deck.run.directory);
+            Simulation simulation(deck, told);
+            comm::agree(world, "comparing with an earlier start", [&] {
+                if (world.is_root()) {
+                    simulation.require_same_options();
+                }
+            });
             SiteGroups groups(world, told.groups);
             federate::ModelVector first;
             groups.work_apart("", [&] {
@@ -402,7 +220,6 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                         first_weights(groups.ranks(), deck, directory / "first-weights", signals);
                 }
             });
-            Simulation simulation(deck, told);
             comm::agree(world, "starting the federation", [&] {
                 if (world.is_root()) {
                     simulation.divide_data();

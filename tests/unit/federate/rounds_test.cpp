@@ -526,27 +526,41 @@ TEST_CASE("a site trains from a copy of the model that it has verified") {
     CHECK(test::code_of([&] { site.write_first(1); }) == ExitCode::data);
 }
 
-TEST_CASE("a site with another model file or another teacher than the coordinator's is refused") {
+TEST_CASE("a site with another model file, teacher or plug-in than the coordinator's is refused") {
     test::ScratchDir const scratch;
     config::Deck deck;
     deck.model.own["file"] = (scratch / "model.pt2").string();
     deck.distill.teacher = (scratch / "teacher.h5").string();
     write_text_durably(scratch / "model.pt2", "model");
     write_text_durably(scratch / "teacher.h5", "teacher");
+    CodeFiles code{
+        {"model.name", {(scratch / "own.so").string()}},
+        {"model.operators", {(scratch / "own.so").string(), (scratch / "ops.so").string()}}};
+    write_text_durably(scratch / "own.so", "own");
+    write_text_durably(scratch / "ops.so", "operators");
     Charter charter;
-    charter.files = files_of(deck);
+    charter.files = files_of(deck, code);
     charter = Charter::of_text(charter.text());
-    require_same_files(charter, deck);
-    for (auto const* const name : {"model.pt2", "teacher.h5"}) {
+    require_same_files(charter, deck, code);
+    CHECK(keys_of_files(charter) ==
+          std::set<std::string>{"distill.teacher", "model.file", "model.name", "model.operators"});
+    for (auto const* const name : {"model.pt2", "teacher.h5", "own.so", "ops.so"}) {
         auto const good = read_text(scratch / name);
         write_text_durably(scratch / name, "other");
-        auto const error = test::error_of([&] { require_same_files(charter, deck); });
+        auto const error = test::error_of([&] { require_same_files(charter, deck, code); });
         CHECK(error.code() == ExitCode::usage);
         CHECK(test::says(error, name));
         std::filesystem::remove(scratch / name);
-        CHECK(test::code_of([&] { require_same_files(charter, deck); }) == ExitCode::no_input);
+        CHECK(test::code_of([&] { require_same_files(charter, deck, code); }) ==
+              ExitCode::no_input);
         write_text_durably(scratch / name, good);
     }
+    // The same file may lie elsewhere, and libraries count in their order.
+    std::filesystem::rename(scratch / "ops.so", scratch / "moved.so");
+    code["model.operators"][1] = (scratch / "moved.so").string();
+    require_same_files(charter, deck, code);
+    std::ranges::reverse(code["model.operators"]);
+    CHECK(test::code_of([&] { require_same_files(charter, deck, code); }) == ExitCode::usage);
     // A charter of an earlier version names none, nor an accountant, and each site compiles for its
     // own processor.
     charter.accountant = "prv";
@@ -560,9 +574,22 @@ TEST_CASE("a site with another model file or another teacher than the coordinato
     CHECK(charter.files.empty());
     CHECK(charter.accountant == "rdp");
     write_text_durably(scratch / "teacher.h5", "other");
-    require_same_files(charter, deck);
+    require_same_files(charter, deck, code);
     deck.model.own["compiled"] = "require";
-    CHECK(files_of(deck).find("model.file") == std::string::npos);
+    CHECK(files_of(deck, {}).find("model.file") == std::string::npos);
+}
+
+TEST_CASE("a charter's options are told as they are given") {
+    auto charter = charter_of(3);
+    charter.server_rate = 0.1;
+    charter.budget = 8;
+    auto const options = charter.options();
+    CHECK(options.at("--secure") == "true");
+    CHECK(options.at("--threshold") == "3");
+    CHECK(options.at("--server-rate") == "0.1");
+    CHECK(options.at("--epsilon") == "8");
+    CHECK(options.at("--strategy") == "fedavg");
+    CHECK_FALSE(options.contains("--deck"));
 }
 
 TEST_CASE("a model that is not the last round's result begins no round") {

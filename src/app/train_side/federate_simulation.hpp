@@ -1,0 +1,86 @@
+#pragma once
+
+#include "base/file_lock.hpp"
+#include "lockstep/config/deck.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../federate_options.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/federation.hpp"
+#include "federate/model_vector.hpp"
+#include "federate/partition.hpp"
+#include "federate/private_key.hpp"
+#include "federate/site.hpp"
+
+namespace lockstep::app {
+
+/// A federation whose coordinator and sites are all in this job. Its keys come from the seed, so
+/// that every number of it does: they protect nothing. No function is collective.
+class Simulation {
+  public:
+    /// In the deck's run.directory; `told` is settled.
+    Simulation(config::Deck deck, FederateSimulateTold told);
+
+    static std::string site_name(std::size_t number); ///< counted from 0
+
+    /// On rank 0: that an earlier start in this directory, if there is one, was told the same.
+    ///
+    /// Throws  Error 64 with each option that differs
+    void require_same_options() const;
+
+    /// On rank 0: the samples of each site, in files of their own.
+    ///
+    /// Throws  Error 64 for data that cannot be divided so, or sites with too few samples to train
+    void divide_data() const;
+
+    /// On rank 0.
+    ///
+    /// Throws  Error 64 where the directory holds another federation; 73 where another process
+    ///         works in it
+    void found(federate::ModelVector const& first);
+
+    /// On rank 0 of another group, once the federation exists: its sites.
+    void open(std::size_t group, std::size_t groups);
+
+    config::Deck deck_of(std::size_t site) const;
+    std::size_t count() const { return static_cast<std::size_t>(told_.sites); } ///< of sites
+
+    // The coordinator on rank 0, the others on rank 0 of each group; elsewhere null.
+    federate::Federation const* federation() const { return federation_.get(); }
+    federate::Coordinator const* coordinator() const { return coordinator_.get(); }
+    federate::Site const* site(std::size_t i) const {
+        return sites_.empty() ? nullptr : sites_[i].get();
+    }
+
+  private:
+    std::map<std::string, std::string> options() const;
+    std::int64_t learnt_of(std::vector<std::int64_t> const& samples,
+                           std::vector<std::int64_t> const& labels) const;
+    void require_steps(std::vector<std::vector<std::int64_t>> const& samples,
+                       std::vector<std::int64_t> const& labels) const;
+    void open_sites(std::size_t first, std::size_t step);
+    federate::FieldNames fields_of_deck() const;
+    federate::Secret secret(std::string const& name) const;
+    federate::PrivateKey key_of(std::string const& name) const;
+    std::filesystem::path federation_directory() const { return directory_ / "federation"; }
+    std::filesystem::path options_file() const { return directory_ / "options.txt"; }
+    std::filesystem::path data_of(std::size_t site) const;
+
+    config::Deck deck_;
+    FederateSimulateTold told_;
+    std::filesystem::path directory_;
+    std::unique_ptr<federate::PrivateKey> coordinator_key_;
+    std::unique_ptr<federate::Federation> federation_;
+    std::unique_ptr<FileLock> lock_;
+    std::unique_ptr<federate::Coordinator> coordinator_;
+    std::vector<std::unique_ptr<federate::PrivateKey>> keys_;
+    std::vector<std::unique_ptr<federate::Site>> sites_;
+};
+
+} // namespace lockstep::app
