@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/job.sh" # wherever these scrip
 # script and resources. Parts of an array are submitted one by one.
 again() {
     local settings=CHAIN=${chain#lockstep-} name
-    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS RUN_SECONDS; do
+    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS RUN_SECONDS LAUNCH LAUNCHER FORGIVEN; do
         if [ -n "${!name:-}" ]; then
             settings+=,$name=${!name}
         fi

@@ -161,6 +161,9 @@ def pbs(name, directory, launched, following):
     if following == "pbs/seed.pbs":
         settings += ",SEED=3"
     settings += f",RESTARTS={2 if 'multi' in name else 0}"
+    told = job.run(75, LAUNCHER="srun", FORGIVEN="5")[1]
+    check(",LAUNCHER=srun,FORGIVEN=5 " in told, f"the next job gets all settings: {told}")
+    settings += ",FORGIVEN=3"
     ends_of_a_run(job, f"qsub -v CHAIN=17,{settings} {following}\n", launched)
     searches(job, launched)
     told = job.run(75, SEARCH="space.ini", SEARCH_DIRECTORY="runs/own")[1]
