@@ -75,7 +75,7 @@ void IdxFile::require_end() {
 }
 
 void IdxFile::refuse(std::string const& why) const {
-    throw Error(ExitCode::data, {path_.string(), why, "Fetch the file again"});
+    throw Error(ExitCode::data, {path_.string(), why, "Download the file again"});
 }
 
 std::uint32_t IdxFile::number() {

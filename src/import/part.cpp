@@ -103,9 +103,10 @@ class Unpacker {
   private:
     std::string_view take(std::size_t count) {
         if (count > bytes_.size()) {
-            throw Error(ExitCode::data, {"a part of an import is cut short",
-                                         "another version of this program may have made it",
-                                         "Remove OUT.importing and import again"});
+            throw Error(ExitCode::data,
+                        {"a part of an import is cut short",
+                         "another version of this program may have written that part",
+                         "Remove OUT.importing and import again"});
         }
         auto const part = bytes_.substr(0, count);
         bytes_.remove_prefix(count);

@@ -64,8 +64,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     plan.outputs = interface.outputs;
     plan.per_sample = !interface.targets.empty() && interface.targets.front().is_label();
     if (plan.tokens && plan.vocabulary == 0) {
-        refuse("model.vocabulary is not set", "the files do not say how many tokens there are",
-               "Set it to the number of tokens");
+        refuse("model.vocabulary is not set", "the data files do not state the number of tokens",
+               "Set model.vocabulary to the number of tokens");
     }
     if (plan.vocabulary < input.vocabulary) {
         refuse(concat("model.vocabulary = ", plan.vocabulary, " is too small"),
@@ -95,8 +95,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
         if (plan.positions < std::max<std::int64_t>(length, 1)) {
             refuse("model.max-positions is too small",
                    length > 0 ? concat("samples have ", length, " positions")
-                              : std::string("samples have any number of positions"),
-                   "Set it to the length of the longest sample");
+                              : std::string("the number of positions differs between samples"),
+                   "Set model.max-positions to the length of the longest sample");
         }
     } else if (positions != "none") {
         refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",

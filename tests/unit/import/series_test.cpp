@@ -103,7 +103,7 @@ TEST_CASE("tables that are none are refused with their line") {
     CHECK(why("a,b\n").find("no rows") != std::string::npos);
     CHECK(why("").find("no rows") != std::string::npos);
     CHECK(why("a,c\n1,2\n").find("--target b: ") != std::string::npos);
-    CHECK(why("a,c\n1,2\n").find("no such column; it has a, c") != std::string::npos);
+    CHECK(why("a,c\n1,2\n").find("no such column; its columns are a, c") != std::string::npos);
 }
 
 TEST_CASE("values far from zero are normalised by their own spread") {
