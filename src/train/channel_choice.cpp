@@ -130,7 +130,8 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
                         ? ""
                         : concat("; channels that reach these operators stay: ",
                                  list_text({graph.barriers().begin(), graph.barriers().end()}))),
-             lots.empty() ? "Remove no channels from this model: set prune.pattern to none"
+             lots.empty() ? "Set prune.pattern to none, because this model has no channels that "
+                            "can be removed"
                           : "Raise prune.target, lower prune.multiple, or exempt fewer weights in "
                             "prune.except"});
     }

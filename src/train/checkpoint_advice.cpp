@@ -42,8 +42,9 @@ void CheckpointAdvice::compare_space() const {
     if (files * bytes > free) {
         parts_.observers.tell(Remark{concat(
             "warning: checkpoint.keep = ", parts_.keep, " needs room for ", files, " files of ",
-            bytes_text(bytes), " each (one is being written), but only ", bytes_text(free),
-            " is free in ", directory.string(), ". Free some space, or lower checkpoint.keep")});
+            bytes_text(bytes), " each (including the checkpoint that is being written), but only ",
+            bytes_text(free), " is free in ", directory.string(),
+            ". Free some space, or lower checkpoint.keep")});
     }
 }
 

@@ -109,11 +109,13 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         comparable.precision.memory_format = memory_format(deck.precision);
         decided.forced = config::forbidden_changes(before, comparable);
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
-            throw Error(ExitCode::usage,
-                        {concat("with privacy.noise, the deck of run ", deck.run.directory,
-                                " must stay the same, or epsilon would not hold"),
-                         joined(decided.forced, "; "),
-                         "Change the deck back, or start over with --checkpoint.resume none"});
+            throw Error(
+                ExitCode::usage,
+                {concat(
+                     "the deck of run ", deck.run.directory,
+                     " was changed, but epsilon holds only for an unchanged deck (privacy.noise)"),
+                 joined(decided.forced, "; "),
+                 "Change the deck back, or start over with --checkpoint.resume none"});
         }
         decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
         if (!decided.forced.empty() && !force) {

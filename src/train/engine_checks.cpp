@@ -21,8 +21,8 @@ namespace {
                                  std::string const& what) {
     throw Diverged(ExitCode::usage,
                    {what, "training has diverged",
-                    "Lower optimizer.learning-rate, warm up longer, or set "
-                    "optimizer.clip-norm; the last checkpoint was written before this step"},
+                    "Lower optimizer.learning-rate, warm up longer, or set optimizer.clip-norm. "
+                    "The last checkpoint is from before this step"},
                    rank, concat(comm::place_of_rank(world, rank), " in training at step ", step));
 }
 

@@ -135,7 +135,7 @@ void RunState::require_same_measure(checkpoint::Record const& record) {
     if (other_samples) {
         run_.remark("warning: data.validation has changed: the best model is chosen again");
     } else if (other_metric) {
-        run_.remark(concat("the best model is chosen again: by ", metric, " from now on, not by ",
+        run_.remark(concat("the best model is chosen again, now by ", metric, " instead of ",
                            chosen_by->second));
     }
     if (other_samples || other_metric) {

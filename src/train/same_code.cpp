@@ -35,7 +35,7 @@ CodeHashes same_code_hashes(comm::Communicator const& world, config::Deck const&
             throw Error(
                 ExitCode::usage,
                 {"this rank's plug-ins or libraries of operators differ from rank 0's",
-                 concat("the hashes of their contents are ", own, ", but rank 0's are ", root),
+                 concat("their contents differ: the hashes are ", own, ", but rank 0's are ", root),
                  "Install the same libraries on all hosts"});
         }
     });

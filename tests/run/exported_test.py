@@ -449,7 +449,7 @@ def check_synchronised(scratch, inputs):
         lockstep_export.save(torch.nn.Sequential(exported_models.CNN(), torch.nn.Dropout(0.3)), inputs[0][:4],
                              scratch / "sync.pt2")
         dropping = [*options, "--model.file", scratch / "sync.pt2", "--train.steps", 2]
-        train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "one rank for each replica")
+        train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "must run concurrently", "one rank for each replica")
         if LONG:
             train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
 
