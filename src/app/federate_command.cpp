@@ -98,7 +98,7 @@ ExitCode round_command(Invocation const& invocation) {
     if (!told.coordinator && of_coordinator) {
         throw Error(ExitCode::usage,
                     {"--accept, --remove, --close and --abandon are for the coordinator",
-                     "a site cannot use them", "Leave them out"});
+                     "a site cannot use them", "Leave these options out"});
     }
     if (told.coordinator) {
         return coordinate(told, words.positions[0]);

@@ -121,7 +121,7 @@ std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
         throw Error(ExitCode::data,
                     {concat("dataset ", info_.name, " of ", file.path().string()),
                      concat("it has ", rows, " tokens, but a sample needs ", window_.length,
-                            " and one more as the last target"),
+                            " tokens and one more token as its last target"),
                      "Set a smaller data.sequence, or import more text into the file"});
     }
     return (rows - 1) / window_.length;
@@ -133,7 +133,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
             throw Error(ExitCode::data, {file.path().string(),
                                          concat("the ", what, " of dataset ", info_.name,
                                                 " differs from that of the previous files"),
-                                         "List files of one data set only"});
+                                         "Name only files that belong to the same data set"});
         }
     };
     require(other.shape == info_.shape, "shape of a sample");

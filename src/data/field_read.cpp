@@ -213,8 +213,9 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
         throw Error(
             ExitCode::data,
             {concat("sample ", sample, " of ", source.path_of(file).string()),
-             concat("its offsets into dataset ", info_.name, " are ", ends[0], " and ", ends[1],
-                    ", but they must not decrease and must be from 0 to ", columns_[file].rows()),
+             concat("the offsets of this sample into dataset ", info_.name, " are ", ends[0],
+                    " and ", ends[1], ", but they must not decrease and must be from 0 to ",
+                    columns_[file].rows()),
              "The file is damaged: recreate it, or copy it again"});
     }
     return {ends[0], ends[1] - ends[0]};

@@ -48,10 +48,11 @@ void require_same_files(Charter const& charter, config::Deck const& deck) {
         if (path == paths.end() || concat(key, " ", digest_of_file(path->second)) == line) {
             continue; // the deck itself is compared elsewhere
         }
-        throw Error(ExitCode::usage,
-                    {concat(key, " = ", path->second, " is not the federation's file"),
-                     "its contents differ from those that the coordinator began with",
-                     "Copy the file from the coordinator: all sites train the same model"});
+        throw Error(
+            ExitCode::usage,
+            {concat(key, " = ", path->second, " is not the federation's file"),
+             "the contents differ from the file that the coordinator began with",
+             "Copy the file from the coordinator, because all sites must train the same model"});
     }
 }
 

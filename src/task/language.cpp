@@ -48,7 +48,7 @@ class Language : public Task {
                 ExitCode::usage,
                 {concat("task.vocabulary = ", vocabulary_),
                  tokens.vocabulary == 0
-                     ? std::string("the files do not say how many tokens there are")
+                     ? std::string("the data files do not state the number of tokens")
                      : concat("it must be at least ", std::max<std::int64_t>(tokens.vocabulary, 2),
                               ", because the vocabulary of the files has ",
                               amount_of(tokens.vocabulary, "token")),

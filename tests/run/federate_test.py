@@ -234,7 +234,7 @@ def without_shared_directory(scratch, data, expected):
         words[2] = own[site]
         return run(words, ranks)
 
-    take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "repeat this command")
+    take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "run lockstep again")
     take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "no-such-program or a program that it starts cannot be found")
     take_part(SITES[0], "--fetch", "sleep 900", "--copy-limit", 1, ranks=2).expect(74, "did not end within 1 s")
     sleep, marker = scratch / "sleep.py", scratch / "sleeps"

@@ -55,10 +55,11 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     for (auto const& [key, value] : nn::named_code(whole)) {
         // Code of another's choice runs on this machine only if its user has named it, too.
         if (source.values().at(key).origin != "command line") {
-            throw Error(ExitCode::usage,
-                        {concat("the federation's deck has ", key, " = ", value),
-                         "code in this library would run with your permissions",
-                         concat("If you trust this library, repeat --", key, " ", value)});
+            throw Error(
+                ExitCode::usage,
+                {concat("the federation's deck has ", key, " = ", value),
+                 "code in this library would run with your permissions",
+                 concat("If you trust this library, add to this command: --", key, " ", value)});
         }
     }
     auto deck = source.parse();

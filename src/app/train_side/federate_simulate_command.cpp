@@ -53,10 +53,11 @@ class Simulation {
         if (std::filesystem::exists(federation_directory() / "charter.h5")) {
             federation_ = std::make_unique<federate::Federation>(federation_directory());
             if (federation_->charter().text() != charter.text()) {
-                throw Error(ExitCode::usage,
-                            {concat(directory_.string(), " holds another simulation"),
-                             "it was started with another deck or other options",
-                             "Name another run.directory, or remove this directory"});
+                throw Error(
+                    ExitCode::usage,
+                    {concat(directory_.string(), " holds another simulation"),
+                     "that simulation was started with another deck or other options",
+                     "Name another run.directory, or remove the directory of that simulation"});
             }
         } else {
             federation_ = std::make_unique<federate::Federation>(federate::Federation::found(
@@ -193,8 +194,8 @@ class Simulation {
         if (!plain) {
             throw Error(ExitCode::usage,
                         {concat("data.train = ", deck_.data.train),
-                         "a simulation divides one file with a row for each sample, and supports "
-                         "neither data.sequence, data.sample-per-file nor data.sample-weights",
+                         "a simulation divides one file with a row for each sample, and does not "
+                         "support data.sequence, data.sample-per-file or data.sample-weights",
                          "Name one such file, and leave these keys out"});
         }
         return {names};
@@ -251,11 +252,12 @@ class Coordinating {
         }
         if (looks_ * look_again_s > patience_s_ && !progress.finished) {
             throw Error(ExitCode::io,
-                        {concat("round ", federation.current_round(), " does not continue"),
+                        {concat("round ", federation.current_round(), " cannot continue"),
                          concat("files from ",
                                 progress.waiting.empty() ? "sites" : joined(progress.waiting, ", "),
                                 " are refused or not seen in ", federation.directory().string()),
-                         "See the messages above, and use a file system that all hosts share"});
+                         "See the messages above for the reason. The directory must be on a file "
+                         "system that all hosts share"});
         }
         return progress;
     }

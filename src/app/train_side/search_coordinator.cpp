@@ -100,7 +100,8 @@ void SearchCoordinator::take_end(TrialEnd const& end) {
         throw Error(ExitCode::io,
                     {concat("the search ends because trial ", outcome.trial + 1, " failed"),
                      outcome.message,
-                     "Correct this, then start the same command again: the search continues"});
+                     "Remove the cause of this failure, then start the same command again to "
+                     "continue the search"});
     } else {
         take_outcome(outcome);
     }
