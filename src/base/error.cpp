@@ -109,12 +109,11 @@ std::optional<Error> index_out_of_range(std::string const& text) {
     if (!holds_any(text, phrases)) {
         return std::nullopt;
     }
-    return Error(
-        ExitCode::usage,
-        {"a kernel was given an index that is out of range", text,
-         "Check that each token and class in the data is below the size that the model was "
-         "built with (model.vocabulary, task.vocabulary or the number of classes); with "
-         "run.device = cpu, the message names the batch"});
+    return Error(ExitCode::usage,
+                 {"a kernel was given an index that is out of range", text,
+                  "Check that each token and class in the data is below the size that the model "
+                  "was built with (model.vocabulary, task.vocabulary or the number of classes); "
+                  "with run.device = cpu, this message names the batch"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -134,7 +133,8 @@ std::optional<std::string> failed_allocation(std::string const& text) {
 
 std::string remedy_for(int error_number, std::string const& otherwise) {
     return error_number == EMFILE   ? "Raise the limit on open files (ulimit -n)"
-           : error_number == ENFILE ? "Close files: this host has reached its limit on open files"
+           : error_number == ENFILE ? "Close files in other programs, because this host has "
+                                      "reached its limit on open files"
                                     : otherwise;
 }
 

@@ -260,14 +260,14 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
     struct statvfs info {};
     bool const counted = ::statvfs(place.c_str(), &info) == 0 && info.f_files > 0;
     bool const no_inodes = error_number == ENOSPC && counted && info.f_favail == 0;
-    return {ExitCode::io,
-            {what,
-             no_inodes ? concat("the file system has no inode left for another file (it holds ",
-                                count_text(static_cast<std::int64_t>(info.f_files)), ")")
-                       : system_text(error_number),
-             no_inodes
-                 ? "Remove files that are not needed (many small ones first), or use another disk"
-                 : disk_advice}};
+    return {
+        ExitCode::io,
+        {what,
+         no_inodes ? concat("the file system has no inode left for another file (it already holds ",
+                            count_text(static_cast<std::int64_t>(info.f_files)), ")")
+                   : system_text(error_number),
+         no_inodes ? "Remove files that are not needed (many small ones first), or use another disk"
+                   : disk_advice}};
 }
 
 std::uint64_t free_space(std::filesystem::path const& path) {

@@ -131,9 +131,11 @@ namespace {
 void require_home(std::filesystem::path const& directory) {
     auto const home = std::filesystem::absolute(directory).parent_path();
     if (!std::filesystem::is_directory(home)) {
-        throw Error(ExitCode::io,
-                    {concat("directory ", home.string(), " is gone"), "it was moved or unmounted",
-                     "Restore it: the run continues and writes its next checkpoint there"});
+        throw Error(
+            ExitCode::io,
+            {concat("directory ", home.string(), " is gone"),
+             "the directory was moved or unmounted",
+             "Restore this directory. The run continues, and writes its next checkpoint there"});
     }
 }
 

@@ -51,8 +51,8 @@ std::string why_still(RankView const& rank) {
         "different code");
 }
 
-constexpr char const* limit =
-    "Look at that host and at the log (limit: communication.timeout-seconds)";
+constexpr char const* limit = "Look at that host and at the log. If the rank is only slow, raise "
+                              "communication.timeout-seconds";
 
 } // namespace
 

@@ -19,7 +19,7 @@ class Scaled : public Environment {
             throw Error(
                 ExitCode::usage,
                 {concat("task.observation-scale has ", scale_.size(), " numbers"),
-                 concat("it needs ", numbers, ", one for each number of ",
+                 concat("the list needs ", numbers, ", one for each number of ",
                         spaces.window > 1 ? "a time step of an observation" : "an observation",
                         ", or 1 for all"),
                  "Correct the list"});
