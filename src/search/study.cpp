@@ -96,7 +96,7 @@ std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
     if (records.empty()) {
         throw Error(ExitCode::no_input,
                     {concat("no search in ", directory.string()), "its journal is empty",
-                     "Start the search with lockstep search SPACE.ini DECK"});
+                     "Start the search first, with lockstep search or lockstep search suggest"});
     }
     Identity identity;
     try {
