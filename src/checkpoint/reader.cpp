@@ -41,7 +41,7 @@ Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
     if (is_safetensors(path)) {
         throw not_a_checkpoint(
             path, "is a safetensors file, which has weights and not the state of a run",
-            "model.weights is the key for weights that a new run begins with");
+            "To begin a new run with these weights, set model.weights to this file");
     }
     auto const file = std::make_shared<File>(File::open_read(path));
     bytes_ = file->size();

@@ -195,8 +195,9 @@ Listing list_files(ListingOptions const& options) {
             ExitCode::no_input,
             {concat("nothing to import in ", options.source.string()),
              options.labels.path.empty()
-                 ? concat("no file name there ends with ", list_text(options.endings, "or"),
-                          listing.remarks.empty() ? "" : "; ", joined(listing.remarks, ", and "))
+                 ? concat("the directory has no file whose name ends with ",
+                          list_text(options.endings, "or"), listing.remarks.empty() ? "" : "; ",
+                          joined(listing.remarks, ", and "))
                  : concat(options.labels.path.string(), " lists no file"),
              options.labels.path.empty()
                  ? "Name a directory with such files, in a folder for each class"

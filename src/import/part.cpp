@@ -52,9 +52,10 @@ void add_moments(ImportPart& part, ImportField const& field, std::vector<std::by
     case h5::Type::f64:
         return add_moments<double>(part, bytes, row);
     default:
-        throw Error(ExitCode::software,
-                    {concat("moments of ", h5::name_of(field.type)), "no importer requests these",
-                     "This is a bug; please report it"});
+        throw Error(
+            ExitCode::software,
+            {concat("mean and standard deviation of values of type ", h5::name_of(field.type)),
+             "no importer asks for these", "This is a bug; please report it"});
     }
 }
 
@@ -127,9 +128,10 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         auto const& bytes = sample.fields.at(i);
         auto const row = field.row_bytes();
         if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
-            throw Error(ExitCode::software,
-                        {concat(bytes.size(), " bytes of ", field.name, " for a sample"),
-                         concat("a row has ", row, " bytes"), "This is a bug; please report it"});
+            throw Error(ExitCode::software, {concat("a sample of dataset ", field.name, " has ",
+                                                    bytes.size(), " bytes"),
+                                             concat("rows of this dataset have ", row, " bytes"),
+                                             "This is a bug; please report it"});
         }
         columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
         if (field.ragged) {

@@ -103,7 +103,7 @@ void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
     if (stream.written + rows.size() > stream.bytes) {
         throw Error(ExitCode::software,
                     {concat("too many rows of ", stream.name, " for ", path_.string()),
-                     "the file was laid out for fewer", "This is a bug; please report it"});
+                     "the file has space for fewer rows", "This is a bug; please report it"});
     }
     file_->write_at(stream.at + stream.written, rows);
     stream.written += rows.size();

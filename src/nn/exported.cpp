@@ -61,12 +61,13 @@ Programs programs_of(program::Archive const& archive) {
     }
     auto const file = archive.path().string();
     if (names.size() != 1) {
-        throw Error(ExitCode::usage,
-                    {names.empty() ? concat(file, " holds no program")
-                                   : concat(file, " holds ", names.size(), " programs (",
-                                            joined(names, ", "), ")"),
-                     "it must hold one program, or two that are named train and eval",
-                     "Save the model with lockstep_export.save(model, inputs, FILE)"});
+        throw Error(
+            ExitCode::usage,
+            {names.empty()
+                 ? concat(file, " holds no program")
+                 : concat(file, " holds ", names.size(), " programs (", joined(names, ", "), ")"),
+             "the file must hold one program, or two programs with the names train and eval",
+             "Save the model with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
@@ -363,10 +364,10 @@ class Exported : public Model {
     /// Native code reads as many weights as it was compiled for.
     void require_all_channels() const {
         if (elements() != compiled_elements_) {
-            throw Error(ExitCode::usage,
-                        {concat("the compiled step of ", file_, " cannot be used"),
-                         "it was compiled for all channels, but this model has lost some",
-                         "Set model.compiled = none"});
+            throw Error(ExitCode::usage, {concat("the compiled step of ", file_, " cannot be used"),
+                                          "the step was compiled for all channels, but some "
+                                          "channels of this model have been removed",
+                                          "Set model.compiled = none"});
         }
     }
 

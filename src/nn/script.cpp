@@ -100,7 +100,7 @@ torch::jit::Module loaded(std::string const& file) {
                                      kind.name.empty() || kind.name == "a TorchScript module"
                                          ? why
                                          : concat("it is ", kind.name),
-                                     "Save it with torch.jit.script(model).save(FILE)"});
+                                     "Save the model with torch.jit.script(model).save(FILE)"});
     };
     torch::jit::Module module;
     try {

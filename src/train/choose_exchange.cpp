@@ -62,8 +62,8 @@ void require_fitting_compression(config::Communication const& options, int ranks
         throw Error(
             ExitCode::usage,
             {what,
-             concat("it needs one replica on each rank, but run.replicas is ", replicas, " on ",
-                    amount_of(ranks, "rank")),
+             concat("powersgd needs one replica on each rank, but run.replicas is ", replicas,
+                    " on ", amount_of(ranks, "rank")),
              concat("Start ", replicas, " ranks, or set run.replicas = ", ranks, " in a new run")});
     }
 }

@@ -42,7 +42,7 @@ void settle_batch(config::Deck& deck) {
             ExitCode::usage,
             {concat("data.global-batch = ", data.global_batch),
              concat("it cannot be divided evenly among the ", deck.run.replicas, " replicas"),
-             concat("Set it to ",
+             concat("Set data.global-batch to ",
                     std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
                         deck.run.replicas,
                     ", or change run.replicas")});
@@ -95,9 +95,9 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
     if (found) {
         auto const reader = checkpoint::reader_of(*found);
         if (reader->record().integers.contains(hash_of_outputs)) {
-            throw checkpoint::not_a_checkpoint(found->file.path(),
-                                               "is a file of outputs, and not the state of a run",
-                                               "distill.outputs is the key for files of outputs");
+            throw checkpoint::not_a_checkpoint(
+                found->file.path(), "is a file of outputs, and not the state of a run",
+                "To learn from these outputs, set distill.outputs to this file");
         }
         auto before = stored_deck(reader->record(), found->file.path());
         before.precision.memory_format = memory_format(before.precision);

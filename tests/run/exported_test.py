@@ -336,7 +336,7 @@ def check_operators(scratch, inputs, targets):
 
     def unnamed():  # the file names no code: it is loaded because the user names it
         cannot = "operator torch.ops.lockstep_test.cube.default cannot be run"
-        train(scratch, "cnn", "no", *cubed).expect(64, cannot, "no library that the deck names", "in model.operators")
+        train(scratch, "cnn", "no", *cubed).expect(64, cannot, "no library that the deck names", "In model.operators")
 
     def exports():
         script = scratch / "cubed.pt"
