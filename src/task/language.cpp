@@ -27,7 +27,8 @@ data::FieldInfo tokens_of(Samples const& samples) {
     if (!tokens || !targets || !std::ranges::all_of(samples.targets, fits)) {
         throw Error(ExitCode::usage,
                     {"task.kind = language",
-                     "a sample must be a sequence of tokens, each with the next as its target",
+                     "a sample must be a sequence of tokens, where the target of each token is the "
+                     "next token",
                      "Import texts with lockstep data import text, and set data.sequence"});
     }
     return samples.inputs.front();

@@ -118,7 +118,7 @@ void RunState::require_same_key(checkpoint::Record const& record) const {
     if (integer_of(record, "privacy_key", now) != now) {
         throw Error(ExitCode::usage,
                     {"the key in privacy.key is not the one that this run began with",
-                     "the samples and the noise of each step are drawn from the key",
+                     "each step draws its samples and its noise from the key",
                      "Restore the file that the run began with, or start over with "
                      "--checkpoint.resume none"});
     }

@@ -118,8 +118,8 @@ void require_no_datasets(config::Deck const& deck) {
                                       concat("with task.kind = ", deck.task.kind,
                                              ", a policy learns from an environment and is "
                                              "evaluated on the episodes that it plays"),
-                                      "Remove that key; task.evaluation-episodes and "
-                                      "task.test-episodes set the number of episodes"});
+                                      "Remove this key. Set the number of episodes with "
+                                      "task.evaluation-episodes and task.test-episodes"});
     }
 }
 

@@ -76,7 +76,7 @@ def simulated_in_groups(scratch, expected):
     check(not (scratch / "poor/sites").exists(), "no site has trained")
     for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
         simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
-            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Give --sites {needed}", "or more")
+            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Raise --sites to at least {needed}")
 
 
 def nobody_drawn(scratch):

@@ -66,8 +66,8 @@ config::Deck site_deck(std::string const& printed, Words const& words, std::stri
     if (auto const changes = config::forbidden_changes(whole, deck); !changes.empty()) {
         throw Error(ExitCode::usage,
                     {"a site cannot change the federation's deck", joined(changes, "; "),
-                     "Leave these keys out: a site chooses only its data and "
-                     "where it trains, so that all sites train in the same way"});
+                     "Leave these keys out. A site may choose only its data and where it trains, "
+                     "because all sites must train in the same way"});
     }
     if (deck.run.directory == whole.run.directory) {
         deck.run.directory = concat("runs/federate-", site);

@@ -154,7 +154,7 @@ void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
             throw Error(
                 ExitCode::usage,
                 {concat("search.goals names ", goal.metric, ", which trials do not measure"),
-                 concat(validated ? "" : "without a validation set, ", "they measure only ",
+                 concat(validated ? "" : "without a validation set, ", "trials measure only ",
                         list_text(names)),
                  concat(!near.empty() ? concat("Did you mean ", near, "? Correct it")
                         : validated   ? std::string("Name one of these")
