@@ -22,12 +22,13 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data, {concat("the coordinator's fingerprint in ", words.positions[0],
-                                            " differs from --coordinator"),
-                                     concat("it is ", coordinator, " in the directory and ",
-                                            told.coordinator, " in the option"),
-                                     "Ask the coordinator which one is right, for example by "
-                                     "telephone, but not through the directory"});
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's fingerprint in ", words.positions[0],
+                            " differs from --coordinator"),
+                     concat("the fingerprint is ", coordinator, " in the directory and ",
+                            told.coordinator, " in the option"),
+                     "Ask the coordinator for the correct fingerprint by telephone or in another "
+                     "way that does not use the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();

@@ -161,7 +161,7 @@ Error current_error() {
         return out_of_memory("an array was requested that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
-                            "Check the path, its owner and the disk's free space");
+                            "Check the path, the owner of the path and the free space of the disk");
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

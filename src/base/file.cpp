@@ -138,10 +138,11 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
                                disk_advice);
         }
         if (got == 0) {
-            throw Error(ExitCode::data, {concat("cannot read ", path_.string()),
-                                         concat("it ends at byte ", size(), ", but ", into.size(),
-                                                " bytes were expected from byte ", offset, " on"),
-                                         "The file was cut short: recreate it, or copy it again"});
+            throw Error(ExitCode::data,
+                        {concat("cannot read ", path_.string()),
+                         concat("the file ends at byte ", size(), ", but ", into.size(),
+                                " bytes are needed from byte ", offset, " on"),
+                         "Recreate the file or copy it again, because the file was cut short"});
         }
         into = into.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);

@@ -79,7 +79,7 @@ constexpr std::array kinds{
 Error not_safetensors(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " is not a complete safetensors file"), why,
-             "Check that it is the right file, and copy it again or recreate it"}};
+             "Check that this is the right file, then copy the file again or recreate it"}};
 }
 
 std::uint64_t header_length(File const& file) {

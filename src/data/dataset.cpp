@@ -262,11 +262,11 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
     if (!fit_channels(mean.size(), shape)) {
         auto const channels = shape.empty() ? 1 : shape.front();
-        throw Error(ExitCode::data,
-                    {parts_->source.path_of(0).string(),
-                     concat("its samples have ", amount_of(channels, "channel"),
-                            ", but the training set has mean and std for ", mean.size()),
-                     "Import all sets in the same way"});
+        throw Error(ExitCode::data, {parts_->source.path_of(0).string(),
+                                     concat("its samples have ", amount_of(channels, "channel"),
+                                            ", but the training set has mean and std for ",
+                                            amount_of(mean.size(), "channel")),
+                                     "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
     mean_ = std::move(mean);

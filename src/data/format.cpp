@@ -112,7 +112,8 @@ std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     if (shape.size() != 1) {
         throw Error(ExitCode::data,
                     {concat("dataset ", token_bytes_name, " of ", file.path().string()),
-                     "it does not hold one number for each token", "Import the texts again"});
+                     "this dataset does not hold one number for each token",
+                     "Import the texts again"});
     }
     std::vector<std::uint8_t> bytes(shape.front());
     file.read(token_bytes_name, h5::Type::u8, bytes);
@@ -138,10 +139,10 @@ ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
                         std::uint64_t file_bytes) {
     auto const require = [&](bool holds) {
         if (!holds) {
-            refuse(
-                file.path(),
-                concat("dataset ", info.path, " is not one uncompressed block within the file"),
-                "The file is damaged, or another program has rewritten it: import the data again");
+            refuse(file.path(),
+                   concat("dataset ", info.path, " is not one uncompressed block within the file"),
+                   "Import the data again, because the file is damaged or another program has "
+                   "rewritten the file");
         }
     };
     require(info.type && info.offset && *info.offset <= file_bytes);

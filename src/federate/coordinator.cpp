@@ -43,7 +43,7 @@ Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
     if (key.signing_key().public_key() != federation.coordinator()) {
         throw Error(
             ExitCode::usage,
-            {"the given key is not that of the federation's coordinator",
+            {"the given key is not the key of the federation's coordinator",
              concat("the federation was started with the key ", hex_text(federation.coordinator())),
              "With --key, name the file that was given to lockstep federate init"});
     }
@@ -98,7 +98,7 @@ void Coordinator::plan(std::int64_t round) const {
                     {concat(path.string(), " was refused"),
                      round == 1
                          ? std::string("the file is not the model that the federation began with")
-                         : concat("it is not the result of round ", round - 1),
+                         : concat("the file is not the result of round ", round - 1),
                      "Restore the file from a copy"});
     }
     plan.add_text("model", model);

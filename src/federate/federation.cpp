@@ -19,9 +19,10 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
         auto const words = split(line, ' ');
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
         if (!key) {
-            throw Error(ExitCode::data, {"the list of accepted sites cannot be read",
-                                         concat("its line \"", line, "\" is not a name and a key"),
-                                         "Ask the coordinator to copy it again"});
+            throw Error(ExitCode::data,
+                        {"the list of accepted sites cannot be read",
+                         concat("its line \"", line, "\" does not consist of a name and a key"),
+                         "Ask the coordinator to copy that file again"});
         }
         keys[words[0]] = *key;
     }
@@ -89,7 +90,7 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
                      "the signature and the contents of this file belong to different federations",
-                     "Ask the coordinator to copy it again"});
+                     "Ask the coordinator to copy that file again"});
     }
 }
 

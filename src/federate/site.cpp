@@ -108,7 +108,7 @@ std::vector<std::string> Site::listed_in(Message const& message) {
         throw Error(ExitCode::data, {concat("the list of sites in the coordinator's ",
                                             message.binding().phase, " was refused"),
                                      "the names are not in order, or a name occurs twice",
-                                     "Ask the coordinator to copy it again"});
+                                     "Ask the coordinator to copy the list again"});
     }
     return names;
 }
@@ -129,7 +129,8 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
                     {concat("the federation in ", federation_.directory().string(),
                             " is not one that this site has joined"),
                      "the charter or this site's journal has changed since lockstep federate join",
-                     "Ask the coordinator for its fingerprint, then join with --coordinator"});
+                     "Ask the coordinator for its fingerprint, then run lockstep federate join "
+                     "with --coordinator FINGERPRINT"});
     }
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
         return standing(

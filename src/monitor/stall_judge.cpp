@@ -102,7 +102,7 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     if (lost != ranks.end()) {
         return Verdict{static_cast<std::size_t>(lost - ranks.begin()),
                        {"its process is gone", "it was killed, or crashed",
-                        "Look at that host and at what the rank has printed"}};
+                        "Look at that host, and at the last lines that this rank has printed"}};
     }
     std::optional<std::size_t> frozen;
     std::optional<std::size_t> still;
