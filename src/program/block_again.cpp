@@ -78,7 +78,7 @@ void BlockAgain::require_unchanged() const {
                 ExitCode::usage,
                 {"precision.gradient-checkpointing cannot run a block again",
                  concat("the input of a block was changed in place after the block had run",
-                        node.origin.empty() ? "" : concat(", which begins at ", node.origin)),
+                        node.origin.empty() ? "" : concat("; the block begins at ", node.origin)),
                  "Change the model so that no tensor is changed in place there, or set "
                  "precision.gradient-checkpointing = false"});
         }

@@ -66,7 +66,8 @@ class ExportedLoss : public Task {
             throw Error(
                 ExitCode::usage,
                 {concat("the exported loss returns the weight ", weight, " for a batch"),
-                 "the loss is divided by this weight, so the weight must be finite and at least 0",
+                 "the sum of losses is divided by the sum of these weights, so each weight must be "
+                 "finite and at least 0",
                  "Change the loss so that it returns the number of samples or symbols as the "
                  "weight"});
         }

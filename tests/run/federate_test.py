@@ -244,7 +244,7 @@ def without_shared_directory(scratch, data, expected):
     interrupted(["federate", "round", fed.directory, "--coordinator", "--key", fed.keys / "coordinator", "--push",
                  waits], marker, signal.SIGTERM)
     # What was written but not pushed is pushed by the next command.
-    take_part(SITES[0], "--push", "false").expect(74, "--push false failed: it ended with exit code 1")
+    take_part(SITES[0], "--push", "false").expect(74, "--push false failed: the command ended with exit code 1")
     for number in range(4 * SETTINGS[1]):
         for site in SITES:
             take_part(site, ranks=number % 2).expect(0)

@@ -65,7 +65,8 @@ TEST_CASE("a table of prices becomes a series for each name, with times and colu
     CHECK(why(options).find("Name is not a number") != std::string::npos);
     options.columns = {"Volume"};
     write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
-    CHECK(why(options).find("line 3: the value in column Date lies before") != std::string::npos);
+    CHECK(why(options).find("line 3: the value in column Date is earlier than") !=
+          std::string::npos);
     options.columns = {"Open"};
     CHECK(why(options).find("it has Date, Volume") != std::string::npos);
 }
