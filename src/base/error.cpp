@@ -97,8 +97,8 @@ std::optional<Error> failed_device(std::string const& text) {
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  concat("Start again: the run resumes from its last checkpoint. If the GPU fails "
-                         "again, exclude this host and have the GPU checked (dmesg, ",
+                  concat("Start the run again. It resumes from its last checkpoint. If the GPU "
+                         "fails again, exclude this host and have the GPU checked (dmesg, ",
                          found->tool, ")")});
 }
 
@@ -112,8 +112,8 @@ std::optional<Error> index_out_of_range(std::string const& text) {
     return Error(ExitCode::usage,
                  {"a kernel was given an index that is out of range", text,
                   "Check that each token and class in the data is below the size that the model "
-                  "was built with (model.vocabulary, task.vocabulary or the number of classes); "
-                  "with run.device = cpu, this message names the batch"});
+                  "was built with (model.vocabulary, task.vocabulary or the number of classes). "
+                  "With run.device = cpu, this message names the batch"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.

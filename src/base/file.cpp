@@ -232,7 +232,7 @@ void make_directories(std::filesystem::path const& path) {
     if (!std::filesystem::is_directory(path, failure)) {
         throw Error(ExitCode::cannot_create,
                     {what, "a file of that name is in the way",
-                     "Move it, or name another directory (for a run: run.directory)"});
+                     "Move that file, or name another directory (for a run: run.directory)"});
     }
 }
 

@@ -185,7 +185,7 @@ Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const
 std::vector<std::filesystem::path> Store::prune(int keep) const {
     if (keep < 1) {
         throw Error(ExitCode::usage, {concat("keep = ", keep), "at least one checkpoint must stay",
-                                      "Keep 1 or more"});
+                                      "Keep at least one checkpoint"});
     }
     auto const entries = list();
     if (entries.size() <= static_cast<std::size_t>(keep)) {

@@ -104,13 +104,12 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     readable_dataset(file, offsets);
     offsets_.emplace_back(file, offsets, context, Column::Form{.kept_if_small = true});
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
-        throw Error(
-            ExitCode::data,
-            {file.path().string(),
-             concat("the entries of dataset ", offsets,
-                    " are not integers of at most 64 bits, in one dimension"),
-             "For N samples, store N + 1 integers: the index of each sample's first row and, "
-             "at the end, the total number of rows"});
+        throw Error(ExitCode::data,
+                    {file.path().string(),
+                     concat("the entries of dataset ", offsets,
+                            " are not integers of at most 64 bits, in one dimension"),
+                     "For N samples, store N + 1 integers in this dataset: the first row of each "
+                     "sample, then the number of rows"});
     }
     return offsets_.back().rows() - 1;
 }

@@ -38,15 +38,14 @@ std::vector<std::string> Admission::accept(std::vector<std::string> const& finge
             }
         }
         if (!found) {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no site matches --accept ", fingerprint),
-                 concat(amount_of(cards.size(), "site"),
-                        cards.size() == 1 ? " has joined (see " : " have joined (see ",
-                        (federation_.directory() / "sites").string(), ")"),
-                 fingerprint == "all"
-                     ? "Wait until a site has joined"
-                     : "Compare the fingerprint with the one that lockstep federate join printed"});
+            throw Error(ExitCode::no_input,
+                        {concat("no site matches --accept ", fingerprint),
+                         concat(amount_of(cards.size(), "site"),
+                                cards.size() == 1 ? " has joined (see " : " have joined (see ",
+                                (federation_.directory() / "sites").string(), ")"),
+                         fingerprint == "all" ? "Wait until a site has joined"
+                                              : "Compare this fingerprint with the fingerprint "
+                                                "that lockstep federate join printed"});
         }
     }
     say_accepted(known, removed);

@@ -51,10 +51,10 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
         throw no_key(file);
     }
     if (lines[1] != name) {
-        throw Error(ExitCode::usage,
-                    {concat(file.string(), " is the wrong key"),
-                     concat("it belongs to ", lines[1], ", but the key of ", name, " is needed"),
-                     concat("With --key, name the key file of ", name)});
+        throw Error(ExitCode::usage, {concat(file.string(), " is the wrong key"),
+                                      concat("this key belongs to ", lines[1], ", but the key of ",
+                                             name, " is needed"),
+                                      concat("With --key, name the key file of ", name)});
     }
     return {file, name, Secret(*secret)};
 }

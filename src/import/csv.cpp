@@ -100,8 +100,8 @@ std::size_t CsvTable::column(std::string const& name) const {
     auto const found = find(name);
     if (!found) {
         throw Error(ExitCode::data, {path.string(),
-                                     concat("its first line names no column ", name,
-                                            ", only the columns ", joined(columns, ", ")),
+                                     concat("its first line names the columns ",
+                                            joined(columns, ", "), ", but no column ", name),
                                      "Write the name of each column into the first line"});
     }
     if (std::count(columns.begin(), columns.end(), name) > 1) {

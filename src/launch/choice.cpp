@@ -113,7 +113,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
         throw Error(ExitCode::usage,
                     {concat("--devices ", choice.devices),
                      concat("this run can use only ", here.text()),
-                     "Lower --devices, or let ranks share devices with --oversubscribe"});
+                     "Lower --devices, or add --oversubscribe to let ranks share devices"});
     }
     return plan;
 }

@@ -187,7 +187,7 @@ class Transformer : public Model, public Decoder {
         auto const seen = own.caches.front().keys.defined() ? own.caches.front().keys.size(2) : 0;
         if (plan_.positions > 0 && seen + tokens.size(1) > plan_.positions) {
             refuse(concat("a text of ", seen + tokens.size(1), " tokens is too long"),
-                   concat("the model has learnt only ", plan_.positions, " positions"),
+                   concat("the model has embeddings for only ", plan_.positions, " positions"),
                    "Generate fewer tokens");
         }
         auto const found = blocks_(embedded(tokens, seen), Visible{.causal = true}, &own.caches);
@@ -208,7 +208,7 @@ class Transformer : public Model, public Decoder {
                               torch::TensorOptions(torch::kInt64).device(given.device()));
             if (first + given.size(1) > plan_.positions) {
                 refuse(concat("a sample of ", given.size(1), " positions is too long"),
-                       concat("the model has learnt only ", plan_.positions, " positions"),
+                       concat("the model has embeddings for only ", plan_.positions, " positions"),
                        "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);

@@ -47,7 +47,8 @@ class Fit {
             if (!holds(guard, named_)) {
                 throw Error(ExitCode::usage,
                             {concat(description_.name, " cannot take this batch"),
-                             concat("its export assumed that ", guard), name_dimension});
+                             concat("the export of this program assumed that ", guard),
+                             name_dimension});
             }
         }
     }

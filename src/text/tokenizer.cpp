@@ -200,9 +200,10 @@ Tokenizer
 Tokenizer::learnt(std::int64_t tokens,
                   std::function<void(std::function<void(std::string_view)> const&)> const& visit) {
     if (tokens < 257 || tokens > max_tokens) {
-        throw Error(ExitCode::usage, {concat("--vocabulary ", tokens),
-                                      "256 tokens are needed for bytes, and one to end a text",
-                                      concat("Set it to a number from 257 to ", max_tokens)});
+        throw Error(ExitCode::usage,
+                    {concat("--vocabulary ", tokens),
+                     "a vocabulary needs 256 tokens for bytes and one token for the end of a text",
+                     concat("Set --vocabulary to a number from 257 to ", max_tokens)});
     }
     Pattern const words(gpt2_words);
     std::map<std::string, std::int64_t> counts;

@@ -74,7 +74,7 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
                     entry == nullptr ? "no such array"
                                      : concat(entry->name == name ? "" : entry->name + " ",
                                               h5::shape_text(entry->shape))),
-             "Name another file, or the deck that the model in this file was trained with"});
+             "Name another file, or name the deck that the model in this file was trained with"});
     }
     torch::Tensor(tensor).copy_(read(weights, *entry, shape));
     return name;

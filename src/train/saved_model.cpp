@@ -37,8 +37,8 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
     bool const ragged = std::ranges::any_of(inputs, &data::FieldInfo::ragged);
     if (inputs.size() > 1 && ragged) {
         throw Error(ExitCode::usage, {"this model cannot be exported",
-                                      "it takes several inputs, some of them with a different "
-                                      "number of rows for each sample",
+                                      "the model takes several inputs, and some of them have a "
+                                      "different number of rows for each sample",
                                       "Use --format safetensors and load the weights by name"});
     }
     if (ragged != (rows > 0)) {
