@@ -122,7 +122,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     if (!words.keys.empty()) {
         throw Error(ExitCode::usage, {concat(words.keys.front(), " with --format ", format),
                                       "only exports to torchscript, onnx and c run the model, so "
-                                      "only these accept keys of the deck",
+                                      "only these formats accept keys of the deck",
                                       "Leave the keys of the deck out"});
     }
     auto const weights = checkpoint::open_weights(file);

@@ -93,7 +93,8 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
                 std::filesystem::equivalent(positions[1], positions[2], none)) {
                 throw Error(ExitCode::usage,
                             {concat(positions[2], " is also the source of the import"),
-                             "it would be replaced while it is read", "Name another OUT"});
+                             "the import would replace its own source",
+                             "Name a different file as OUT"});
             }
             return kind.make(positions[1]);
         }

@@ -22,12 +22,13 @@ ExitCode join_command(Invocation const& invocation) {
     federate::Federation const federation(words.positions[0]);
     auto const coordinator = hex_text(federation.coordinator());
     if (!told.coordinator.empty() && told.coordinator != coordinator) {
-        throw Error(ExitCode::data, {concat("the coordinator's fingerprint in ", words.positions[0],
-                                            " differs from --coordinator"),
-                                     concat("it is ", coordinator, " in the directory and ",
-                                            told.coordinator, " in the option"),
-                                     "Ask the coordinator which one is right, for example by "
-                                     "telephone, but not through the directory"});
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's fingerprint in ", words.positions[0],
+                            " differs from --coordinator"),
+                     concat("the fingerprint is ", coordinator, " in the directory and ",
+                            told.coordinator, " in the option"),
+                     "Ask the coordinator for the correct fingerprint by telephone or in another "
+                     "way that does not use the directory"});
     }
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
@@ -98,7 +99,7 @@ ExitCode round_command(Invocation const& invocation) {
     if (!told.coordinator && of_coordinator) {
         throw Error(ExitCode::usage,
                     {"--accept, --remove, --close and --abandon are for the coordinator",
-                     "a site cannot use them", "Leave them out"});
+                     "a site cannot use them", "Leave these options out"});
     }
     if (told.coordinator) {
         return coordinate(told, words.positions[0]);

@@ -99,7 +99,7 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
         throw Error(
             ExitCode::usage,
             {"job options such as --nodes or --time were given with --submit no",
-             "they apply only to a job that is submitted",
+             "these options apply only to a job that is submitted",
              "Name hosts with --hostfile instead, or submit a job with --submit slurm or pbs"});
     }
 }
@@ -108,9 +108,9 @@ void require_job_for_its_shape(launch::LaunchChoice const& choice) {
 void require_fit_for_search(LaunchTold const& told) {
     auto const& choice = told.choice;
     if (choice.search.empty() && !choice.search_directory.empty()) {
-        throw Error(ExitCode::usage,
-                    {"--search-directory without --search", "it applies only to a search",
-                     "Name the search's SPACE file with --search"});
+        throw Error(ExitCode::usage, {"--search-directory without --search",
+                                      "the directory is used only by a search",
+                                      "Name the search's SPACE file with --search"});
     }
     if (choice.search.empty()) {
         return;

@@ -171,7 +171,8 @@ int main(int argc, char** argv) {
         if (code == ExitCode::ok && !std::cout.flush()) {
             throw Error(ExitCode::io,
                         {"cannot write to standard output", "not all of the output was written",
-                         "Check the disk's free space, or the program that reads this output"});
+                         "Check the free space of the disk, or the program that reads this output "
+                         "through a pipe"});
         }
         leave(code);
     } catch (...) {

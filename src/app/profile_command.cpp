@@ -57,12 +57,12 @@ monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, dou
         require_running(run);
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    throw Error(
-        ExitCode::unavailable,
-        {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
-         "the job completes no steps, has ended, or could not write the file (see log.txt)",
-         "See what the run does (lockstep watch); the request stays pending until the run's next "
-         "step"});
+    throw Error(ExitCode::unavailable,
+                {concat(run.name(), " has written no timeline within ", duration_text(wait_s)),
+                 "the job completes no steps, has ended, or could not write the timeline (see "
+                 "log.txt in the run's directory)",
+                 "See what the run does with lockstep watch. The request stays pending until the "
+                 "run's next step"});
 }
 
 } // namespace

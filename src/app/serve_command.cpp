@@ -40,8 +40,9 @@ ExitCode serve_command(Invocation const& invocation) {
     serve::ServeOptions options;
     auto const words = serve_options(options).parse(invocation.arguments);
     if (options.port != 0 && !options.socket.empty()) {
-        throw Error(ExitCode::usage, {"--port and --socket are both given",
-                                      "the page is served at only one address", "Leave one out"});
+        throw Error(ExitCode::usage,
+                    {"--port and --socket are both given", "the page is served at only one address",
+                     "Leave one of the two options out"});
     }
     options.paths.assign(words.positions.begin(), words.positions.end());
     serve::serve(options, [](std::string const& address) {

@@ -53,8 +53,9 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     using Entry = int (*)(char const*, Invocation const*);
     auto const entry = reinterpret_cast<Entry>(::dlsym(library, "lockstep_train_side"));
     if (entry == nullptr) {
-        throw Error(ExitCode::unavailable, {concat(train_library, " does not match this program"),
-                                            loader_reason(), "Build both again"});
+        throw Error(ExitCode::unavailable,
+                    {concat(train_library, " does not match this program"), loader_reason(),
+                     "Build the program and its libraries again"});
     }
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
 }

@@ -42,8 +42,8 @@ void require_no_launcher() {
         if (environment(variable)) {
             throw Error(ExitCode::usage,
                         {"lockstep verify-resume was started by mpirun or srun",
-                         "this command starts the ranks itself, as many as --ranks and "
-                         "--resume-ranks state",
+                         "this command starts the ranks itself (in the numbers that --ranks and "
+                         "--resume-ranks give)",
                          "Start the command without a launcher: lockstep verify-resume DECK …"});
         }
     }

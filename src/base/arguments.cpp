@@ -106,8 +106,9 @@ class Parser {
         auto const both = std::ranges::count_if(
             options_.exclusive, [&](auto const& name) { return given_.contains(name); });
         if (both > 1) {
-            throw Error(ExitCode::usage, {list_text(options_.exclusive), "they exclude each other",
-                                          "Choose one of them"});
+            throw Error(ExitCode::usage,
+                        {list_text(options_.exclusive), "these options exclude each other",
+                         "Give only one of these options"});
         }
         for (auto const& row : options_.rows) {
             if (row.required && !given_.contains(row.name)) {

@@ -17,7 +17,7 @@ void require_same_build(std::string const& library, std::string_view its_id,
             ExitCode::unavailable,
             {concat(library, " is from a different build than this program"),
              concat("its build id is ", its_id, ", but that of the program is ", program_id),
-             "Build and install the program and its libraries together"});
+             "Build and install the program again, together with its libraries"});
     }
 }
 

@@ -185,10 +185,10 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
                        word_pointers(words).data(), word_pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) {
-        throw Error(
-            ExitCode::unavailable,
-            {concat("cannot start ", words.front()), system_text(failure),
-             "Load the module that provides it, or choose another launcher with --launcher"});
+        throw Error(ExitCode::unavailable,
+                    {concat("cannot start ", words.front()), system_text(failure),
+                     "Load the module that provides this program, or choose another launcher with "
+                     "--launcher"});
     }
     return wait_for_child(child);
 }

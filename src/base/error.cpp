@@ -97,8 +97,8 @@ std::optional<Error> failed_device(std::string const& text) {
     }
     return Error(ExitCode::rank_lost,
                  {"a GPU failed", text,
-                  concat("Start again: the run resumes from its last checkpoint. If the GPU fails "
-                         "again, exclude this host and have the GPU checked (dmesg, ",
+                  concat("Start the run again. It resumes from its last checkpoint. If the GPU "
+                         "fails again, exclude this host and have the GPU checked (dmesg, ",
                          found->tool, ")")});
 }
 
@@ -109,12 +109,11 @@ std::optional<Error> index_out_of_range(std::string const& text) {
     if (!holds_any(text, phrases)) {
         return std::nullopt;
     }
-    return Error(
-        ExitCode::usage,
-        {"a kernel was given an index that is out of range", text,
-         "Check that each token and class in the data is below the size that the model was "
-         "built with (model.vocabulary, task.vocabulary or the number of classes); with "
-         "run.device = cpu, the message names the batch"});
+    return Error(ExitCode::usage,
+                 {"a kernel was given an index that is out of range", text,
+                  "Check that each token and class in the data is below the size that the model "
+                  "was built with (model.vocabulary, task.vocabulary or the number of classes). "
+                  "With run.device = cpu, this message names the batch"});
 }
 
 /// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
@@ -134,7 +133,8 @@ std::optional<std::string> failed_allocation(std::string const& text) {
 
 std::string remedy_for(int error_number, std::string const& otherwise) {
     return error_number == EMFILE   ? "Raise the limit on open files (ulimit -n)"
-           : error_number == ENFILE ? "Close files: this host has reached its limit on open files"
+           : error_number == ENFILE ? "Close files in other programs, because this host has "
+                                      "reached its limit on open files"
                                     : otherwise;
 }
 
@@ -161,7 +161,7 @@ Error current_error() {
         return out_of_memory("an array was requested that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
         return system_error(error.what(), error.code().value(),
-                            "Check the path, its owner and the disk's free space");
+                            "Check the path, the owner of the path and the free space of the disk");
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

@@ -138,10 +138,11 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
                                disk_advice);
         }
         if (got == 0) {
-            throw Error(ExitCode::data, {concat("cannot read ", path_.string()),
-                                         concat("it ends at byte ", size(), ", but ", into.size(),
-                                                " bytes were expected from byte ", offset, " on"),
-                                         "The file was cut short: recreate it, or copy it again"});
+            throw Error(ExitCode::data,
+                        {concat("cannot read ", path_.string()),
+                         concat("the file ends at byte ", size(), ", but ", into.size(),
+                                " bytes are needed from byte ", offset, " on"),
+                         "Recreate the file or copy it again, because the file was cut short"});
         }
         into = into.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);
@@ -231,7 +232,7 @@ void make_directories(std::filesystem::path const& path) {
     if (!std::filesystem::is_directory(path, failure)) {
         throw Error(ExitCode::cannot_create,
                     {what, "a file of that name is in the way",
-                     "Move it, or name another directory (for a run: run.directory)"});
+                     "Move that file, or name another directory (for a run: run.directory)"});
     }
 }
 
@@ -260,14 +261,14 @@ Error creation_error(std::string const& what, std::filesystem::path const& direc
     struct statvfs info {};
     bool const counted = ::statvfs(place.c_str(), &info) == 0 && info.f_files > 0;
     bool const no_inodes = error_number == ENOSPC && counted && info.f_favail == 0;
-    return {ExitCode::io,
-            {what,
-             no_inodes ? concat("the file system has no inode left for another file (it holds ",
-                                count_text(static_cast<std::int64_t>(info.f_files)), ")")
-                       : system_text(error_number),
-             no_inodes
-                 ? "Remove files that are not needed (many small ones first), or use another disk"
-                 : disk_advice}};
+    return {
+        ExitCode::io,
+        {what,
+         no_inodes ? concat("the file system has no inode left for another file (it already holds ",
+                            count_text(static_cast<std::int64_t>(info.f_files)), ")")
+                   : system_text(error_number),
+         no_inodes ? "Remove files that are not needed (many small ones first), or use another disk"
+                   : disk_advice}};
 }
 
 std::uint64_t free_space(std::filesystem::path const& path) {

@@ -27,7 +27,8 @@ constexpr char const* of_sounds =
     "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
 constexpr char const* of_films =
     "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
-constexpr char const* a_model = "It holds a model, not samples: set model.weights to it";
+constexpr char const* a_model =
+    "This file holds a model instead of samples. Set model.weights to this file";
 
 /// What the first bytes tell.
 struct Magic {
@@ -62,10 +63,10 @@ constexpr std::array magics{
     Magic{0, "\x28\xb5\x2f\xfd"sv, "compressed with zstd", "Unpack it: unzstd FILE"},
     Magic{0, "7z\xbc\xaf\x27\x1c"sv, "a 7-Zip archive", "Unpack it: 7z x FILE"},
     Magic{257, "ustar"sv, "a tar archive", "Unpack it: tar xf FILE"},
-    Magic{
-        0, "\x93NUMPY"sv, "a NumPy array",
-        "Convert arrays to HDF5: python3 -c \"import h5py, numpy; "
-        "h5py.File('OUT.h5', 'a')['inputs'] = numpy.load('FILE')\", and likewise with ['targets']"},
+    Magic{0, "\x93NUMPY"sv, "a NumPy array",
+          "Convert arrays to HDF5: python3 -c \"import h5py, numpy; h5py.File('OUT.h5', "
+          "'a')['inputs'] = numpy.load('FILE')\", then run the same command with ['targets'] for "
+          "the targets"},
     Magic{0, "PAR1"sv, "a Parquet table",
           "Convert it to CSV, then make a data set of it: lockstep data import series TABLE.csv "
           "OUT.h5"},
@@ -121,9 +122,9 @@ std::string python(std::string const& imports, std::string const& tensors) {
 }
 
 constexpr char const* save_script =
-    "Save the model that it was made from: torch.jit.script(model).save(FILE)";
-constexpr char const* only_weights =
-    "It holds weights without the code: save the model itself, torch.jit.script(model).save(FILE)";
+    "Save the model from which it was made, with torch.jit.script(model).save(FILE)";
+constexpr char const* only_weights = "This file holds weights without the code of the model. Save "
+                                     "the model itself, with torch.jit.script(model).save(FILE)";
 
 FileKind pickled(std::string const& name) {
     return {name,
@@ -141,12 +142,14 @@ FileKind archive(std::string_view names) {
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
         return {"a torch.export archive (PT2)",
-                "It holds a model, not samples: set model.file to it, and model.name = export",
+                "This file holds a model instead of samples. Set model.file to this file, and "
+                "model.name = export",
                 python("torch", "torch.export.load('FILE').state_dict"), "Set model.name = export"};
     }
     if (holds("constants.pkl")) {
         return {"a TorchScript module",
-                "It holds a model, not samples: set model.file to it, and model.name = script",
+                "This file holds a model instead of samples. Set model.file to this file, and "
+                "model.name = script",
                 python("torch", "torch.jit.load('FILE', 'cpu').state_dict()"), ""};
     }
     if (holds("data.pkl")) {
@@ -170,7 +173,7 @@ bool is_onnx(std::string_view head) {
 }
 
 FileKind of_onnx(std::string_view head) {
-    constexpr char const* data = "It holds a model, not samples: name a data set";
+    constexpr char const* data = "This file holds a model instead of samples. Name a data set";
     if (head.substr(0, 16).find("lockstep") != std::string_view::npos) { // its producer
         return {"an ONNX model that this program exported", data,
                 "Name the checkpoint or best.h5 that it was exported from, because the weights in "
@@ -272,7 +275,7 @@ FileKind recognised(File const& file) {
     }
     if (std::all_of(head.begin(), head.end(), [](char letter) { return letter == 0; })) {
         return {"a file that begins with nothing but zero bytes",
-                "Copy it again: its contents were never written", "", ""};
+                "Copy the file again, because its contents were never written", "", ""};
     }
     return is_text(head) ? of_text(head) : FileKind();
 }

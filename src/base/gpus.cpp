@@ -185,8 +185,8 @@ std::vector<int> chosen_gpus(std::string const& devices, std::vector<Gpu> const&
         if (count > static_cast<int>(gpus.size())) {
             throw Error(ExitCode::unavailable,
                         {concat("run.devices = ", devices),
-                         concat("this host offers ", amount_of(gpus.size(), "GPU")),
-                         "Lower the number, or set run.device = cpu"});
+                         concat("this host has only ", amount_of(gpus.size(), "GPU")),
+                         "Lower this number, or set run.device = cpu"});
         }
         if (text != "all" && count < 1) {
             index_of("none", devices, gpus);

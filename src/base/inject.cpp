@@ -98,7 +98,7 @@ Error unknown(std::string const& text) {
              "expected kill, stop, throw, hang, nan, bitflip, slow or oom (each with "
              ":rank=R:step=S or :rank=R:phase=P), clock:rank=R:seconds=S, or disk-full, slow-disk, "
              "torn-checkpoint or corrupt-checkpoint (each with :step=S)",
-             "Correct or unset it"}};
+             "Correct this variable, or unset the variable"}};
 }
 
 Damage commit(Fault const& fault) {
@@ -114,7 +114,8 @@ Damage commit(Fault const& fault) {
         static_cast<void>(std::raise(SIGSTOP));
         break;
     case Deed::raise:
-        throw Error(ExitCode::software, {"an injected fault", fault.text, "Unset LOCKSTEP_INJECT"});
+        throw Error(ExitCode::software, {"an injected fault", fault.text,
+                                         "Unset the environment variable LOCKSTEP_INJECT"});
     case Deed::hang:
         while (true) {
             std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -74,11 +74,11 @@ std::string described(Claim const& claim) {
 }
 
 Error superseded(std::filesystem::path const& directory, Claim const& newer) {
-    return {ExitCode::superseded,
-            {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
-             concat("a newer attempt of this run has taken it over (", described(newer), ")"),
-             "Do nothing, and do not requeue this job: the newer attempt resumes from the newest "
-             "checkpoint"}};
+    return {
+        ExitCode::superseded,
+        {concat("run directory ", directory.string(), " no longer belongs to this attempt"),
+         concat("a newer attempt of this run has taken it over (", described(newer), ")"),
+         "Do not requeue this job, because the newer attempt resumes from the newest checkpoint"}};
 }
 
 /// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
@@ -154,10 +154,11 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
     if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("run directory ", directory.string()),
-                     concat("its ", file_name, " is not a regular file"),
-                     concat("Remove ", file_.string(), ": each start creates it again")});
+        throw Error(
+            ExitCode::cannot_create,
+            {concat("run directory ", directory.string()),
+             concat("its ", file_name, " is not a regular file"),
+             concat("Remove ", file_.string(), ", because each start creates this file again")});
     }
     auto const before = read_claim(file_);
     auto const job = job_id();
@@ -202,11 +203,11 @@ void Lease::require() const {
         throw Error(ExitCode::io,
                     {concat("run directory ", file_.parent_path().string()),
                      there ? concat("its file ", file_name,
-                                    " is damaged, because something has written to it, truncated "
-                                    "it or replaced it")
+                                    " is damaged, because another program has overwritten, "
+                                    "truncated or replaced the file")
                            : concat("its file ", file_name, " was moved or removed during the run"),
                      concat(there ? "Remove that file" : "Restore the directory if it is gone too",
-                            ", and start again: the run resumes from its newest checkpoint")});
+                            ", and start again. The run resumes from its newest checkpoint")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {
         throw superseded(file_.parent_path(), now);

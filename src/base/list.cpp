@@ -13,8 +13,10 @@ std::string take_quoted(std::string_view& rest, std::string_view whole) {
     for (rest.remove_prefix(1);; rest.remove_prefix(1)) {
         auto const end = rest.find('"');
         if (end == std::string_view::npos) {
-            throw Error(ExitCode::usage, {concat("the list ", whole), "a quote is not closed",
-                                          "Write a name with commas as \"a, b\""});
+            throw Error(
+                ExitCode::usage,
+                {concat("the list ", whole), "a quote is not closed",
+                 "Put a quote before and after each name that contains commas, as in \"a, b\""});
         }
         entry += rest.substr(0, end);
         rest.remove_prefix(end + 1);
@@ -48,7 +50,7 @@ std::vector<ListEntry> list_entries(std::string_view text) {
         if (!rest.starts_with(',')) {
             throw Error(ExitCode::usage,
                         {concat("the list ", text), "a quoted name is not followed by a comma",
-                         "Separate names by commas, and double each quote inside a name"});
+                         "Separate names by commas, and write each quote inside a name twice"});
         }
     }
 }

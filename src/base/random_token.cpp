@@ -16,7 +16,8 @@ std::string random_token(std::size_t bytes) {
     if (::getrandom(drawn.data(), drawn.size(), 0) != static_cast<ssize_t>(bytes)) {
         throw Error(ExitCode::unavailable,
                     {"cannot draw random bytes", concat("getrandom: ", system_text(errno)),
-                     "Start the command again; ask the administrator if this persists"});
+                     "Start the command again. If this error comes back, ask the administrator of "
+                     "the host"});
     }
     return hex_text(drawn);
 }

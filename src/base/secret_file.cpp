@@ -53,12 +53,12 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(ExitCode::usage, {concat("others may read or write ", file.string()), danger,
                                       "Give the file mode 0600 (chmod 600), and make a new key if "
-                                      "others may have read this one"});
+                                      "others may have read this key"});
     }
     if (status.st_size > longest) {
         throw Error(ExitCode::data,
                     {concat(file.string(), " is not a key"),
-                     concat("it has ", status.st_size, " bytes, more than any key has"),
+                     concat("the file has ", status.st_size, " bytes, but a key is shorter"),
                      what_to_do});
     }
     return read_text(file);

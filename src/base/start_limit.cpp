@@ -33,7 +33,7 @@ void require_start_limit() {
         throw Error(ExitCode::usage,
                     {concat(start_variable, " = ", text),
                      concat("expected a number of seconds above 0, up to ", max_start_s),
-                     "Correct or unset it"});
+                     "Correct this variable, or unset the variable"});
     }
 }
 

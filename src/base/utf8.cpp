@@ -44,7 +44,7 @@ std::u32string decoded(std::string_view text, std::string const& from) {
                 (point < 0xd800 || point > 0xdfff);
         if (!valid) {
             throw Error(ExitCode::data, {from, concat("its text is not UTF-8 at byte ", at),
-                                         "Convert it to UTF-8, for instance with iconv"});
+                                         "Convert the text to UTF-8, for instance with iconv"});
         }
         points.push_back(point);
         at += length;

@@ -71,10 +71,11 @@ Outcome BackgroundWriter::Work::write(Store const& store, std::int64_t step,
 BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
     comm::agree(world, "preparing to write in the background", [] {
         if (!comm::threads_may_speak()) {
-            throw Error(ExitCode::unavailable,
-                        {"MPI does not allow concurrent calls from threads",
-                         "it does not provide MPI_THREAD_MULTIPLE",
-                         "Set checkpoint.asynchronous = false, or use another MPI"});
+            throw Error(
+                ExitCode::unavailable,
+                {"MPI does not allow concurrent calls from threads",
+                 "this MPI does not provide MPI_THREAD_MULTIPLE",
+                 "Set checkpoint.asynchronous = false, or use an MPI with MPI_THREAD_MULTIPLE"});
         }
     });
     work_ = std::make_shared<Work>(world);

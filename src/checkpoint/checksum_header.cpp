@@ -125,8 +125,8 @@ void require_checksum_header(File const& file) {
     auto const checksums = read_checksum_header(file);
     if (auto const found = file.size(); found != checksums.length) {
         throw Error(ExitCode::data, {concat(file.path().string(), " is damaged"),
-                                     concat("it had ", checksums.length,
-                                            " bytes when it was written and now has ", found),
+                                     concat("the file had ", checksums.length,
+                                            " bytes when it was written, and now has ", found),
                                      remedy_for(content_of(file))});
     }
 }

@@ -81,14 +81,14 @@ Error not_a_checkpoint(std::filesystem::path const& path, std::string const& kin
     return {
         ExitCode::data,
         {concat(path.string(), " is not a checkpoint"), concat("it ", kind),
-         concat("Name a checkpoint (RUN/checkpoints/step-….h5)", use.empty() ? "" : "; ", use)}};
+         concat("Name a checkpoint (RUN/checkpoints/step-….h5)", use.empty() ? "" : ". ", use)}};
 }
 
 Error no_model_but_outputs(std::filesystem::path const& path) {
     return {ExitCode::data,
             {concat(path.string(), " holds no model"), "it is a file of outputs",
-             "Name the checkpoint or best.h5 of the model; distill.outputs is the key for files of "
-             "outputs"}};
+             "Name the checkpoint or best.h5 of the model. To learn from a file of outputs, set "
+             "distill.outputs to that file"}};
 }
 
 } // namespace lockstep::checkpoint

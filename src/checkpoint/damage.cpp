@@ -7,14 +7,14 @@ namespace lockstep::checkpoint {
 Error not_ours(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat("cannot read ", path.string()), why,
-             "Check that it is the right file, or recreate it, or copy it again"}};
+             "Check that this is the right file, or recreate the file, or copy it again"}};
 }
 
 Error lacking(std::filesystem::path const& path, std::string const& what) {
     return {ExitCode::data,
             {concat(path.string(), " has no ", what),
              "the file belongs to another model, or is damaged",
-             "Check that it is the right file"}};
+             "Check that this is the right file"}};
 }
 
 } // namespace lockstep::checkpoint

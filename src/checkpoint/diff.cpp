@@ -161,7 +161,8 @@ std::map<std::string, std::string> forms_of(std::vector<Thing> const& things,
 Comparison diff(std::filesystem::path const& a, std::filesystem::path const& b) {
     for (auto const& path : {a, b}) {
         if (content_of(File::open_read(path)) == Content::outputs) {
-            throw not_a_checkpoint(path, "is a file of outputs", "h5diff compares outputs");
+            throw not_a_checkpoint(path, "is a file of outputs",
+                                   "To compare two files of outputs, use h5diff");
         }
     }
     Reader const first(a);

@@ -26,11 +26,11 @@ void require_step_of_name(std::filesystem::path const& path, Record const& recor
     auto const named = step_of_name(path.filename().string());
     auto const recorded = record.integers.find("step");
     if (named && recorded != record.integers.end() && recorded->second != *named) {
-        throw Error(
-            ExitCode::data,
-            {concat(path.string(), " has the name of another step"),
-             concat("it is the checkpoint of step ", recorded->second, ", copied or renamed"),
-             concat("Rename it to ", name_of_step(recorded->second), ", or remove it")});
+        throw Error(ExitCode::data, {concat(path.string(), " has the name of another step"),
+                                     concat("it is the checkpoint of step ", recorded->second,
+                                            ", but the file was copied or renamed"),
+                                     concat("Rename the file to ", name_of_step(recorded->second),
+                                            ", or remove the file")});
     }
 }
 
@@ -41,7 +41,7 @@ Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
     if (is_safetensors(path)) {
         throw not_a_checkpoint(
             path, "is a safetensors file, which has weights and not the state of a run",
-            "model.weights is the key for weights that a new run begins with");
+            "To begin a new run with these weights, set model.weights to this file");
     }
     auto const file = std::make_shared<File>(File::open_read(path));
     bytes_ = file->size();

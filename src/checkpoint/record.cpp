@@ -52,10 +52,10 @@ Record read_record(h5::File const& file, std::string const& format) {
             throw not_a_checkpoint(file.path(),
                                    "is an int8 model, which can only be evaluated and exported");
         }
-        throw not_a_checkpoint(
-            file.path(), "holds only a model, like best.h5, and not the state of a run",
-            "model.weights is the key for a model that a new run begins with, and h5diff compares "
-            "models");
+        throw not_a_checkpoint(file.path(),
+                               "holds only a model, like best.h5, and not the state of a run",
+                               "To begin a new run with this model, set model.weights to this "
+                               "file. To compare two models, use h5diff");
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
         bool const other = found == checkpoint_format || found == model_format;

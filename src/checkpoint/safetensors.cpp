@@ -79,7 +79,7 @@ constexpr std::array kinds{
 Error not_safetensors(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " is not a complete safetensors file"), why,
-             "Check that it is the right file, and copy it again or recreate it"}};
+             "Check that this is the right file, then copy the file again or recreate it"}};
 }
 
 std::uint64_t header_length(File const& file) {
@@ -139,9 +139,10 @@ class SafetensorsFile : public Weights {
             auto const* const kind = std::find_if(
                 kinds.begin(), kinds.end(), [&](Kind const& known) { return type == known.name; });
             if (kind == kinds.end()) {
-                throw Error(ExitCode::data, {concat("tensor ", name, " of ", path_.string()),
-                                             concat("its numbers have the unsupported type ", type),
-                                             "Store it as F32"});
+                throw Error(ExitCode::data,
+                            {concat("tensor ", name, " of ", path_.string()),
+                             concat("the numbers of this tensor have the unsupported type ", type),
+                             "Store the tensor as F32"});
             }
             auto const shape = tensor.at("shape").get<h5::Shape>();
             auto const bounds = tensor.at("data_offsets").get<std::array<std::uint64_t, 2>>();
@@ -300,11 +301,11 @@ void narrow(std::vector<std::byte>& values, std::string const& name, comm::Round
         auto const bits = comm::packed(value, rounding);
         if (std::isfinite(value) && !std::isfinite(comm::unpacked(bits, rounding))) {
             bool const half = rounding == comm::Rounding::fp16;
-            throw Error(
-                ExitCode::usage,
-                {concat("tensor ", name, " cannot be stored as ", half ? "f16" : "bf16"),
-                 concat("its value ", value, " would become infinite"),
-                 half ? "Use --type bf16, which has the range of float32" : "Use --type f32"});
+            throw Error(ExitCode::usage,
+                        {concat("tensor ", name, " cannot be stored as ", half ? "f16" : "bf16"),
+                         concat("the value ", value, " would become infinite"),
+                         half ? "Use --type bf16, because bf16 has the range of float32"
+                              : "Use --type f32"});
         }
         std::memcpy(values.data() + at * sizeof(bits), &bits, sizeof(bits));
     }

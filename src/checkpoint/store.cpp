@@ -131,9 +131,11 @@ namespace {
 void require_home(std::filesystem::path const& directory) {
     auto const home = std::filesystem::absolute(directory).parent_path();
     if (!std::filesystem::is_directory(home)) {
-        throw Error(ExitCode::io,
-                    {concat("directory ", home.string(), " is gone"), "it was moved or unmounted",
-                     "Restore it: the run continues and writes its next checkpoint there"});
+        throw Error(
+            ExitCode::io,
+            {concat("directory ", home.string(), " is gone"),
+             "the directory was moved or unmounted",
+             "Restore this directory. The run continues, and writes its next checkpoint there"});
     }
 }
 
@@ -183,7 +185,7 @@ Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const
 std::vector<std::filesystem::path> Store::prune(int keep) const {
     if (keep < 1) {
         throw Error(ExitCode::usage, {concat("keep = ", keep), "at least one checkpoint must stay",
-                                      "Keep 1 or more"});
+                                      "Keep at least one checkpoint"});
     }
     auto const entries = list();
     if (entries.size() <= static_cast<std::size_t>(keep)) {

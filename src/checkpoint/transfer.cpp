@@ -46,7 +46,8 @@ Transport wanted(std::filesystem::path const& directory) {
         }
     }
     throw Error(ExitCode::usage, {concat("LOCKSTEP_CHECKPOINT_WRITER = ", text),
-                                  "expected collective, gather or hosts", "Correct or unset it"});
+                                  "expected collective, gather or hosts",
+                                  "Correct this variable, or unset the variable"});
 }
 
 /// A part of the file that a rank has.

@@ -215,8 +215,8 @@ bool Commit::write_parts() {
         if (auto const found = File::open_write(partial_).size(); found != length_) {
             throw Error(ExitCode::io,
                         {concat("cannot write ", partial_.string()),
-                         concat("rank 0 created it with ", length_, " bytes, but it has ", found,
-                                " on this host"),
+                         concat("rank 0 created this file with ", length_,
+                                " bytes, but on this host the file has ", found),
                          "Put the run's directory on a file system that all hosts share"});
         }
     });
@@ -249,7 +249,8 @@ void Commit::read_back() {
                                 {concat("byte ", offset + same, " of ", partial_.string(), " (",
                                         arrays()[i].name, ")"),
                                  "the data read back is not what was written",
-                                 "Check the disk, and MPI-IO on this file system"});
+                                 "Check the disk for faults (dmesg), and whether MPI-IO works on "
+                                 "this file system"});
                 }
             }
         }
@@ -273,10 +274,10 @@ void Commit::checksums() {
     comm::agree(comm_, "writing the checksums of the checkpoint", [&] {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
-                throw Error(ExitCode::io,
-                            {concat("cannot write ", partial_.string()),
-                             concat("it was created with ", length_, " bytes, but now has ", found),
-                             "Check MPI-IO on this file system"});
+                throw Error(ExitCode::io, {concat("cannot write ", partial_.string()),
+                                           concat("this file was created with ", length_,
+                                                  " bytes, but now has ", found),
+                                           "Check whether MPI-IO works on this file system"});
             }
             file_->write_at(0, checksums_.encoded());
         }

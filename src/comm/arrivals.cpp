@@ -114,12 +114,12 @@ void Arrivals::wait(int rank, std::uint32_t count) const {
             return;
         }
         if (Clock::now() > deadline) {
-            throw Error(
-                ExitCode::rank_lost,
-                {concat("rank ", rank, " of this host has not responded for ",
-                        fixed(patience_.count(), 0), " s"),
-                 "it is dead, stopped, or far slower than the others",
-                 "Look at that rank and this host; communication.timeout-seconds sets the limit"});
+            throw Error(ExitCode::rank_lost,
+                        {concat("rank ", rank, " of this host has not responded for ",
+                                fixed(patience_.count(), 0), " s"),
+                         "this rank is dead, stopped, or far slower than the others",
+                         "Look at the process of that rank on this host. If that rank is only "
+                         "slow, raise communication.timeout-seconds"});
         }
     }
 }

@@ -122,8 +122,8 @@ struct DeviceCommunicator::State {
         failed = true;
         throw Error(ExitCode::rank_lost,
                     {concat(what, " (rank ", rank, ", GPU ", options.device, ")"), why,
-                     "Look for the first failure of any rank, then start the run again: it resumes "
-                     "from the last checkpoint"});
+                     "Look for the first failure of any rank, then start the run again. The run "
+                     "resumes from the last checkpoint"});
     }
 
     /// Ends together with the others; aborts when they do not come within the time limit.

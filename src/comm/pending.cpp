@@ -53,7 +53,8 @@ void Backoff::pause() {
             ExitCode::rank_lost,
             {concat("waited ", fixed(seconds_, 0), " s for ", what_),
              "a rank is dead, stopped, or far slower than the others, or the network has failed",
-             "Look at the other hosts; communication.timeout-seconds sets the limit"});
+             "Look at the other hosts. If a rank is only slow, raise "
+             "communication.timeout-seconds"});
     }
     if (waited < 1e-3) {
         std::this_thread::yield();

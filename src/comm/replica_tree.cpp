@@ -13,11 +13,13 @@ namespace {
 
 void require_fitting(int replicas, int ranks) {
     if (ranks < 1 || ranks > replicas) {
-        throw Error(ExitCode::usage, {concat(ranks, " ranks for run.replicas = ", replicas),
-                                      "every rank needs at least one replica",
-                                      concat("Start at most ", amount_of(replicas, "rank"),
-                                             ", or set run.replicas = ", ranks,
-                                             " for a new run (whose result will differ)")});
+        throw Error(
+            ExitCode::usage,
+            {concat(ranks, " ranks for run.replicas = ", replicas),
+             "every rank needs at least one replica",
+             concat("Start at most ", amount_of(replicas, "rank"),
+                    ", or set run.replicas = ", ranks,
+                    " for a new run. A new run with that many replicas gets a different result")});
     }
 }
 

@@ -48,9 +48,10 @@ RequestDesk::RequestDesk(Communicator const& world, Answer answer)
     : requests_(world.duplicate()), answer_(std::move(answer)) {
     agree(world, "opening the requests of ranks", [&] {
         if (world.size() > 1 && !threads_may_speak()) {
-            throw Error(ExitCode::unavailable, {"ranks cannot work independently of each other",
-                                                "MPI does not provide MPI_THREAD_MULTIPLE",
-                                                "Use an MPI that provides it, or start one rank"});
+            throw Error(ExitCode::unavailable,
+                        {"ranks cannot work independently of each other",
+                         "this MPI does not provide MPI_THREAD_MULTIPLE",
+                         "Use an MPI that provides MPI_THREAD_MULTIPLE, or start only one rank"});
         }
     });
     if (answer_ && world.size() > 1) {

@@ -42,8 +42,8 @@ bool srun_left_us_alone() {
     }
     throw Error(ExitCode::unavailable,
                 {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
-                 "this launcher does not work with this MPI",
-                 "Use srun --mpi=pmix, or mpirun inside the allocation"});
+                 "this launcher does not pass the rank numbers to this MPI",
+                 "Start the ranks with srun --mpi=pmix, or with mpirun inside the allocation"});
 }
 
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
@@ -85,7 +85,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     if (thread_level < MPI_THREAD_SERIALIZED) {
         MPI_Finalize();
         throw Error(ExitCode::unavailable,
-                    {"MPI allows calls from one thread only",
+                    {"this MPI allows calls from one thread only",
                      "at least MPI_THREAD_SERIALIZED is needed, because concurrent replicas "
                      "exchange gradients from their own threads",
                      "Use an MPI that was built with MPI_THREAD_MULTIPLE"});

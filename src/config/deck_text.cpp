@@ -70,7 +70,7 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     if (std::filesystem::is_directory(status)) {
         auto const own_deck = path / "deck.ini";
         throw Error(ExitCode::no_input,
-                    {what, "a deck is a file, and this is a directory",
+                    {what, "a deck is a file, but this is a directory",
                      std::filesystem::exists(own_deck, failure)
                          ? concat("To name a run, give its directory as the argument after the "
                                   "deck; the run's own deck is ",

@@ -133,10 +133,10 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     auto const parts = split(word, ':');
     auto const dimensions = shape_.size() + (ragged_ ? 1 : 0);
     auto const refuse = [&](std::string const& why) {
-        throw Error(
-            ExitCode::usage,
-            {concat("data.augment = ", wanted_, " (entry '", word, "')"), why,
-             "Valid entries: flip, flip:AXIS, crop:PIXELS, noise:AMOUNT and mask:ROWS:COLUMNS"});
+        throw Error(ExitCode::usage,
+                    {concat("data.augment = ", wanted_, " (entry '", word, "')"), why,
+                     "Use entries of the form flip, flip:AXIS, crop:PIXELS, noise:AMOUNT or "
+                     "mask:ROWS:COLUMNS"});
     };
     auto const whole = [&](std::size_t at) {
         auto const value = number_of<double>(parts[at]).value_or(-1);
@@ -170,7 +170,7 @@ Augmentation::Change Augmentation::parsed(std::string const& word) const {
     if (name == "mask" && parts.size() == 3) {
         if (dimensions != 2) {
             refuse(concat("a sample has ", amount_of(dimensions, "dimension"),
-                          ", not rows and columns"));
+                          ", but a mask needs two dimensions: rows and columns"));
         }
         return {.kind = Kind::mask, .places = whole(1), .columns = whole(2)};
     }

@@ -32,18 +32,18 @@ bool has_block_checksums(h5::File const& file) {
         return false;
     }
     if (!file.exists("checksums/rest")) {
-        throw Error(ExitCode::data, {file.path().string(), "its checksums cannot be read",
-                                     "The file is damaged: restore it or import the data again"});
+        throw Error(ExitCode::data,
+                    {file.path().string(), "its checksums cannot be read",
+                     "Restore the file or import the data again, because the file is damaged"});
     }
     return true;
 }
 
 ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
-        throw Error(
-            ExitCode::data,
-            {file.path().string(), concat("it has no dataset named ", name),
-             "The file is damaged, or another program has rewritten it: import the data again"});
+        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset named ", name),
+                                     "Import the data again, because the file is damaged or "
+                                     "another program has rewritten the file"});
     }
     auto const info = file.info(name);
     return h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(file, info, file_bytes);
@@ -61,7 +61,7 @@ ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t byt
         throw Error(ExitCode::data, {file.path().string(),
                                      concat("the number of checksums in ", name,
                                             " does not fit the size of the dataset"),
-                                     "The file is damaged: import the data again"});
+                                     "Import the data again, because the file is damaged"});
     }
     return range;
 }
@@ -105,7 +105,7 @@ void require_rest(File const& file, std::vector<ByteRange> const& covered) {
         throw Error(ExitCode::data, {file.path().string(),
                                      "the checksum of its names, shapes and attributes is wrong, "
                                      "so they have changed since the import",
-                                     "Restore the file or import it again"});
+                                     "Restore the file, or import the data again"});
     }
 }
 

@@ -125,10 +125,11 @@ h5::Storage Column::keep_through_hdf5(h5::File const& file, std::size_t room,
 }
 
 void Column::refuse_to_keep(std::filesystem::path const& path, std::string const& obstacle) const {
-    throw Error(ExitCode::data,
-                {concat("dataset ", name_, " of ", path.string(), " cannot be read in place"),
-                 obstacle,
-                 concat("Convert the file: lockstep data import hdf5 ", path.string(), " OUT.h5")});
+    throw Error(
+        ExitCode::data,
+        {concat("dataset ", name_, " of ", path.string(), " cannot be read directly from the file"),
+         obstacle,
+         concat("Convert the file: lockstep data import hdf5 ", path.string(), " OUT.h5")});
 }
 
 void Column::keep(std::filesystem::path const& file) {
@@ -145,7 +146,7 @@ void Column::require_within(std::uint64_t file_bytes, std::filesystem::path cons
                     {path.string(),
                      concat(what, " of dataset ", name_, " reach past the end of the file (",
                             file_bytes, " bytes)"),
-                     "The file was cut short: recreate it, or copy it again"});
+                     "Recreate the file or copy it again, because the file was cut short"});
     };
     if (form_->chunk.empty()) {
         auto const bytes =

@@ -60,9 +60,10 @@ std::vector<Field> fields_named(DatasetOptions const& options, bool are_inputs) 
         return sequence_fields(options, are_inputs);
     }
     if (!options.mask.empty()) {
-        throw Error(ExitCode::usage, {concat("data.mask = ", options.mask),
-                                      "it marks tokens, but without data.sequence there are none",
-                                      "Set data.sequence, or remove data.mask"});
+        throw Error(ExitCode::usage,
+                    {concat("data.mask = ", options.mask),
+                     "a mask marks tokens, but without data.sequence, samples have no tokens",
+                     "Set data.sequence, or remove data.mask"});
     }
     std::vector<Field> fields;
     auto const& names = are_inputs ? options.inputs : options.targets;
@@ -99,7 +100,7 @@ void require_same(bool same, std::filesystem::path const& path, std::string cons
         throw Error(ExitCode::data,
                     {path.string(),
                      concat("its ", what, " differs from that of the previous files"),
-                     "List files of one data set only"});
+                     "Name only files that belong to the same data set"});
     }
 }
 
@@ -149,7 +150,7 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
                                          concat("it has ", amount_of(*samples, "sample"),
                                                 " in dataset ", parts_->inputs.front().info().name,
                                                 ", but ", count, " in dataset ", field.info().name),
-                                         "Each dataset needs one entry per sample"});
+                                         "Give each dataset one entry per sample"});
         }
         samples = count;
     };
@@ -261,11 +262,11 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
     auto const& shape = inputs_.front().shape;
     if (!fit_channels(mean.size(), shape)) {
         auto const channels = shape.empty() ? 1 : shape.front();
-        throw Error(ExitCode::data,
-                    {parts_->source.path_of(0).string(),
-                     concat("its samples have ", amount_of(channels, "channel"),
-                            ", but the training set has mean and std for ", mean.size()),
-                     "Import all sets in the same way"});
+        throw Error(ExitCode::data, {parts_->source.path_of(0).string(),
+                                     concat("its samples have ", amount_of(channels, "channel"),
+                                            ", but the training set has mean and std for ",
+                                            amount_of(mean.size(), "channel")),
+                                     "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
     mean_ = std::move(mean);

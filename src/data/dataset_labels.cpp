@@ -107,7 +107,7 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
                                 " of sample ", indices[i] - parts_->source.first_of_file[file],
                                 " in ", parts_->source.path_of(file).string()),
                          classes == 0 ? std::string("labels must be 0 or more")
-                                      : concat("labels must be 0 to ", classes - 1),
+                                      : concat("labels must be from 0 to ", classes - 1),
                          "Correct the labels, or name all classes when you import the data"});
         }
     }

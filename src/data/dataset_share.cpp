@@ -20,8 +20,8 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
         throw Error(ExitCode::usage,
                     {concat("data.validation = ", percent, " %"),
                      concat("this share of the ", all, " samples is empty",
-                            has_labels() ? " (it is drawn from each class, and one sample of each "
-                                           "must remain for training)"
+                            has_labels() ? " (the share is taken from each class, and one sample "
+                                           "of each class must remain for training)"
                                          : ""),
                      "Name a larger share, add samples, or name a separate file"});
     }

@@ -104,13 +104,12 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     readable_dataset(file, offsets);
     offsets_.emplace_back(file, offsets, context, Column::Form{.kept_if_small = true});
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
-        throw Error(
-            ExitCode::data,
-            {file.path().string(),
-             concat("the entries of dataset ", offsets,
-                    " are not integers of at most 64 bits, in one dimension"),
-             "For N samples, store N + 1 integers: the index of each sample's first row and, "
-             "at the end, the total number of rows"});
+        throw Error(ExitCode::data,
+                    {file.path().string(),
+                     concat("the entries of dataset ", offsets,
+                            " are not integers of at most 64 bits, in one dimension"),
+                     "For N samples, store N + 1 integers in this dataset: the first row of each "
+                     "sample, then the number of rows"});
     }
     return offsets_.back().rows() - 1;
 }
@@ -121,7 +120,7 @@ std::int64_t Field::samples_in(std::int64_t rows, h5::File const& file) const {
         throw Error(ExitCode::data,
                     {concat("dataset ", info_.name, " of ", file.path().string()),
                      concat("it has ", rows, " tokens, but a sample needs ", window_.length,
-                            " and one more as the last target"),
+                            " tokens and one more token as its last target"),
                      "Set a smaller data.sequence, or import more text into the file"});
     }
     return (rows - 1) / window_.length;
@@ -133,7 +132,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
             throw Error(ExitCode::data, {file.path().string(),
                                          concat("the ", what, " of dataset ", info_.name,
                                                 " differs from that of the previous files"),
-                                         "List files of one data set only"});
+                                         "Name only files that belong to the same data set"});
         }
     };
     require(other.shape == info_.shape, "shape of a sample");

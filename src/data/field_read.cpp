@@ -194,11 +194,12 @@ void Field::require_tokens(Source const& source, std::span<std::int64_t const> i
                      : at / static_cast<std::ptrdiff_t>(elements_);
     auto const sample = indices[static_cast<std::size_t>(place)];
     auto const file = source.file_of(sample);
-    throw Error(ExitCode::data,
-                {concat("token ", *wrong, " of sample ", sample - source.first_of_file[file],
-                        " in dataset ", info_.name, " of ", source.path_of(file).string()),
-                 concat("the vocabulary has ", info_.vocabulary, " tokens, numbered from 0"),
-                 "The file is damaged, or was made with another tokenizer: import it again"});
+    throw Error(
+        ExitCode::data,
+        {concat("token ", *wrong, " of sample ", sample - source.first_of_file[file],
+                " in dataset ", info_.name, " of ", source.path_of(file).string()),
+         concat("the vocabulary has ", info_.vocabulary, " tokens, numbered from 0"),
+         "Import the texts again, because the file is damaged or was made with another tokenizer"});
 }
 
 Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample,
@@ -213,9 +214,10 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
         throw Error(
             ExitCode::data,
             {concat("sample ", sample, " of ", source.path_of(file).string()),
-             concat("its offsets into dataset ", info_.name, " are ", ends[0], " and ", ends[1],
-                    ", but they must not decrease and must be from 0 to ", columns_[file].rows()),
-             "The file is damaged: recreate it, or copy it again"});
+             concat("the offsets of this sample into dataset ", info_.name, " are ", ends[0],
+                    " and ", ends[1], ", but they must not decrease and must be from 0 to ",
+                    columns_[file].rows()),
+             "Recreate the file or copy it again, because the file is damaged"});
     }
     return {ends[0], ends[1] - ends[0]};
 }

@@ -13,7 +13,7 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
         if (part.empty()) {
             throw Error(ExitCode::usage,
                         {concat("the list of files ", files), "one of its names is empty",
-                         "Remove the comma, or name the file"});
+                         "Remove the surplus comma, or add the missing file name"});
         }
         std::error_code none; // a file of that very name comes before a pattern
         if (quoted || part.find_first_of("*?[") == std::string::npos ||
@@ -27,8 +27,9 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
             paths.insert(paths.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
         } else {
             ::globfree(&found);
-            throw Error(ExitCode::no_input, {concat("no file matches ", part), "nothing to read",
-                                             "Check the path in [data]"});
+            throw Error(ExitCode::no_input,
+                        {concat("no file matches ", part), "there is nothing to read",
+                         "Correct the path in section [data] of the deck"});
         }
         ::globfree(&found);
     }

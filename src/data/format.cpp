@@ -48,27 +48,30 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
         auto const format = file.text_attribute("/", "format").value_or("");
         if (file.exists("outputs") && format == "lockstep checkpoint") {
             refuse(file.path(), "it is a file of outputs, not a data set",
-                   "Name a data set; distill.outputs is the key for files of outputs");
+                   "Name a data set. To learn from a file of outputs, set distill.outputs to that "
+                   "file");
         }
         if (file.exists("quantised") && format == "lockstep model") {
             refuse(file.path(), "it is an int8 model, not a data set",
-                   "Name a data set; lockstep evaluate DECK FILE measures int8 models");
+                   "Name a data set. To evaluate an int8 model, use lockstep evaluate DECK FILE");
         }
         if (format == "lockstep checkpoint" || format == "lockstep model") {
             refuse(file.path(),
                    concat("it is a ", format.substr(format.find(' ') + 1), ", not a data set"),
-                   "Name a data set; model.weights is the key for weights");
+                   "Name a data set. To begin a run with these weights, set model.weights to this "
+                   "file");
         }
         refuse(file.path(),
                concat("it has no dataset named ", name, ", only ", joined(file.names(), ", ")),
-               "Name datasets of the file: in a deck with data.inputs and data.targets, for an "
-               "import with --inputs and --targets");
+               "Name datasets of this file. A deck names them in data.inputs and data.targets, and "
+               "an import names them with --inputs and --targets");
     }
     auto info = file.info(name);
     if (!info.readable_as || (info.shape.empty() && entries == Entries::samples)) {
         refuse(file.path(),
                concat("the dataset named ", name, " does not hold plain numbers per sample"),
-               "Store it as whole or floating-point numbers, with samples as the first dimension");
+               "Store this dataset as whole or floating-point numbers, with samples as the first "
+               "dimension");
     }
     if (h5::elements(info.shape) == 0) {
         static_cast<void>(
@@ -95,8 +98,8 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
                    ? concat("attribute mean has ", amount_of(mean.size(), "value"),
                             ", but attribute std has ", std.size())
                    : "a value of attribute mean or std is not finite, or one of std is not above 0",
-               "Store both attributes or neither, with equally many finite values, and those of "
-               "std above 0");
+               "Store both attributes or neither. Both need the same number of values, all values "
+               "must be finite, and those of std must be above 0");
     }
     return moments;
 }
@@ -109,7 +112,8 @@ std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     if (shape.size() != 1) {
         throw Error(ExitCode::data,
                     {concat("dataset ", token_bytes_name, " of ", file.path().string()),
-                     "it does not hold one number for each token", "Import the texts again"});
+                     "this dataset does not hold one number for each token",
+                     "Import the texts again"});
     }
     std::vector<std::uint8_t> bytes(shape.front());
     file.read(token_bytes_name, h5::Type::u8, bytes);
@@ -135,10 +139,10 @@ ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
                         std::uint64_t file_bytes) {
     auto const require = [&](bool holds) {
         if (!holds) {
-            refuse(
-                file.path(),
-                concat("dataset ", info.path, " is not one uncompressed block within the file"),
-                "The file is damaged, or another program has rewritten it: import the data again");
+            refuse(file.path(),
+                   concat("dataset ", info.path, " is not one uncompressed block within the file"),
+                   "Import the data again, because the file is damaged or another program has "
+                   "rewritten the file");
         }
     };
     require(info.type && info.offset && *info.offset <= file_bytes);

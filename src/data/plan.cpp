@@ -39,9 +39,10 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                                       "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
-        throw Error(ExitCode::usage, {"data.sample-weights with data.shuffle other than full",
-                                      "the weights determine the order",
-                                      "Leave out data.shuffle or data.sample-weights"});
+        throw Error(ExitCode::usage,
+                    {"data.sample-weights with data.shuffle other than full",
+                     "the sample weights already determine the order of the samples",
+                     "Leave out data.shuffle or data.sample-weights"});
     }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;

@@ -53,8 +53,9 @@ void copy_part(Copy const& copy, std::uint64_t at) {
     target.read_at(at, bytes);
     if (hash64(bytes) != hash) {
         throw Error(ExitCode::data, {concat(copy.partial.string(), " at byte ", at),
-                                     "the copy does not hold what was written",
-                                     "Check that disk, or name another one in data.cache"});
+                                     "the data read back from this copy is not what was written",
+                                     "Check the disk of the copy for faults (dmesg), or name a "
+                                     "directory on another disk in data.cache"});
     }
 }
 
@@ -74,7 +75,7 @@ void give_names(std::vector<Copy> const& copies) {
         if (std::filesystem::last_write_time(copy.from) != copy.changed ||
             std::filesystem::file_size(copy.from) != copy.bytes) {
             throw Error(ExitCode::data,
-                        {copy.from.string(), "it was changed while it was copied",
+                        {copy.from.string(), "this file was changed while it was copied",
                          "Start again, and do not change data while a run uses it"});
         }
         File::open_write(copy.partial).sync();

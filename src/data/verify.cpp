@@ -22,7 +22,7 @@ namespace {
 ByteRange bytes_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
         throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset named ", name),
-                                     "Only files made by lockstep data import can be verified"});
+                                     "Name a file that lockstep data import has made"});
     }
     return bytes_in_file(file, file.info(name), file_bytes);
 }
@@ -65,7 +65,7 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
             throw Error(ExitCode::data,
                         {path.string(),
                          concat("the number of checksums does not fit the size of dataset ", name),
-                         "The file is damaged: import the data again"});
+                         "Import the data again, because the file is damaged"});
         }
         for (std::uint64_t i = 0; i < sums.size(); ++i) {
             auto const begin = range.first + i * checksum_block;

@@ -24,7 +24,7 @@ class Draws : public WeightedOrder {
         std::partial_sum(weights.begin(), weights.end(), sums_.begin());
         if (!std::isfinite(sums_.back())) {
             throw Error(ExitCode::data, {"the samples' weights are too large",
-                                         "their sum is more than a 64-bit float holds",
+                                         "the sum of the weights is too large for a 64-bit float",
                                          "Divide all weights by the largest"});
         }
     }

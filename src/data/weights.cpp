@@ -42,7 +42,7 @@ void require_some_weight(std::vector<double> const& weights, std::string const& 
     if (std::none_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; })) {
         throw Error(ExitCode::data, {path.string(),
                                      concat("all ", weights.size(), " weights in dataset ", name,
-                                            " are 0, so that no sample would be drawn"),
+                                            " are 0, so no sample would be drawn"),
                                      "Correct the weights, or leave data.sample-weights out"});
     }
 }

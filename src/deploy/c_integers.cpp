@@ -38,7 +38,8 @@ std::string CStatements::integer_layer(Node const& node) {
     if (products > max_products) {
         throw Error(ExitCode::usage,
                     {concat("a layer sums ", count_text(products), " products"),
-                     concat("a 32-bit sum holds at most ", count_text(max_products)),
+                     concat("32-bit sums of the C export can hold at most ",
+                            count_text(max_products), " products"),
                      "Use --format onnx, or export the model as it was before quantisation"});
     }
     patch_ = std::max(patch_, products);

@@ -26,12 +26,11 @@ std::vector<std::string> Admission::accept(std::vector<std::string> const& finge
             found = true;
             auto const [place, is_new] = known.emplace(name, key);
             if (!is_new && place->second != key) {
-                throw Error(
-                    ExitCode::data,
-                    {concat("the key of ", name, " is not the one that was accepted"),
-                     "another site may be using this name",
-                     "Ask the site whether it made a new key: if so, let it join under another "
-                     "name"});
+                throw Error(ExitCode::data,
+                            {concat("the key of ", name, " is not the key that was accepted"),
+                             "another site may be using this name",
+                             "Ask the site whether it has made a new key. If it has, the site must "
+                             "join under another name"});
             }
             bool const again = fingerprint != "all" && std::erase(removed, name) > 0;
             if (is_new || again) {
@@ -39,15 +38,14 @@ std::vector<std::string> Admission::accept(std::vector<std::string> const& finge
             }
         }
         if (!found) {
-            throw Error(
-                ExitCode::no_input,
-                {concat("no site matches --accept ", fingerprint),
-                 concat(amount_of(cards.size(), "site"),
-                        cards.size() == 1 ? " has joined (see " : " have joined (see ",
-                        (federation_.directory() / "sites").string(), ")"),
-                 fingerprint == "all"
-                     ? "Wait until a site has joined"
-                     : "Compare the fingerprint with the one that lockstep federate join printed"});
+            throw Error(ExitCode::no_input,
+                        {concat("no site matches --accept ", fingerprint),
+                         concat(amount_of(cards.size(), "site"),
+                                cards.size() == 1 ? " has joined (see " : " have joined (see ",
+                                (federation_.directory() / "sites").string(), ")"),
+                         fingerprint == "all" ? "Wait until a site has joined"
+                                              : "Compare this fingerprint with the fingerprint "
+                                                "that lockstep federate join printed"});
         }
     }
     say_accepted(known, removed);

@@ -69,7 +69,7 @@ void Charter::require_sound() const {
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
             "a single site could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
-            concat("unmasking a round needs ", threshold, " sites"),
+            concat("to unmask a round, the coordinator needs ", threshold, " sites"),
             concat("Give --min-sites ", threshold, " or more"));
     require(proximal == 0 || strategy == "fedprox", concat("--proximal ", proximal),
             concat("it has no effect with --strategy ", strategy),
@@ -78,14 +78,15 @@ void Charter::require_sound() const {
             "nothing would pull the weights towards the global model",
             "Add --proximal MU, such as 0.01");
     require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
-            "the norm would be taken over weights and control variates together",
+            "a site sends weights and control variates, and --clip would limit the norm of both "
+            "together",
             "Leave --clip out, or choose another --strategy");
     require(!is_private() || clip > 0, concat("--noise ", noise, " without --clip"),
             "noise cannot hide changes whose norm has no limit", "Add --clip NORM");
     require(!is_private() || expected_sites > 0,
             concat("--noise ", noise, " without --expected-sites"),
             "dividing by the number of sites that took part would reveal that number",
-            "Add --expected-sites N, the number of sites that will join");
+            "Add --expected-sites N, where N is the number of sites that will join");
     Charter const usual;
     require(is_private() || expected_sites == 0, concat("--expected-sites ", expected_sites),
             "without noise, the mean is over the sites that took part",
@@ -135,7 +136,7 @@ Charter Charter::of_text(std::string const& text) {
         return charter;
     } catch (Json::exception const& failure) {
         throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),
-                                     "Ask the coordinator to copy it again"});
+                                     "Ask the coordinator to copy the charter again"});
     }
 }
 

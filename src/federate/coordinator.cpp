@@ -43,7 +43,7 @@ Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
     if (key.signing_key().public_key() != federation.coordinator()) {
         throw Error(
             ExitCode::usage,
-            {"the given key is not that of the federation's coordinator",
+            {"the given key is not the key of the federation's coordinator",
              concat("the federation was started with the key ", hex_text(federation.coordinator())),
              "With --key, name the file that was given to lockstep federate init"});
     }
@@ -96,8 +96,9 @@ void Coordinator::plan(std::int64_t round) const {
     if (model != federation_.expected_model(round)) {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
-                     round == 1 ? std::string("it is not the model that the federation began with")
-                                : concat("it is not the result of round ", round - 1),
+                     round == 1
+                         ? std::string("the file is not the model that the federation began with")
+                         : concat("the file is not the result of round ", round - 1),
                      "Restore the file from a copy"});
     }
     plan.add_text("model", model);
@@ -123,7 +124,7 @@ Coordinator::Collected Coordinator::collect(std::int64_t round, std::string cons
             if (auto const fault = check(site, message); !fault.empty()) {
                 throw Error(ExitCode::data,
                             {concat("the message from ", site, " was refused"), fault,
-                             "To continue the round without that site, give --close"});
+                             "Add --close to continue the round without that site"});
             }
             collected.messages.emplace(site, std::move(message));
         } catch (Error const& error) {
@@ -146,14 +147,14 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
             return key && agreed_secret(key_.secret(), *key, "try");
         };
         bool const fits = is_usable("share_key") && is_usable("mask_key") && samples_of(message);
-        return fits ? "" : "its public keys or its number of samples are not valid";
+        return fits ? "" : "the public keys or the number of samples in the message are not valid";
     }
     auto const sites = roster(round);
     if (phase == phase::shares) {
         auto const expected = 2 * sizeof(Digest) * sites.members.size();
         return message.octets("commitments").size() == expected
                    ? ""
-                   : "it does not have a commitment for each share";
+                   : "the message does not have a commitment for each share";
     }
     auto const words = message.words("change");
     auto const values = federation_.first_model(round).values.size() * charter.vectors();
@@ -313,10 +314,11 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     for (std::size_t i = 0; i < counted.size(); ++i) {
         auto const update = federation_.read_of_site(round, phase::update, counted[i]);
         if (hex_text(update.digest()) != digests.at(i)) {
-            throw Error(ExitCode::data,
-                        {concat("the update from ", counted[i], " was refused"),
-                         concat("it differs from the one that was accepted in round ", round),
-                         "Ask that site to send the accepted update again"});
+            throw Error(
+                ExitCode::data,
+                {concat("the update from ", counted[i], " was refused"),
+                 concat("this update differs from the update that was accepted in round ", round),
+                 "Ask that site to send the accepted update again"});
         }
         auto const words = update.words("change");
         for (std::size_t at = 0; at < sum.size(); ++at) {
@@ -351,12 +353,12 @@ void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     apply_change(model, change, federation_.charter());
     write_result(round, model, {});
     auto const sites = sites_of(round, phase::plan).size();
-    progress.lines.push_back(concat("round ", round, " is over: ",
-                                    sites == 0 ? std::string("no site was drawn")
-                                               : concat("secure aggregation needs ", min_answers(),
-                                                        " sites, but the draw has ", sites),
-                                    ", so only noise was added, ",
-                                    federation_.global_file(round).string()));
+    progress.lines.push_back(
+        concat("round ", round, " is over: ",
+               sites == 0 ? std::string("no site was drawn")
+                          : concat("secure aggregation needs ", min_answers(),
+                                   " sites, but the number of sites drawn was ", sites),
+               ", so only noise was added, ", federation_.global_file(round).string()));
 }
 
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
@@ -428,22 +430,23 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
-        throw Error(ExitCode::usage, {"there is no round to abandon", "the next one has not begun",
-                                      "Leave --abandon out"});
+        throw Error(ExitCode::usage, {"there is no round to abandon",
+                                      "the next round has not begun", "Leave --abandon out"});
     }
     if (!can_be_summed(round)) {
-        throw Error(ExitCode::usage,
-                    {concat("round ", round, " cannot be abandoned"),
-                     "this would show that too few sites were drawn, which the privacy "
-                     "guarantee has to hide",
-                     "Leave --abandon out: the round will end with noise only"});
+        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
+                                      "this would show that too few sites were drawn, and the "
+                                      "privacy guarantee must hide that",
+                                      "Repeat the command without --abandon to end the round with "
+                                      "a result that is only noise"});
     }
     auto const model = federation_.first_model(round);
     auto const path = federation_.global_file(round);
     if (std::filesystem::exists(path) && ModelVector::read(path).digest() != model.digest()) {
-        throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
-                                      concat("its result was already written to ", path.string()),
-                                      "Leave --abandon out: the round will end with this result"});
+        throw Error(ExitCode::usage,
+                    {concat("round ", round, " cannot be abandoned"),
+                     concat("its result was already written to ", path.string()),
+                     "Repeat the command without --abandon to end the round with this result"});
     }
     write_result(round, model, {});
     return concat("round ", round, " is abandoned: the model stays as it is");

@@ -27,10 +27,10 @@ bool CopyCommand::run(double limit_s, std::function<bool()> const& stops) const 
     auto code = child.wait(ask_every_s);
     while (!code) {
         if (watch.seconds() >= limit_s) {
-            throw Error(ExitCode::io,
-                        {what, concat("it did not end within ", limit_s, " s (--copy-limit)"),
-                         "Repeat this command, with a larger --copy-limit if the "
-                         "connection is slow"});
+            throw Error(
+                ExitCode::io,
+                {what, concat("the command did not end within ", limit_s, " s (--copy-limit)"),
+                 "Run lockstep again, with a larger --copy-limit if the connection is slow"});
         }
         if (stops()) {
             return false;
@@ -41,12 +41,12 @@ bool CopyCommand::run(double limit_s, std::function<bool()> const& stops) const 
         throw Error(ExitCode::unavailable,
                     {what,
                      concat(words.front(), " or a program that it starts cannot be found or run"),
-                     "Correct the option: its words are separated by blanks, and no shell reads "
-                     "them"});
+                     "Correct the option. Blanks separate the words of the command, and no shell "
+                     "interprets them"});
     }
     if (*code != 0) {
-        throw Error(ExitCode::io, {what, concat("it ended with exit code ", *code),
-                                   "See what it has printed, then repeat this command"});
+        throw Error(ExitCode::io, {what, concat("the command ended with exit code ", *code),
+                                   "See what the command has printed, then run lockstep again"});
     }
     return true;
 }

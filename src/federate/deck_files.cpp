@@ -66,11 +66,13 @@ void require_same_files(Charter const& charter, config::Deck const& deck, CodeFi
             continue; // the deck itself is compared elsewhere
         }
         auto const& [key, paths] = *found;
-        throw Error(ExitCode::usage,
-                    {concat(key, " = ", joined(paths, ", "), " is not the federation's file"),
-                     "its contents differ from those that the coordinator began with",
-                     concat("Copy the file from the coordinator: all sites train the same model",
-                            code.contains(key) ? ", with the same code" : "")});
+        throw Error(
+            ExitCode::usage,
+            {concat(key, " = ", joined(paths, ", "), " is not the federation's file"),
+             "the contents differ from the file that the coordinator began with",
+             concat(
+                 "Copy the file from the coordinator, because all sites must train the same model",
+                 code.contains(key) ? ", with the same code" : "")});
     }
 }
 

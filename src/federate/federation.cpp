@@ -19,9 +19,10 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
         auto const words = split(line, ' ');
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
         if (!key) {
-            throw Error(ExitCode::data, {"the list of accepted sites cannot be read",
-                                         concat("its line \"", line, "\" is not a name and a key"),
-                                         "Ask the coordinator to copy it again"});
+            throw Error(ExitCode::data,
+                        {"the list of accepted sites cannot be read",
+                         concat("its line \"", line, "\" does not consist of a name and a key"),
+                         "Ask the coordinator to copy that file again"});
         }
         keys[words[0]] = *key;
     }
@@ -35,7 +36,8 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
                     {concat("another process is running as ", who),
-                     concat("it holds the lock file ", file.string()), "Wait until it has ended"});
+                     concat("that process holds the lock file ", file.string()),
+                     "Wait until that process has ended"});
     }
     return lock;
 }
@@ -85,9 +87,10 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
     charter_digest_ = message.digest();
     first_digest_ = message.text("first");
     if (charter_.id != message.binding().federation || charter_.model != message.binding().model) {
-        throw Error(ExitCode::data, {concat(path.string(), " was refused"),
-                                     "its signature is for another federation than its contents",
-                                     "Ask the coordinator to copy it again"});
+        throw Error(ExitCode::data,
+                    {concat(path.string(), " was refused"),
+                     "the signature and the contents of this file belong to different federations",
+                     "Ask the coordinator to copy that file again"});
     }
 }
 
@@ -126,7 +129,7 @@ Message Federation::read_of_site(std::int64_t round, std::string const& phase,
     if (!std::filesystem::is_regular_file(file(bound))) { // the round continues without it
         throw Error(ExitCode::data, {concat(file(bound).string(), " was refused"),
                                      "it is a directory, a pipe or a device",
-                                     "Remove it, and let the site send its message again"});
+                                     "Remove that entry, and let the site send its message again"});
     }
     auto const keys = accepted();
     auto const key = keys.find(site);
@@ -220,8 +223,8 @@ ModelVector Federation::first_model(std::int64_t round) const {
     if (model.digest() != plan.text("model")) {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
-                     concat("it is not the model that round ", round, " begins with"),
-                     "Copy it again from the coordinator's directory"});
+                     concat("the file is not the model that round ", round, " begins with"),
+                     "Copy the file again from the coordinator's directory"});
     }
     return model;
 }

@@ -15,7 +15,7 @@ FixedPoint FixedPoint::for_sum(double range, double weights, std::size_t sites) 
         throw Error(ExitCode::usage,
                     {concat("the sum of the updates of ", sites, " sites, with values up to ",
                             range, ", does not fit in 32 bits"),
-                     "fewer than 12 bits would be left for each value",
+                     "each value would get fewer than 12 bits",
                      "Create a new federation with fewer sites per round (--participation)"});
     }
     return {range, scale};

@@ -20,7 +20,7 @@ Secret pair_secret(Secret const& own, std::string const& name, Member const& oth
     auto const secret = agreed_secret(own, other.mask_key, use);
     if (!secret) {
         throw Error(ExitCode::data, {concat("the public key of ", other.name, " is not valid"),
-                                     "no shared secret can be derived from it",
+                                     "no shared secret can be derived from that key",
                                      "Abandon the round (--abandon) and remove that site"});
     }
     return *secret;

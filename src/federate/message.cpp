@@ -52,7 +52,7 @@ Message::Part const& Message::part(std::string const& name, h5::Type type) const
                     {concat(path_.string(), " has no valid dataset named ", name),
                      "the file is another kind of message, or its sender runs another "
                      "version of this program",
-                     "Ask the sender which version that is"});
+                     "Ask the sender which version of Lockstep wrote the file"});
     }
     return found->second;
 }

@@ -121,10 +121,10 @@ void copy_rows(h5::File const& whole, h5::DatasetInfo const& info,
 std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
                                            PartitionOptions const& options) {
     if (std::cmp_less(labels.size(), options.sites)) {
-        throw Error(ExitCode::usage,
-                    {concat("--sites ", options.sites),
-                     concat("each site needs a sample, but data.train has only ", labels.size()),
-                     "Lower --sites"});
+        throw Error(ExitCode::usage, {concat("--sites ", options.sites),
+                                      concat("each site needs a sample, but data.train has only ",
+                                             amount_of(labels.size(), "sample")),
+                                      "Lower --sites"});
     }
     std::map<std::int64_t, std::vector<std::size_t>> of_class;
     for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -51,10 +51,10 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
         throw no_key(file);
     }
     if (lines[1] != name) {
-        throw Error(ExitCode::usage,
-                    {concat(file.string(), " is the wrong key"),
-                     concat("it belongs to ", lines[1], ", but the key of ", name, " is needed"),
-                     concat("With --key, name the key file of ", name)});
+        throw Error(ExitCode::usage, {concat(file.string(), " is the wrong key"),
+                                      concat("this key belongs to ", lines[1], ", but the key of ",
+                                             name, " is needed"),
+                                      concat("With --key, name the key file of ", name)});
     }
     return {file, name, Secret(*secret)};
 }
@@ -80,14 +80,12 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
     auto const begin = concat(federation, " ", what, " ");
     auto const known = promises(begin);
     if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
-        throw Error(
-            ExitCode::data,
-            {concat(what, " is not the same as before"),
-             concat(
-                 journal().string(),
-                 " recorded other contents, and a second, different answer could reveal secrets"),
-             "Restore the files that were there before, or ask the coordinator to abandon "
-             "the round (--abandon)"});
+        throw Error(ExitCode::data,
+                    {concat(what, " is not the same as before"),
+                     concat(journal().string(), " recorded other contents, and sending different "
+                                                "contents now could reveal secrets"),
+                     "Restore the previous files, or ask the coordinator to abandon the round "
+                     "(--abandon)"});
     }
     if (!known.empty()) {
         return;

@@ -12,9 +12,9 @@ namespace lockstep::federate {
 namespace {
 
 Error no_roster(std::string const& why) {
-    return {
-        ExitCode::data,
-        {"the list of a round's sites is not valid", why, "Ask the coordinator to copy it again"}};
+    return {ExitCode::data,
+            {"the list of a round's sites is not valid", why,
+             "Ask the coordinator to copy the list again"}};
 }
 
 } // namespace

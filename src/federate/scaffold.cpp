@@ -29,12 +29,10 @@ ModelVector correction_of(ModelVector const& model, std::vector<float> const& al
 std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
                                 std::vector<float> const& own, double rates) {
     if (first.fingerprint() != trained.fingerprint() || !(rates > 0)) {
-        throw Error(
-            ExitCode::data,
-            {"the trained model cannot be used",
-             "its weights have other names or shapes than the federation's model, or it was "
-             "trained for no steps",
-             "Remove the round's run directory, and start again"});
+        throw Error(ExitCode::data, {"the trained model cannot be used",
+                                     "the weights have other names or shapes than the federation's "
+                                     "model, or no step was trained",
+                                     "Remove the round's run directory, and start again"});
     }
     auto const control = or_zeros(first.control, own.size());
     auto next = own;

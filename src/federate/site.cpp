@@ -16,7 +16,7 @@ namespace {
 Error broken_share(std::string const& from, std::string const& why) {
     return {ExitCode::data,
             {concat("the share from ", from, " was refused"), why,
-             "Ask that site to copy its file again"}};
+             "Ask that site to copy the file with its shares again"}};
 }
 
 std::string use_of_shares(std::string const& round, std::string const& from,
@@ -107,8 +107,8 @@ std::vector<std::string> Site::listed_in(Message const& message) {
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
         throw Error(ExitCode::data, {concat("the list of sites in the coordinator's ",
                                             message.binding().phase, " was refused"),
-                                     "its names are not in order, or one occurs twice",
-                                     "Ask the coordinator to copy it again"});
+                                     "the names are not in order, or a name occurs twice",
+                                     "Ask the coordinator to copy the list again"});
     }
     return names;
 }
@@ -125,12 +125,12 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return federation_.has(federation_.binding(round, phase, coordinator_name));
     };
     if (!key_.has_promised(charter.id, "coordinator")) {
-        throw Error(
-            ExitCode::data,
-            {concat("the federation in ", federation_.directory().string(),
-                    " is not one that this site has joined"),
-             "its charter or this site's journal is not the one from lockstep federate join",
-             "Ask the coordinator for its fingerprint, then join with --coordinator"});
+        throw Error(ExitCode::data,
+                    {concat("the federation in ", federation_.directory().string(),
+                            " is not one that this site has joined"),
+                     "the charter or this site's journal has changed since lockstep federate join",
+                     "Ask the coordinator for its fingerprint, then run lockstep federate join "
+                     "with --coordinator FINGERPRINT"});
     }
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
         return standing(
@@ -390,7 +390,7 @@ void Site::send_unmasking(std::int64_t round) const {
             {concat("round ", round, " cannot be unmasked"),
              all_shared ? concat("it has ", amount_of(counted.size(), "site"),
                                  ", but needs at least ", federation_.charter().threshold)
-                        : std::string("some of its sites have not shared their keys"),
+                        : std::string("some sites of the round have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
     auto const& id = federation_.charter().id;

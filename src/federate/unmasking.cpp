@@ -39,8 +39,8 @@ bool Unmasking::take_off(std::span<std::uint32_t> sum, std::vector<std::string>&
         } else {
             throw Error(ExitCode::data,
                         {concat("the shares of ", of.name, " do not combine to its key"),
-                         "that site shared a different key from the one it announced",
-                         "Abandon the round (--abandon), and ask that site why"});
+                         "that site announced one key and shared another",
+                         "Abandon the round (--abandon), and ask that site for the reason"});
         }
     }
     return true;
@@ -52,9 +52,10 @@ std::vector<Share> Unmasking::valid_shares(Member const& of, bool counts,
     auto const commitments =
         federation_.read_of_site(round_, phase::shares, of.name).octets("commitments");
     if (commitments.size() != 2 * sizeof(Digest) * sites_.members.size()) {
-        throw Error(ExitCode::data, {concat("the shares of ", of.name, " have changed"),
-                                     "they do not have a commitment for each site any more",
-                                     "Restore that site's file, or abandon the round (--abandon)"});
+        throw Error(ExitCode::data,
+                    {concat("the shares of ", of.name, " have changed"),
+                     "the file of this site no longer holds a commitment for each site",
+                     "Restore that site's file, or abandon the round (--abandon)"});
     }
     auto const part = concat("of/", of.name);
     std::vector<Share> shares;

@@ -51,7 +51,7 @@ void Conversion::require_fit(std::string const& dataset, Type type) const {
         static_cast<void>(take_fault());
         throw Error(ExitCode::data,
                     {dataset, concat("one of its values does not fit ", name_of(type)),
-                     "Choose a type that holds all of them, or correct the data"});
+                     "Choose a type that can hold all values, or correct the data"});
     }
 }
 

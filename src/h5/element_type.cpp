@@ -45,9 +45,10 @@ std::uint64_t elements(Shape const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) {
         if (__builtin_mul_overflow(count, extent, &count)) {
-            throw Error(ExitCode::data, {"a shape with more elements than can be counted",
-                                         concat("an extent is ", extent),
-                                         "The file is damaged: recreate it, or copy it again"});
+            throw Error(ExitCode::data,
+                        {"a shape with more elements than can be counted",
+                         concat("an extent is ", extent),
+                         "Recreate the file or copy it again, because the file is damaged"});
         }
     }
     return count;

@@ -33,11 +33,11 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
         return Error(ExitCode::data, {concat("cannot open ", path.string()), why, next});
     };
     if (says("already open for")) {
-        return error(
-            "it is marked as open for writing, so a program is still writing to it, or ended "
-            "without closing it",
-            concat("Wait until it is closed; if no program has it open, run h5clear -s ",
-                   path.string()));
+        return error("the file is marked as open for writing, so a program is still writing to the "
+                     "file, or has ended without closing it",
+                     concat("Wait until that program closes the file. If no program has the file "
+                            "open, run h5clear -s ",
+                            path.string()));
     }
     if (says("superblock version")) {
         return error(concat("its format is unknown to HDF5 ", library_version(), " (", reason,

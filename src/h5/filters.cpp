@@ -67,7 +67,8 @@ void require_filters(Id creation, std::string const& path, fs::path const& holde
              concat("its chunks need filter ", filter.code, name.empty() ? "" : " ", name,
                     ", which is not installed here"),
              name == "lzf"
-                 ? "Only h5py reads lzf: write the dataset again with h5py and compression='gzip'"
+                 ? "Write the dataset again with h5py and compression='gzip', because only h5py "
+                   "reads lzf"
                  : "Set HDF5_PLUGIN_PATH to a directory that has the filter's plug-in, such as "
                    "that of PyPI's hdf5plugin (python3 -c 'import hdf5plugin; "
                    "print(hdf5plugin.PLUGIN_PATH)'), or "

@@ -43,7 +43,7 @@ void File::require_external(std::string const& value, std::string const& link, i
                     {what,
                      concat(file.path().string(), " has no ", object, "; it has ",
                             joined(file.names(), ", ")),
-                     "Correct the link, or name the file that holds the dataset itself"});
+                     "Correct the link, or name the file that contains the dataset itself"});
     }
     file.require_links(object, links + 1); // it may be one that leads nowhere itself
 }

@@ -20,8 +20,8 @@ std::vector<std::int64_t> read_offsets(File const& file, std::string const& path
         throw Error(ExitCode::data,
                     {file.path().string(),
                      concat("dataset ", path, " does not divide ", rows, " rows into samples"),
-                     "For N samples, store N + 1 integers: the first row of each sample, then the "
-                     "number of rows"});
+                     "For N samples, store N + 1 integers in this dataset: the first row of each "
+                     "sample, then the number of rows"});
     }
     return offsets;
 }

@@ -101,11 +101,12 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         auto const& file = here ? *this : files.at(source.file);
         if (!file.exists(source.dataset)) {
             throw Error(ExitCode::no_input,
-                        {what, concat("this source does not exist in ", file.path().string()),
-                         "Restore the source, or recreate the view"});
+                        {what,
+                         concat("this source dataset does not exist in ", file.path().string()),
+                         "Restore the source dataset, or recreate the view"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
-            throw Error(ExitCode::data, {what, "its source lacks elements that the view shows",
+            throw Error(ExitCode::data, {what, "the source lacks elements that the view shows",
                                          "Restore the whole source, or recreate the view"});
         }
     }
@@ -115,7 +116,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
             {concat("dataset ", path, " of ", holder.string(), " is a view"),
              concat(missing, missing == 1 ? " of its elements has" : " of its elements have",
                     " no source dataset, so HDF5 returns fill values there"),
-             "Recreate the view, no larger than its source datasets"});
+             "Recreate the view so that it is no larger than its source datasets"});
     }
 }
 

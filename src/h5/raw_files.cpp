@@ -44,7 +44,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
         if (missing) {
             throw Error(ExitCode::no_input,
                         {what, missing.message(),
-                         "Restore that file, or name its directory in HDF5_EXTFILE_PREFIX"});
+                         "Restore that file, or set HDF5_EXTFILE_PREFIX to its directory"});
         }
         auto const wanted = std::min(bytes, file.bytes);
         if (file.offset > there || wanted > there - file.offset) {

@@ -30,9 +30,10 @@ std::string File::read_text(std::string const& path) const {
     Handle const space{check(H5Dget_space(dataset.id()), Doing::reading, "H5Dget_space"), H5Sclose};
     if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0 ||
         H5Sget_simple_extent_npoints(space.id()) != 1) {
-        throw Error(ExitCode::data, {concat(path, " in ", path_.string(), " is not text"),
-                                     "one fixed-length string was expected",
-                                     "Another program made the file: recreate it"});
+        throw Error(ExitCode::data,
+                    {concat(path, " in ", path_.string(), " is not text"),
+                     "the program expected a single string of fixed length",
+                     "Another program wrote this file, so write the file again with lockstep"});
     }
     std::string text(H5Tget_size(type.id()), '\0');
     check(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),

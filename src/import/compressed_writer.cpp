@@ -78,9 +78,11 @@ void CompressedWriter::read_back() const {
         if (error.code() != ExitCode::data) {
             throw;
         }
-        throw Error(ExitCode::io, {concat("the data read back from ", partial_.path().string(),
-                                          " is not what was written"),
-                                   error.what(), "Check the disk"});
+        throw Error(ExitCode::io,
+                    {concat("the data read back from ", partial_.path().string(),
+                            " is not what was written"),
+                     error.what(),
+                     "Check this disk for faults (dmesg), or name an OUT on another disk"});
     }
 }
 
@@ -105,7 +107,8 @@ void CompressedWriter::compare_with_file() const {
         if (!same) {
             throw Error(ExitCode::io,
                         {concat("dataset ", field.name, " of ", partial_.path().string()),
-                         "the data read back is not what was written", "Check the disk"});
+                         "the data read back is not what was written",
+                         "Check this disk for faults (dmesg), or name an OUT on another disk"});
         }
     }
 }

@@ -40,10 +40,9 @@ class CsvReader {
     }
 
     [[noreturn]] void refuse(std::string const& why) const {
-        throw Error(
-            ExitCode::data,
-            {concat(path_.string(), ", line ", line_), why,
-             "Close each quoted field, separate it from the next one, and double any quote in it"});
+        throw Error(ExitCode::data, {concat(path_.string(), ", line ", line_), why,
+                                     "End each quoted field with a quote, put a separator between "
+                                     "two fields, and write a quote inside a field twice"});
     }
 
   private:
@@ -100,10 +99,10 @@ std::optional<std::size_t> CsvTable::find(std::string const& column) const {
 std::size_t CsvTable::column(std::string const& name) const {
     auto const found = find(name);
     if (!found) {
-        throw Error(ExitCode::data,
-                    {path.string(),
-                     concat("it has no column named ", name, ", only ", joined(columns, ", ")),
-                     "Name the columns in the first line"});
+        throw Error(ExitCode::data, {path.string(),
+                                     concat("its first line names the columns ",
+                                            joined(columns, ", "), ", but no column ", name),
+                                     "Write the name of each column into the first line"});
     }
     if (std::count(columns.begin(), columns.end(), name) > 1) {
         throw Error(ExitCode::data,
@@ -118,10 +117,11 @@ std::size_t CsvTable::column_of(std::string const& option, std::string const& na
         return column(name);
     }
     auto const near = nearest_name(name, columns);
-    throw Error(ExitCode::usage,
-                {concat(option, " ", name),
-                 concat(path.string(), " has no such column; it has ", joined(columns, ", ")),
-                 near.empty() ? "Name one of these" : concat("Did you mean ", near, "?")});
+    throw Error(
+        ExitCode::usage,
+        {concat(option, " ", name),
+         concat(path.string(), " has no such column; its columns are ", joined(columns, ", ")),
+         near.empty() ? "Name one of these columns" : concat("Did you mean ", near, "?")});
 }
 
 CsvTable read_csv(std::filesystem::path const& path) {
@@ -134,7 +134,7 @@ CsvTable read_csv(std::filesystem::path const& path) {
         throw Error(ExitCode::data,
                     {concat(path.string(), ", line 1"),
                      concat("it has no column names, only numbers: ", joined(table.columns, ", ")),
-                     "Add a first line with the column names"});
+                     "Insert a line with the column names above this line"});
     }
     while (!reader.at_end()) {
         auto const line = reader.line();
@@ -147,7 +147,7 @@ CsvTable read_csv(std::filesystem::path const& path) {
                                          concat("it has ", amount_of(fields.size(), "field"),
                                                 ", but the first line names ",
                                                 amount_of(table.columns.size(), "column")),
-                                         "Correct the line"});
+                                         "Give this line as many fields as the first line"});
         }
         table.rows.push_back({std::move(fields), line});
     }

@@ -82,8 +82,9 @@ Documents::Documents(DocumentOptions const& options)
     if (!prompt_.empty() && whole != files_.end()) {
         throw Error(ExitCode::usage,
                     {concat("--prompt ", prompt_),
-                     concat(whole->path.string(), " is one document as a whole, and has no keys"),
-                     "Import .jsonl files alone, with --endings .jsonl"});
+                     concat(whole->path.string(),
+                            " is plain text, and only the lines of .jsonl files have keys"),
+                     "Leave other files out with --endings .jsonl"});
     }
 }
 
@@ -110,8 +111,9 @@ void Documents::add(File file) {
     }
     if (!stream.eof()) {
         throw Error(ExitCode::no_input,
-                    {concat("cannot read ", path.string()), "reading its lines failed",
-                     "Check the file and its disk"});
+                    {concat("cannot read ", path.string()),
+                     "a read error occurred in the middle of the file",
+                     "Check the disk of this file for faults (dmesg), or copy the file again"});
     }
 }
 

@@ -115,17 +115,17 @@ class Hdf5Source : public ImportSource {
             })) {
             throw Error(ExitCode::usage,
                         {concat("cannot import dataset ", path, " as ", name),
-                         "that dataset is already imported, or another one under that name",
+                         "this dataset is already imported, or another dataset is already imported "
+                         "under that name",
                          "Name each dataset once in --inputs, --targets and --weights"});
         }
         fields_.emplace_back(file_, path, type, name);
         if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {
-            throw Error(
-                ExitCode::data,
-                {options_.source.string(),
-                 concat("it has ", amount_of(fields_.front().samples(), "sample"), " in dataset ",
-                        fields_.front().path(), ", but ", added.samples(), " in dataset ", path),
-                 "Each dataset needs one entry per sample"});
+            throw Error(ExitCode::data, {options_.source.string(),
+                                         concat("dataset ", fields_.front().path(), " has ",
+                                                amount_of(fields_.front().samples(), "sample"),
+                                                ", but dataset ", path, " has ", added.samples()),
+                                         "Give each dataset one entry per sample"});
         }
     }
 

@@ -23,8 +23,9 @@ constexpr std::uint64_t max_expansion = 1032;
 IdxFile::IdxFile(std::filesystem::path path)
     : path_((require_file(path), std::move(path))), file_(gzopen(path_.c_str(), "rb"), gzclose) {
     if (!file_) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
-                                         "zlib cannot read it", "Check the file's permissions"});
+        throw Error(ExitCode::no_input,
+                    {concat("cannot open ", path_.string()), "zlib could not open this file",
+                     "Check the file's permissions"});
     }
     auto const magic = number();
     auto const dimensions = magic & 0xff;
@@ -75,7 +76,7 @@ void IdxFile::require_end() {
 }
 
 void IdxFile::refuse(std::string const& why) const {
-    throw Error(ExitCode::data, {path_.string(), why, "Fetch the file again"});
+    throw Error(ExitCode::data, {path_.string(), why, "Download the file again"});
 }
 
 std::uint32_t IdxFile::number() {

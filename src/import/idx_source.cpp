@@ -72,8 +72,9 @@ class IdxSource : public ImportSource {
         }
         if (sets_.back().sample_shape != sets_.front().sample_shape) {
             throw Error(ExitCode::data,
-                        {options.source.string(), "training and test images differ in shape",
-                         "Fetch all files from the same data set"});
+                        {options.source.string(),
+                         "the training images and the test images have different shapes",
+                         "Download all files from the same data set"});
         }
         form_.fields = {{"inputs", h5::Type::u8, sets_.front().sample_shape},
                         {"targets", h5::Type::i64, {}}};

@@ -129,7 +129,7 @@ Image read_image(std::filesystem::path const& path, Alpha alpha) {
         refuse_kind(text);
     } catch (DecodeFailure const& failure) {
         throw Error(ExitCode::data, {path.string(), failure.why,
-                                     "Replace the file, or skip such files: --skip-bad"});
+                                     "Replace the file, or skip unreadable files with --skip-bad"});
     }
 }
 

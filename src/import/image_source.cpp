@@ -49,7 +49,7 @@ class ImageSource : public ListedSource {
                                          concat("it has ", image.width, "x", image.height,
                                                 " pixels, but the first image has ", options_.width,
                                                 "x", options_.height),
-                                         "Scale all to one size: --size WxH"});
+                                         "Scale all images to one size with --size WxH"});
         }
         sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
     }

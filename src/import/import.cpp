@@ -121,8 +121,9 @@ void Import::plan() {
     }
     plan_.identity = hash64(identity);
     if (items_.empty()) {
-        throw Error(ExitCode::no_input, {"there is nothing to import", "the source has no items",
-                                         "Name a source that has items"});
+        throw Error(ExitCode::no_input,
+                    {"there is nothing to import", "the source holds no samples",
+                     "Name a source with at least one sample"});
     }
     sums_ = PartSums(plan_, sets_.size());
 }
@@ -134,7 +135,8 @@ void Import::agree_on_identity() {
         if (of_root != plan_.identity) {
             throw Error(ExitCode::no_input,
                         {"this rank sees a different source than rank 0",
-                         "the list of files, or a file's size or modification time, differs",
+                         "the two ranks see different lists of files, or a file with different "
+                         "sizes or modification times",
                          "Put the source on a file system that all hosts share"});
         }
     });
@@ -166,10 +168,11 @@ void Import::prepare() {
 void Import::require_same_source() const {
     comm::agree(comm_, "looking at the source again", [&] {
         if (comm_.is_root() && hash64(source_.identity()) != source_identity_) {
-            throw Error(ExitCode::data,
-                        {"the source was changed while it was imported",
-                         "some samples would be from before the change, others from after it",
-                         "Import again when nothing writes to the source any more"});
+            throw Error(
+                ExitCode::data,
+                {"the source was changed while it was imported",
+                 "the data set would mix samples from before and after the change",
+                 "Wait until no program writes to the source, then start the import again"});
         }
     });
 }

@@ -16,10 +16,11 @@ namespace {
 ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
     auto part = read_part(file.path, plan.identity, plan.form);
     if (!part) {
-        throw Error(ExitCode::io,
-                    {concat("cannot read ", file.path.string()),
-                     "it was written a moment ago, but is now missing or damaged",
-                     "Check the disk, and put OUT on a file system that all hosts share"});
+        throw Error(
+            ExitCode::io,
+            {concat("cannot read ", file.path.string()),
+             "this import has just written the file, but the file is now missing or damaged",
+             "Check the disk, and put OUT on a file system that all hosts share"});
     }
     return std::move(*part);
 }

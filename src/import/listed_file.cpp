@@ -23,7 +23,7 @@ std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& ro
                                      name.empty() ? concat("the value in column ",
                                                            table.columns[column], " is empty")
                                                   : concat(path.string(), " is a directory"),
-                                     "Name a file on every line"});
+                                     "Write the path of a file into this line"});
     }
     return path;
 }

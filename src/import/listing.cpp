@@ -43,7 +43,7 @@ void require_files(FoundTree const& tree, ListingOptions const& options) {
                             tree.skipped.empty() ? ""
                                                  : concat("; skipped in the whole source: ",
                                                           joined(tree.skipped, ", and "))),
-                     "Convert its files, or remove the folder"});
+                     "Convert the files in this folder to such a format, or remove the folder"});
     }
 }
 
@@ -57,10 +57,10 @@ std::map<std::string, std::int64_t> places_of(std::vector<std::string> const& na
 
 Listing from_folders(ListingOptions const& options) {
     if (!options.split_by.empty() && options.split_by != "folder") {
-        throw Error(ExitCode::usage,
-                    {concat("--split-by ", options.split_by),
-                     "files have only folders, no columns, unless --labels names a table",
-                     "Write --split-by folder, which splits by the folders in the class folders"});
+        throw Error(ExitCode::usage, {concat("--split-by ", options.split_by),
+                                      "without --labels FILE.csv, there are no columns to split by",
+                                      "Add --labels FILE.csv, or write --split-by folder to split "
+                                      "by the folders inside the class folders"});
     }
     Listing listing;
     std::vector<std::string> classes;
@@ -79,18 +79,17 @@ Listing from_folders(ListingOptions const& options) {
             folders.erase(folders.begin());
         }
         if (folders.empty()) {
-            throw Error(
-                ExitCode::data,
-                {file.path.string(), "it is not in a class folder",
-                 "Put it into such a folder, or name the classes in a table: --labels FILE.csv"});
+            throw Error(ExitCode::data, {file.path.string(), "the file is not in a class folder",
+                                         "Move the file into the folder of its class, or list the "
+                                         "classes in a table with --labels FILE.csv"});
         }
         if (!options.split_by.empty() && folders.size() < 2) {
-            throw Error(
-                ExitCode::data,
-                {file.path.string(),
-                 "it is not in a subfolder of its class folder, which --split-by folder needs",
-                 "Put it into one, or list the files in a table (--labels FILE.csv) and "
-                 "split by one of its columns"});
+            throw Error(ExitCode::data,
+                        {file.path.string(),
+                         "--split-by folder needs a subfolder inside the class folder, but this "
+                         "file is in none",
+                         "Move the file into a subfolder, or list all files in a table (--labels "
+                         "FILE.csv) and split by a column of this table"});
         }
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);
@@ -116,7 +115,7 @@ Listing from_table(ListingOptions const& options) {
             throw Error(ExitCode::data,
                         {concat(table.path.string(), ", line ", row.line),
                          concat("the value in column ", options.labels.label, " is empty"),
-                         "Name the class of every file"});
+                         "Write the class of the file into this column"});
         }
         names.insert(row.fields[label]);
     }
@@ -196,8 +195,9 @@ Listing list_files(ListingOptions const& options) {
             ExitCode::no_input,
             {concat("nothing to import in ", options.source.string()),
              options.labels.path.empty()
-                 ? concat("no file name there ends with ", list_text(options.endings, "or"),
-                          listing.remarks.empty() ? "" : "; ", joined(listing.remarks, ", and "))
+                 ? concat("the directory has no file whose name ends with ",
+                          list_text(options.endings, "or"), listing.remarks.empty() ? "" : "; ",
+                          joined(listing.remarks, ", and "))
                  : concat(options.labels.path.string(), " lists no file"),
              options.labels.path.empty()
                  ? "Name a directory with such files, in a folder for each class"

@@ -59,7 +59,7 @@ LogMel::LogMel(LogMelOptions const& options) {
                         {concat("--mels ", options.bands),
                          concat("band ", b, " contains no frequency at a sample rate of ",
                                 options.rate, " Hz"),
-                         "Ask for fewer bands"});
+                         "Lower --mels"});
         }
         bands_.push_back(std::move(band));
     }

@@ -52,9 +52,10 @@ void add_moments(ImportPart& part, ImportField const& field, std::vector<std::by
     case h5::Type::f64:
         return add_moments<double>(part, bytes, row);
     default:
-        throw Error(ExitCode::software,
-                    {concat("moments of ", h5::name_of(field.type)), "no importer requests these",
-                     "This is a bug; please report it"});
+        throw Error(
+            ExitCode::software,
+            {concat("mean and standard deviation of values of type ", h5::name_of(field.type)),
+             "no importer asks for these", "This is a bug; please report it"});
     }
 }
 
@@ -103,9 +104,10 @@ class Unpacker {
   private:
     std::string_view take(std::size_t count) {
         if (count > bytes_.size()) {
-            throw Error(ExitCode::data, {"a part of an import is cut short",
-                                         "another version of this program may have made it",
-                                         "Remove OUT.importing and import again"});
+            throw Error(ExitCode::data,
+                        {"a part of an import is cut short",
+                         "another version of this program may have written that part",
+                         "Remove OUT.importing and import again"});
         }
         auto const part = bytes_.substr(0, count);
         bytes_.remove_prefix(count);
@@ -126,9 +128,10 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         auto const& bytes = sample.fields.at(i);
         auto const row = field.row_bytes();
         if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
-            throw Error(ExitCode::software,
-                        {concat(bytes.size(), " bytes of ", field.name, " for a sample"),
-                         concat("a row has ", row, " bytes"), "This is a bug; please report it"});
+            throw Error(ExitCode::software, {concat("a sample of dataset ", field.name, " has ",
+                                                    bytes.size(), " bytes"),
+                                             concat("rows of this dataset have ", row, " bytes"),
+                                             "This is a bug; please report it"});
         }
         columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
         if (field.ragged) {

@@ -112,8 +112,8 @@ class SeriesSource : public ImportSource {
                 times.push_back(time(row(item, i)));
                 if (times.size() > 1 && times.back() < times[times.size() - 2]) {
                     refuse(row(item, i), options_.time,
-                           "lies before that of the previous row in the same series",
-                           "Sort the table by time");
+                           "is earlier than the value in the previous row of the same series",
+                           "Sort the rows of the table by time");
                 }
             }
         }
@@ -136,10 +136,11 @@ class SeriesSource : public ImportSource {
         for (std::size_t c = 0; c < table_.columns.size(); ++c) {
             auto const& name = table_.columns[c];
             if (name.empty()) {
-                throw Error(ExitCode::data,
-                            {concat(table_.path.string(), ", line 1"),
-                             concat("column ", c + 1, " has no name, but would be an input"),
-                             "Name it, or name the inputs: --columns A,B"});
+                throw Error(
+                    ExitCode::data,
+                    {concat(table_.path.string(), ", line 1"),
+                     concat("column ", c + 1, " has no name, but would become an input"),
+                     "Give the column a name, or choose the input columns with --columns A,B"});
             }
             if (name != options_.time && name != options_.group && name != options_.target &&
                 name != options_.split_by) {
@@ -148,7 +149,7 @@ class SeriesSource : public ImportSource {
         }
         if (columns.empty()) {
             throw Error(ExitCode::data, {table_.path.string(), "no column is left for the inputs",
-                                         "Name them: --columns A,B"});
+                                         "Choose the input columns with --columns A,B"});
         }
         return columns;
     }
@@ -283,12 +284,14 @@ class SeriesSource : public ImportSource {
 std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
     if (options.regression && options.target.empty()) {
         throw Error(ExitCode::usage,
-                    {"--regression", "it needs --target", "Name the column: --target COLUMN"});
+                    {"--regression", "regression needs a column with the target values",
+                     "Add --target COLUMN"});
     }
     if (options.fill_forward && !options.target.empty()) {
         throw Error(ExitCode::usage,
                     {"--fill-forward with --target",
-                     "with --target each row is a separate sample, with no row above to fill from",
+                     "with --target, each row is a separate sample, so no earlier row can fill an "
+                     "empty cell",
                      "Fill the table's empty cells beforehand, or leave out one of the options"});
     }
     return std::make_unique<SeriesSource>(options);

@@ -12,7 +12,7 @@ std::string stamp(std::filesystem::path const& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
         throw system_error(concat("cannot open ", path.string()), errno,
-                           "Check the list of files to import");
+                           "Correct the list of files to import");
     }
     auto const bytes = S_ISDIR(info.st_mode) ? 0 : info.st_size;
     return concat(path.string(), " ", bytes, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec,

@@ -93,7 +93,7 @@ void SourceField::read_rows(h5::File const& file, h5::File::Rows rows,
                     {concat("dataset ", path_, " of ", file.path().string()),
                      concat("one of its values does not fit ", h5::name_of(kept_.type), " (",
                             misfit->value, " in sample ", sample, ")"),
-                     "Choose a type that holds all values, or correct the data"});
+                     "Choose a type that can hold all values, or correct the data"});
     }
 }
 

@@ -62,10 +62,11 @@ class SpeechSource : public ListedSource {
         }
         if (mel_) {
             if (mel_->frames(sound.values.size()) == 0) {
-                refuse(item,
-                       concat("it has ", amount_of(sound.values.size(), "value"),
-                              ", fewer than a window needs"),
-                       "Remove it from the list, or skip such files: --skip-bad");
+                refuse(
+                    item,
+                    concat("it has ", amount_of(sound.values.size(), "value"),
+                           ", fewer than a window needs"),
+                    "Remove the recording from the list, or skip short recordings with --skip-bad");
             }
             sound.values = (*mel_)(sound.values);
         }
@@ -106,7 +107,8 @@ class SpeechSource : public ListedSource {
             auto const at = std::find(table.begin(), table.end(), symbol);
             if (at == table.end()) {
                 refuse(item, concat("its transcript has the unknown symbol \"", symbol, "\""),
-                       "Add it to --symbols, leave it out with --drop, or correct the transcript");
+                       "Add the symbol to --symbols, remove the symbol with --drop, or correct the "
+                       "transcript");
             }
             places.push_back(at - table.begin());
         }

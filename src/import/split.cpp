@@ -122,8 +122,8 @@ std::vector<ItemSet> by_shares(ImportSource const& source, std::vector<std::int6
                    concat(one ? "there is only " : "there are only ", groups.size(),
                           options.by_group ? " group" : " item", one ? "" : "s"),
                    options.by_group
-                       ? "Give it a larger share, or split by something with more values"
-                       : "Give it a larger share, or import more items");
+                       ? "Give this set a larger share, or split by a column with more values"
+                       : "Give this set a larger share, or import more items");
         }
     }
     return sets;
@@ -147,8 +147,8 @@ std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const&
     if (options.shares.empty() && given.size() > 1 && none != given.end()) {
         throw Error(ExitCode::data,
                     {source.name(none->items.front()),
-                     "it is in no set (train, validation or test), but other items are",
-                     "Name a set for every item or for none, or let --split draw the sets"});
+                     "this item belongs to no set (train, validation or test), but other items do",
+                     "Assign a set to every item or to none, or divide the items with --split"});
     }
     std::vector<ItemSet> sets;
     for (auto& set : given) {

@@ -62,7 +62,7 @@ std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
     auto const text = read_text(options.path);
     auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);
     if (transcripts.empty()) {
-        throw Error(ExitCode::no_input, {options.path.string(), "it holds no transcript",
+        throw Error(ExitCode::no_input, {options.path.string(), "the file holds no transcript",
                                          "Name the file with the transcripts"});
     }
     return transcripts;

@@ -113,11 +113,10 @@ class VideoSource : public ListedSource {
             read_video(path, add);
         }
         if (cutter.seen() < options_.frames) {
-            throw Error(ExitCode::data,
-                        {path.string(),
-                         concat("it has ", amount_of(cutter.seen(), "frame"), ", but a clip needs ",
-                                options_.frames),
-                         "Ask for fewer frames with --frames, or skip such files: --skip-bad"});
+            throw Error(ExitCode::data, {path.string(),
+                                         concat("it has ", amount_of(cutter.seen(), "frame"),
+                                                ", but a clip needs ", options_.frames),
+                                         "Lower --frames, or skip short videos with --skip-bad"});
         }
     }
 

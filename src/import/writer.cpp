@@ -103,7 +103,7 @@ void SetWriter::append(std::size_t field, std::span<std::byte const> rows) {
     if (stream.written + rows.size() > stream.bytes) {
         throw Error(ExitCode::software,
                     {concat("too many rows of ", stream.name, " for ", path_.string()),
-                     "the file was laid out for fewer", "This is a bug; please report it"});
+                     "the file has space for fewer rows", "This is a bug; please report it"});
     }
     file_->write_at(stream.at + stream.written, rows);
     stream.written += rows.size();
@@ -134,10 +134,11 @@ std::uint64_t SetWriter::commit() {
     file_->sync();
     if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
         auto const& first = damages.front();
-        throw Error(ExitCode::io, {concat(partial_.path().string(), ", ", first.dataset),
-                                   concat("the data read back in bytes ", first.first_byte, " to ",
-                                          first.last_byte, " is not what was written"),
-                                   "Check the disk"});
+        throw Error(ExitCode::io,
+                    {concat(partial_.path().string(), ", ", first.dataset),
+                     concat("the data read back in bytes ", first.first_byte, " to ",
+                            first.last_byte, " is not what was written"),
+                     "Check this disk for faults (dmesg), or name an OUT on another disk"});
     }
     auto const size = file_->size();
     partial_.rename(path_);

@@ -30,8 +30,8 @@ config::Deck deck_of(LaunchChoice const& choice) {
         }
     }
     if (name.empty()) {
-        throw Error(ExitCode::usage, {"no deck was named", "there is nothing to train",
-                                      "Name one: lockstep launch --yes inputs/NAME.ini"});
+        throw Error(ExitCode::usage, {"no deck was named", "lockstep launch needs a deck",
+                                      "Name a deck: lockstep launch --yes inputs/NAME.ini"});
     }
     source.take_options(choice.train); // the command line wins
     auto deck = source.parse();
@@ -113,7 +113,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
         throw Error(ExitCode::usage,
                     {concat("--devices ", choice.devices),
                      concat("this run can use only ", here.text()),
-                     "Lower --devices, or let ranks share devices with --oversubscribe"});
+                     "Lower --devices, or add --oversubscribe to let ranks share devices"});
     }
     return plan;
 }

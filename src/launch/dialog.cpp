@@ -235,7 +235,8 @@ void confirm(std::string const& shown, std::string const& question) {
     std::cout << "\n" << shown << "\n\n";
     if (ask({question, "yes", one_of({"yes", "no"})}) == "no") {
         throw Error(ExitCode::usage, {"nothing was started", "the answer was no",
-                                      "See lockstep launch --help for what can be changed"});
+                                      "To change the settings, start lockstep launch again with "
+                                      "the options that lockstep launch --help lists"});
     }
 }
 

@@ -70,7 +70,7 @@ std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
     if (!names) {
         throw Error(ExitCode::unavailable,
                     {concat("scontrol show hostnames ", nodes),
-                     "the command failed or did not answer",
+                     "this command failed or did not answer",
                      "Check that scontrol works in the job, or give --hostfile FILE"});
     }
     auto const tasks = tasks_of_nodes(environment_text("SLURM_TASKS_PER_NODE"));

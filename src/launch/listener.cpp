@@ -81,7 +81,7 @@ void LaunchListener::rank_lost(std::string const& rank, std::string const& named
                     host,
                     false,
                     {why, "it was killed, crashed or ended with an error",
-                     "Look at that host and at what the rank has printed"}};
+                     "Look at that host, and at the last lines that this rank has printed"}};
     }
 }
 

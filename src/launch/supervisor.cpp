@@ -79,7 +79,7 @@ void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
                         .host = "",
                         .whole_host = false,
                         .text = {left_with(end.code), "neither a rank nor the launcher reports why",
-                                 "Look at the messages above and at the hosts"}});
+                                 "Read the messages above, and check the hosts"}});
     auto const place = end.record.step > 0  ? concat(" in training at step ", end.record.step)
                        : end.record.started ? std::string(" in training")
                                             : std::string(" in start-up");
@@ -169,7 +169,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,
                         {left_with(end.code), "the run did not begin",
-                         concat("See the messages above; the command was ", line)});
+                         concat("Read the messages above for the reason. The command was ", line)});
         }
         if (had_nothing_to_do(end)) {
             return ExitCode::ok;

@@ -151,10 +151,10 @@ void Console::show(train::Step const& e) {
     if (e.straggler_stays) {
         line(concat("rank ", e.straggler, " on ",
                     host_of_rank_[static_cast<std::size_t>(e.straggler)],
-                    " is the slowest in nearly every step: the others wait ",
-                    fixed(1e3 * e.straggler_s, 1), " ms for it in a step of ",
-                    fixed(1e3 * e.step_s, 1),
-                    " ms. Its host or device is slower or busy, or it has more replicas"),
+                    " is the slowest in nearly every step: the other ranks wait ",
+                    fixed(1e3 * e.straggler_s, 1), " ms per step of ", fixed(1e3 * e.step_s, 1),
+                    " ms. The host or device of this rank is slower or busy, or this rank has more "
+                    "replicas"),
              Style::yellow);
     }
     auto const now = static_cast<double>(e.samples) / e.step_s;

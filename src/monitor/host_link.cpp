@@ -342,7 +342,7 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
                         {"its process is gone",
                          "it was killed or crashed, or the launcher's daemon on its host died, "
                          "which ends all ranks there",
-                         "Look at that host and at what the rank has printed"},
+                         "Look at that host, and at the last lines that this rank has printed"},
                         false};
         }
         // Of two that miss it, one tells.

@@ -51,8 +51,8 @@ std::string why_still(RankView const& rank) {
         "different code");
 }
 
-constexpr char const* limit =
-    "Look at that host and at the log (limit: communication.timeout-seconds)";
+constexpr char const* limit = "Look at that host and at the log. If the rank is only slow, raise "
+                              "communication.timeout-seconds";
 
 } // namespace
 
@@ -102,7 +102,7 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     if (lost != ranks.end()) {
         return Verdict{static_cast<std::size_t>(lost - ranks.begin()),
                        {"its process is gone", "it was killed, or crashed",
-                        "Look at that host and at what the rank has printed"}};
+                        "Look at that host, and at the last lines that this rank has printed"}};
     }
     std::optional<std::size_t> frozen;
     std::optional<std::size_t> still;

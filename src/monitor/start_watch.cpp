@@ -41,8 +41,8 @@ void tell_late(RootCause& root_cause, Launch const& launch) {
                         Error(ExitCode::rank_lost,
                               {concat("MPI has not started after ", fixed(launch.limit_s, 0), " s"),
                                "a rank has not started, or the network is broken",
-                               "Look for a stopped process, a file system that hangs, or a "
-                               "firewall between the hosts"}));
+                               "Look for a stopped process, for a file system that hangs, and for "
+                               "a firewall between the hosts"}));
     } else {
         root_cause.tell(concat(ranks_text(missed), " in start-up"),
                         Error(ExitCode::rank_lost,

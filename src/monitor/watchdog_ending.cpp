@@ -59,7 +59,7 @@ void Watchdog::exited(int status) noexcept {
     try {
         end_job({concat("its process was ended by exit(", status, ")"),
                  "a library or a plug-in called exit in the middle of the run",
-                 "Look at what that rank has printed"},
+                 "Look at the last lines that this rank has printed"},
                 view_of(heartbeats_->local()), true);
     } catch (std::exception const&) {
         return; // then the watchdogs of others name it

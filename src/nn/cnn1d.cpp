@@ -106,9 +106,9 @@ class Cnn1d : public Model {
         for (auto const wider : values.integers("channels", 1)) {
             if (step.kernel % 2 == 0) {
                 auto const key = concat("model.", blocks_.empty() ? "first-kernel" : "kernel");
-                throw Error(ExitCode::usage,
-                            {concat(key, " = ", step.kernel), "a kernel must have a middle row",
-                             concat("Set an odd ", key)});
+                throw Error(ExitCode::usage, {concat(key, " = ", step.kernel),
+                                              "the number of rows of a kernel must be odd",
+                                              concat("Set ", key, " to an odd number")});
             }
             blocks_.push_back(
                 register_module(concat("block", blocks_.size() + 1),

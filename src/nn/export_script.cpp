@@ -27,7 +27,7 @@ void require_one_input(Interface const& interface) {
         throw Error(
             ExitCode::usage,
             {"this model cannot be exported as TorchScript",
-             "it takes several inputs, whole numbers, or samples of different lengths",
+             "TorchScript exports need one input of real values and samples of one length",
              "Use --format onnx, or use --format safetensors and load the weights by name"});
     }
 }

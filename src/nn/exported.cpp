@@ -29,8 +29,10 @@ std::string exported_file(config::OwnValues const& values) {
     auto file = values.text("file");
     if (file.empty()) {
         throw Error(ExitCode::usage,
-                    {"model.file is not set", "model.name = export needs a program of torch.export",
-                     "Save one with lockstep_export.save(model, inputs, FILE)"});
+                    {"model.file is not set",
+                     "model.name = export needs a file with a program of torch.export",
+                     "Save the model with lockstep_export.save(model, inputs, FILE), and set "
+                     "model.file to that file"});
     }
     return file;
 }
@@ -59,12 +61,13 @@ Programs programs_of(program::Archive const& archive) {
     }
     auto const file = archive.path().string();
     if (names.size() != 1) {
-        throw Error(ExitCode::usage,
-                    {names.empty() ? concat(file, " holds no program")
-                                   : concat(file, " holds ", names.size(), " programs (",
-                                            joined(names, ", "), ")"),
-                     "it must hold one program, or two that are named train and eval",
-                     "Save the model with lockstep_export.save(model, inputs, FILE)"});
+        throw Error(
+            ExitCode::usage,
+            {names.empty()
+                 ? concat(file, " holds no program")
+                 : concat(file, " holds ", names.size(), " programs (", joined(names, ", "), ")"),
+             "the file must hold one program, or two programs with the names train and eval",
+             "Save the model with lockstep_export.save(model, inputs, FILE)"});
     }
     program::Program const only(archive, names.front(), {});
     if (auto const mode = only.depends_on_mode(); !mode.empty()) {
@@ -72,7 +75,8 @@ Programs programs_of(program::Archive const& archive) {
             ExitCode::usage,
             {concat(file, " holds one program for both training and evaluation"),
              concat("operator ", mode, " behaves differently in training and in evaluation"),
-             "Save a program for each with lockstep_export.save(model, inputs, FILE)"});
+             "Save one program for training and one for evaluation with "
+             "lockstep_export.save(model, inputs, FILE)"});
     }
     return {only, std::nullopt, std::nullopt};
 }
@@ -118,11 +122,12 @@ class Exported : public Model {
         std::vector<torch::Tensor> sums;
         for (auto const& value : values) {
             if (!value.isTensor() || value.toTensor().dim() != 0) {
-                throw Error(ExitCode::usage,
-                            {concat(file_, " does not return single numbers for a batch of ",
-                                    forms_of(arguments)),
-                             "each result of a loss must be a sum over the batch",
-                             "Let the loss return sums over the batch"});
+                throw Error(
+                    ExitCode::usage,
+                    {concat(file_, " does not return single numbers for a batch of ",
+                            forms_of(arguments)),
+                     "a loss must return sums over the batch",
+                     "Change the loss so that each of its results is a sum over the batch"});
             }
             sums.push_back(value.toTensor());
         }
@@ -257,8 +262,8 @@ class Exported : public Model {
                         {concat(file_, " cannot be trained with model.compiled = require"),
                          why_not->why, why_not->next});
         } else {
-            remark_ = concat("model.compiled = prefer: the graph of ", file_, " is run because ",
-                             why_not->why);
+            remark_ = concat("model.compiled = prefer: the graph of ", file_,
+                             " runs instead of a compiled step, because ", why_not->why);
         }
     }
 
@@ -296,9 +301,9 @@ class Exported : public Model {
         if (has_loss_ &&
             count != loss.value().sums.size()) { // the task has looked that it is there
             throw Error(ExitCode::data, {concat(file_, " is damaged"),
-                                         concat("it returns ", amount_of(count, "sum"),
-                                                ", but names ", loss->sums.size()),
-                                         "Save it again with lockstep_export.save"});
+                                         concat("its loss returns ", amount_of(count, "sum"),
+                                                ", but the file names ", loss->sums.size()),
+                                         "Save the model again with lockstep_export.save"});
         }
         if (teaches_) {
             require_program_of_outputs();
@@ -319,14 +324,13 @@ class Exported : public Model {
 
     void require_program_of_outputs() const {
         if (!programs_.outputs) {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot compute outputs for samples"),
-                 "it holds only sums of the loss: an older lockstep_export wrote it, or the "
-                 "model's forward method returns no tensor",
-                 "Let forward return a tensor, and save the model again under the same "
-                 "name with the current lockstep_export.save; trained weights remain "
-                 "valid"});
+            throw Error(ExitCode::usage,
+                        {concat(file_, " cannot compute outputs for samples"),
+                         "the file holds only sums of the loss, because an older lockstep_export "
+                         "wrote the file or the model's forward method returns no tensor",
+                         "Let forward return a tensor, and save the model again under the same "
+                         "name with the current lockstep_export.save; trained weights remain "
+                         "valid"});
         }
     }
 
@@ -334,10 +338,10 @@ class Exported : public Model {
     program::Program& program_of_outputs() {
         require_program_of_outputs();
         if (is_training()) {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " was saved with a loss"),
-                         "its outputs are computed in evaluation only, and training needs its loss",
-                         "Set task.kind = export"});
+            throw Error(ExitCode::usage, {concat(file_, " was saved with a loss"),
+                                          "training with this file must use the loss in the file, "
+                                          "but task.kind names another loss",
+                                          "Set task.kind = export"});
         }
         return *programs_.outputs;
     }
@@ -360,10 +364,10 @@ class Exported : public Model {
     /// Native code reads as many weights as it was compiled for.
     void require_all_channels() const {
         if (elements() != compiled_elements_) {
-            throw Error(ExitCode::usage,
-                        {concat("the compiled step of ", file_, " cannot be used"),
-                         "it was compiled for all channels, but this model has lost some",
-                         "Set model.compiled = none"});
+            throw Error(ExitCode::usage, {concat("the compiled step of ", file_, " cannot be used"),
+                                          "the step was compiled for all channels, but some "
+                                          "channels of this model have been removed",
+                                          "Set model.compiled = none"});
         }
     }
 
@@ -439,10 +443,11 @@ class Exported : public Model {
     void try_training(Interface const& interface) {
         auto const total = try_with(interface, 2);
         if (!total.requires_grad()) {
-            throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
-                                          "what it returns does not depend on its parameters",
-                                          "Export it outside torch.no_grad, with parameters that "
-                                          "require gradients"});
+            throw Error(
+                ExitCode::usage,
+                {concat(file_, " cannot be trained"),
+                 "its result does not depend on its parameters",
+                 "Export the model outside torch.no_grad, with parameters that require gradients"});
         }
         MissingDerivative missing;
         try {
@@ -453,8 +458,8 @@ class Exported : public Model {
         } catch (c10::Error const& error) {
             throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
                                           split(error.what_without_backtrace(), '\n').front(),
-                                          "Use operators that have a derivative, or detach the "
-                                          "inputs of those that have none"});
+                                          "Use only operators that have a derivative, or detach "
+                                          "the inputs of the other operators"});
         }
         if (!missing.of.empty()) {
             throw Error(
@@ -462,16 +467,16 @@ class Exported : public Model {
                 {concat(file_, " cannot be trained"),
                  concat("operator ", missing.of,
                         " has no autograd kernel, so its gradients may be missing or wrong"),
-                 "In its library, register its derivative for Autograd, or its kernel for "
-                 "CompositeImplicitAutograd if it only calls PyTorch's operators; or "
-                 "detach its inputs"});
+                 "In the operator's library, register a derivative for Autograd. If the operator "
+                 "only calls PyTorch's operators, register its kernel for "
+                 "CompositeImplicitAutograd instead. Or detach the operator's inputs"});
         }
         for (auto const& parameter : named_parameters()) {
             if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
                 throw Error(
                     ExitCode::usage,
                     {concat(file_, " cannot be trained"),
-                     concat("the gradient of ", parameter.key(),
+                     concat("the gradient of parameter ", parameter.key(),
                             " is sparse, but gradients of replicas are added as dense arrays"),
                      "Make the layer with sparse=False, and export the model again"});
             }
@@ -505,11 +510,12 @@ double exported_parameters(config::OwnValues const& values, Interface const& /*i
 std::vector<torch::Tensor> results_of(Model& model, Fields const& inputs, Fields const& targets) {
     auto* const exported = dynamic_cast<Exported*>(&model);
     if (dynamic_cast<Quantised*>(&model) != nullptr) {
-        throw Error(ExitCode::usage,
-                    {"an int8 model of task.kind = export cannot be evaluated",
-                     "its loss is a part of the exported program, which computes in float32",
-                     "Evaluate the file that it was made from; lockstep checkpoint export writes "
-                     "the int8 model for other programs"});
+        throw Error(
+            ExitCode::usage,
+            {"an int8 model of task.kind = export cannot be evaluated",
+             "the loss is a part of the exported program, and this program computes in float32",
+             "Evaluate the file from which the int8 model was made, or export the int8 model for "
+             "other programs with lockstep checkpoint export"});
     }
     if (exported == nullptr || !exported->has_loss()) {
         throw Error(ExitCode::usage, {"task.kind = export", "the model has no loss",

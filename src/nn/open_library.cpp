@@ -48,7 +48,7 @@ void* open_library(std::string const& what, std::string const& file, std::string
         return loaded; // it was looked at before
     }
     auto const build_it =
-        concat("Build it against this installation, which has LibTorch ", TORCH_VERSION);
+        concat("Build the library again for this installation, which has LibTorch ", TORCH_VERSION);
     auto const content = read_text(file);
     auto const version = torch_version_in(content);
     if (!version.empty() && version != TORCH_VERSION) {

@@ -27,7 +27,7 @@ void require_same(std::string const& file, std::string const& what, std::string_
         throw Error(ExitCode::unavailable,
                     {concat("the plug-in ", file, " cannot be used"),
                      concat("it was built with ", what, " ", its, ", but this program has ", ours),
-                     "Build it against this installation"});
+                     "Build the plug-in again for this installation"});
     }
 }
 
@@ -42,7 +42,8 @@ std::string library_of(std::string const& key, std::string const& value) {
     if (colon <= prefix.size() || colon + 1 == value.size()) {
         throw Error(ExitCode::usage,
                     {concat(key, " = ", value), "the value must have the form plugin:LIBRARY:NAME",
-                     "Name the shared library, and one of the names that the library defines"});
+                     "Write the path of the shared library for LIBRARY, and a name that the "
+                     "library registers for NAME"});
     }
     return value.substr(prefix.size(), colon - prefix.size());
 }
@@ -51,16 +52,17 @@ PluginHead const& open_plugin(PluginUse const& use, std::string const& value) {
     auto const file = library_of(use.key, value);
     auto const* const head = static_cast<PluginHead const*>(::dlsym(opened(use, file), use.symbol));
     if (head == nullptr) {
-        throw Error(ExitCode::unavailable, {concat(file, " is not a plug-in for ", use.key),
-                                            concat("it does not export ", use.symbol),
-                                            concat("Register what it offers with ", use.macro,
-                                                   "(...) (see docs/library.md)")});
+        throw Error(ExitCode::unavailable,
+                    {concat(file, " is not a plug-in for ", use.key),
+                     concat("the library does not define ", use.symbol),
+                     concat("In the library's source, register the plug-in with ", use.macro,
+                            "(...) (see docs/library.md)")});
     }
     if (head->form != PluginHead{}.form) {
         throw Error(ExitCode::unavailable,
                     {concat("the plug-in ", file, " cannot be used"),
                      "it was built for another version of the plug-in interface",
-                     "Build it against this installation"});
+                     "Build the plug-in again for this installation"});
     }
     require_same(file, "headers", head->build_id, LOCKSTEP_BUILD_ID);
     require_same(file, "LibTorch", head->torch_version, TORCH_VERSION);

@@ -101,7 +101,8 @@ ByteScale Observed::scale(Calibration how) const {
     if (!any_ || !std::isfinite(min_) || !std::isfinite(max_)) {
         throw Error(ExitCode::data,
                     {"a layer cannot be calibrated",
-                     any_ ? "values that reach it are not finite" : "no value has reached it",
+                     any_ ? "the inputs of this layer contain values that are not finite"
+                          : "this layer has received no inputs",
                      "Check the model and the samples of data.train"});
     }
     if (how == Calibration::minmax || !counts_.defined() || !(max_ > min_)) {

@@ -81,7 +81,8 @@ std::string file_of(config::OwnValues const& values) {
     if (file.empty()) {
         throw Error(ExitCode::usage,
                     {"model.file is not set", "model.name = script needs a TorchScript file",
-                     "Save one with torch.jit.script(model).save(FILE)"});
+                     "Save the model with torch.jit.script(model).save(FILE), and set model.file "
+                     "to that file"});
     }
     return file;
 }
@@ -99,7 +100,7 @@ torch::jit::Module loaded(std::string const& file) {
                                      kind.name.empty() || kind.name == "a TorchScript module"
                                          ? why
                                          : concat("it is ", kind.name),
-                                     "Save it with torch.jit.script(model).save(FILE)"});
+                                     "Save the model with torch.jit.script(model).save(FILE)"});
     };
     torch::jit::Module module;
     try {
@@ -110,9 +111,11 @@ torch::jit::Module loaded(std::string const& file) {
         refuse("LibTorch cannot parse its code");
     }
     if (module.parameters().size() == 0) {
-        throw Error(ExitCode::usage,
-                    {concat(file, " has no parameters"), "it is frozen, or its layers have none",
-                     "Save it without torch.jit.freeze and torch.jit.optimize_for_inference"});
+        throw Error(
+            ExitCode::usage,
+            {concat(file, " has no parameters"),
+             "the module is frozen, or its layers have no parameters",
+             "Save the module without torch.jit.freeze and torch.jit.optimize_for_inference"});
     }
     return module;
 }
@@ -123,8 +126,8 @@ void require_own_layers(Interface const& interface) {
                     {concat(interface.recompute ? "precision.gradient-checkpointing"
                                                 : "communication.sync-batch-norm",
                             " cannot be combined with model.name = script"),
-                     "a script runs as a whole, but that key needs access to its layers",
-                     "Switch the key off, or save the model with lockstep_export.save and set "
+                     "this key needs access to single layers, but a script runs as a whole",
+                     "Set this key to false, or save the model with lockstep_export.save and set "
                      "model.name = export"});
     }
 }
@@ -193,8 +196,8 @@ class Script : public Mirror<Model> {
             }
             throw Error(ExitCode::usage,
                         {concat(file_, " cannot take a batch of ", forms_of(arguments)), why,
-                         concat("Let its forward method take ", forms_of(arguments), " and return ",
-                                expected)});
+                         concat("Change the forward method: let it take ", forms_of(arguments),
+                                " and return ", expected)});
         }
         return require_outputs(file_, result, arguments, samples, outputs_);
     }

@@ -22,9 +22,10 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_of(Model const& model
 }
 
 [[noreturn]] void throw_other_model(std::string const& why) {
-    throw Error(ExitCode::data,
-                {"the shapes in the model file do not fit the deck's model", why,
-                 "Name a file with the deck's model, or the deck that this file was trained with"});
+    throw Error(
+        ExitCode::data,
+        {"the shapes in the model file do not fit the deck's model", why,
+         "Name a model file that fits the deck, or name the deck that this file was trained with"});
 }
 
 } // namespace

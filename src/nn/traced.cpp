@@ -93,7 +93,7 @@ void require_free_states(torch::jit::Graph& graph) {
             throw Error(ExitCode::usage,
                         {refused,
                          concat("the first state of its recurrent layer (", name,
-                                ") would have the batch size of the trace"),
+                                ") would keep the batch size of the trace"),
                          "Try --format onnx, or use --format safetensors and load the weights by "
                          "name"});
         }

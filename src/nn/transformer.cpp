@@ -64,8 +64,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     plan.outputs = interface.outputs;
     plan.per_sample = !interface.targets.empty() && interface.targets.front().is_label();
     if (plan.tokens && plan.vocabulary == 0) {
-        refuse("model.vocabulary is not set", "the files do not say how many tokens there are",
-               "Set it to the number of tokens");
+        refuse("model.vocabulary is not set", "the data files do not state the number of tokens",
+               "Set model.vocabulary to the number of tokens");
     }
     if (plan.vocabulary < input.vocabulary) {
         refuse(concat("model.vocabulary = ", plan.vocabulary, " is too small"),
@@ -95,8 +95,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
         if (plan.positions < std::max<std::int64_t>(length, 1)) {
             refuse("model.max-positions is too small",
                    length > 0 ? concat("samples have ", length, " positions")
-                              : std::string("samples have any number of positions"),
-                   "Set it to the length of the longest sample");
+                              : std::string("the number of positions differs between samples"),
+                   "Set model.max-positions to the length of the longest sample");
         }
     } else if (positions != "none") {
         refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",
@@ -187,7 +187,7 @@ class Transformer : public Model, public Decoder {
         auto const seen = own.caches.front().keys.defined() ? own.caches.front().keys.size(2) : 0;
         if (plan_.positions > 0 && seen + tokens.size(1) > plan_.positions) {
             refuse(concat("a text of ", seen + tokens.size(1), " tokens is too long"),
-                   concat("the model has learnt only ", plan_.positions, " positions"),
+                   concat("the model has embeddings for only ", plan_.positions, " positions"),
                    "Generate fewer tokens");
         }
         auto const found = blocks_(embedded(tokens, seen), Visible{.causal = true}, &own.caches);
@@ -208,7 +208,7 @@ class Transformer : public Model, public Decoder {
                               torch::TensorOptions(torch::kInt64).device(given.device()));
             if (first + given.size(1) > plan_.positions) {
                 refuse(concat("a sample of ", given.size(1), " positions is too long"),
-                       concat("the model has learnt only ", plan_.positions, " positions"),
+                       concat("the model has embeddings for only ", plan_.positions, " positions"),
                        "Set model.max-positions to the length of the longest sample");
             }
             values = values + positions_(places);

@@ -108,11 +108,11 @@ TransformerForm TransformerForm::of(config::OwnValues const& values) {
             form.activation == "swiglu" ? (form.width * 8 / 3 + 31) / 32 * 32 : form.width * 4;
     }
     require(form.width % form.heads == 0, concat("model.heads = ", form.heads),
-            concat("it does not divide model.width = ", form.width),
+            concat("this number does not divide model.width = ", form.width),
             "Set another number of heads, or another width");
     require(form.heads % form.key_value_heads == 0,
             concat("model.key-value-heads = ", form.key_value_heads),
-            concat("it does not divide model.heads = ", form.heads),
+            concat("this number does not divide model.heads = ", form.heads),
             "Set a number that divides model.heads");
     return form;
 }

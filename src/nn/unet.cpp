@@ -45,7 +45,8 @@ class UNet : public Model {
                             {concat("model.channels = ", values.text("channels")),
                              concat("a height or width of ", extent, " cannot be halved ",
                                     amount_of(halvings, "time"), " without a remainder"),
-                             "List fewer values, or import images of another size"});
+                             "List fewer values, or import the images in another size (lockstep "
+                             "data import images --size)"});
             }
         }
         auto from = layout_.channels();

@@ -187,7 +187,8 @@ Argument ArgumentReader::plain_argument(Json const& json, c10::TypePtr const& el
     throw Error(ExitCode::usage,
                 {concat("the exported program has an operator with an argument of kind ", kind),
                  "this version of Lockstep does not support such arguments",
-                 "Give operators only tensors and numbers"});
+                 "Change the model so that its operators take only tensors and numbers, then "
+                 "export the model again"});
 }
 
 Argument ArgumentReader::read(Json const& json) const {

@@ -74,10 +74,11 @@ struct Pass : torch::CustomClassHolder {
         c10::AutoGradMode const no_grad(false);
         auto outputs = segment.code->run(std::move(inputs));
         if (outputs.size() != segment.outputs.size()) {
-            throw Error(ExitCode::data, {concat("the compiled step of ", step->file, " is damaged"),
-                                         concat("it returns ", amount_of(outputs.size(), "tensor"),
-                                                ", but names ", segment.outputs.size()),
-                                         "Compile it again with lockstep_export.compile(FILE)"});
+            throw Error(ExitCode::data,
+                        {concat("the compiled step of ", step->file, " is damaged"),
+                         concat("the step returns ", amount_of(outputs.size(), "tensor"),
+                                ", but the file names ", segment.outputs.size()),
+                         "Compile the step again with lockstep_export.compile(FILE)"});
         }
         for (std::size_t at = 0; at < outputs.size(); ++at) {
             values[segment.outputs[at]] = std::move(outputs[at]);

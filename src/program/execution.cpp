@@ -105,8 +105,8 @@ void Execution::operate(Node const& node) {
                     {concat("operator ", node.target, " of the exported program failed",
                             node.origin.empty() ? "" : concat(" (", node.origin, ")")),
                      why,
-                     "Use batches like those that the program was exported for, or export the "
-                     "program for these batches"});
+                     "Use batches of the shapes that the program was exported for, or export the "
+                     "program for the shapes of these batches"});
     }
 }
 

@@ -47,7 +47,8 @@ class Fit {
             if (!holds(guard, named_)) {
                 throw Error(ExitCode::usage,
                             {concat(description_.name, " cannot take this batch"),
-                             concat("its export assumed that ", guard), name_dimension});
+                             concat("the export of this program assumed that ", guard),
+                             name_dimension});
             }
         }
     }
@@ -106,8 +107,9 @@ void require_fit(Description const& description, std::vector<at::Tensor> const& 
                     {concat(description.name, " cannot take this batch"),
                      concat("the program needs ", amount_of(description.given(), "input"),
                             ", but the batch has ", inputs.size()),
-                     "Name as many datasets in data.inputs as the forward method has arguments "
-                     "and, if the file has its own loss, as many in data.targets as the loss has"});
+                     "In data.inputs, name one dataset for each argument of the forward method. If "
+                     "the file has its own loss, name one dataset in data.targets for each target "
+                     "of the loss"});
     }
     Fit fit(description);
     std::size_t at = 0;

@@ -28,9 +28,10 @@ class Expression {
 
   private:
     [[noreturn]] void fail() const {
-        throw Error(ExitCode::usage, {concat("the export assumed that ", text_),
-                                      "Lockstep cannot evaluate that condition",
-                                      "Export with dynamic_shapes that need no such condition"});
+        throw Error(ExitCode::usage,
+                    {concat("the export assumed that ", text_),
+                     "Lockstep cannot evaluate that condition",
+                     "Export the model with dynamic_shapes that do not need this condition"});
     }
     void skip_blanks() {
         while (at_ < text_.size() && text_[at_] == ' ') {

@@ -20,12 +20,12 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record) {
         runner_ =
             std::make_unique<torch::inductor::AOTIModelContainerRunnerCpu>(library.string(), 1);
     } catch (std::exception const& error) {
-        throw Error(ExitCode::unavailable,
-                    {concat("the compiled step of ", archive.path().string(), " cannot be loaded"),
-                     split(error.what(), '\n').front(),
-                     "Set TMPDIR to a directory whose files may be executed (no noexec mount), "
-                     "compile the step again with lockstep_export.compile(FILE), or set "
-                     "model.compiled = none"});
+        throw Error(
+            ExitCode::unavailable,
+            {concat("the compiled step of ", archive.path().string(), " cannot be loaded"),
+             split(error.what(), '\n').front(),
+             "Set TMPDIR to a directory on a file system that is not mounted noexec, compile the "
+             "step again with lockstep_export.compile(FILE), or set model.compiled = none"});
     }
 }
 

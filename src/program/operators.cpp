@@ -72,16 +72,17 @@ std::unordered_set<c10::OperatorName> const& operators_of_torch() {
 std::variant<c10::OperatorHandle, NoOperator> find_own(std::string_view library,
                                                        c10::OperatorName const& name) {
     if (operators_of_torch().contains(name)) {
-        return NoOperator{concat("it belongs to the library ", library,
-                                 ", but of LibTorch's own operators only those of aten are run")};
+        return NoOperator{
+            concat("this operator belongs to the library ", library,
+                   ", but of LibTorch's own operators, Lockstep runs only those of aten")};
     }
     auto const found = c10::Dispatcher::singleton().findSchema(name);
     if (!found) {
         return NoOperator{
-            "no library that the deck names has registered it",
-            concat("Name the shared library that registers the operators of ", library,
-                   " with TORCH_LIBRARY in model.operators; operators that are written in Python "
-                   "cannot be run")};
+            "no library that the deck names has registered this operator",
+            concat("In model.operators, name the shared library that registers the operators of ",
+                   library,
+                   " with TORCH_LIBRARY. Operators that are written in Python cannot be run")};
     }
     return *found;
 }
@@ -112,7 +113,8 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
             return name.find(part) != std::string_view::npos;
         });
     if ((is_inner && !holds(inner, name)) || holds(forbidden, name)) {
-        return NoOperator{"it occurs only in decomposed programs, not in programs for training"};
+        return NoOperator{"this operator occurs only in decomposed programs, but training needs a "
+                          "program that is not decomposed"};
     }
     if (is_unchecked) {
         return NoOperator{"it does not check the indices that it is given"};

@@ -10,8 +10,8 @@ namespace lockstep::program {
 /// Why an operator is not run, and what to do.
 struct NoOperator {
     std::string why;
-    std::string next = "Write that line with operators of PyTorch itself, and export with "
-                       "torch.export.export, without run_decompositions";
+    std::string next = "Replace that operator in the model by public operators of PyTorch, and "
+                       "export the model with torch.export.export, without run_decompositions";
 };
 
 /// Notes which operators LibTorch has. Call it before a library of the user's is opened: the

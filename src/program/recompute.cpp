@@ -50,11 +50,12 @@ void compute_again(std::shared_ptr<ForgottenActivations> const& activations) {
         std::exchange(activations->again, nullptr)();
     }
     if (activations->saved.size() != activations->count) {
-        throw Error(ExitCode::usage,
-                    {"precision.gradient-checkpointing cannot run a block again",
-                     concat("the block saved ", amount_of(activations->count, "tensor"),
-                            " in the first run, but ", activations->saved.size(), " in the second"),
-                     "Switch precision.gradient-checkpointing off"});
+        throw Error(
+            ExitCode::usage,
+            {"precision.gradient-checkpointing cannot run a block again",
+             concat("the block saved ", amount_of(activations->count, "tensor"),
+                    " when it first ran, but ", activations->saved.size(), " when it ran again"),
+             "Set precision.gradient-checkpointing = false"});
     }
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 [[noreturn]] void unknown(std::string const& what, Json const& json) {
     throw Error(ExitCode::usage, {concat("the exported program has ", what, " ", json.dump()),
-                                  "this version of Lockstep does not know it",
-                                  "Export dense tensors of the usual types"});
+                                  "this version of Lockstep does not support it",
+                                  "Change the model so that it uses only dense tensors of common "
+                                  "types, then export the model again"});
 }
 
 } // namespace

@@ -28,9 +28,10 @@ double real(c10::IValue const& value) {
 
 std::int64_t divisor(c10::IValue const& value) {
     if (whole(value) == 0) {
-        throw Error(ExitCode::usage, {"the exported program divides a size by zero",
-                                      "it was not made for the shape of this batch",
-                                      "Export it with dynamic_shapes that allow this batch"});
+        throw Error(ExitCode::usage,
+                    {"the exported program divides a size by zero",
+                     "the program was not exported for the shape of this batch",
+                     "Export the model with dynamic_shapes that allow this batch"});
     }
     return whole(value);
 }
@@ -39,7 +40,7 @@ std::int64_t divisor(c10::IValue const& value) {
 
 [[noreturn]] void too_large() {
     throw Error(ExitCode::usage, {"the exported program computes a size that is too large",
-                                  "it needs more than 64 bits",
+                                  "the size needs more than 64 bits",
                                   "Use batches like those that the program was exported for"});
 }
 
@@ -170,7 +171,7 @@ c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const&
         throw Error(ExitCode::data,
                     {concat("the exported program calls ", target),
                      "the call has too few arguments",
-                     "The file is damaged: copy it again, or export the model again"});
+                     "Copy the file again or export the model again, because the file is damaged"});
     } catch (c10::Error const&) {
         throw Error(ExitCode::data,
                     {concat("the exported program calls ", target),

@@ -23,8 +23,8 @@ class Folder {
                 throw Error(ExitCode::usage,
                             {concat("tensor ", name, " of ", archive_.path().string(),
                                     " is stored as a pickle"),
-                             "loading a pickle could run any code",
-                             "Make it a plain tensor before the export"});
+                             "a pickle can run any code when it is loaded",
+                             "Convert this object to a plain tensor before the export"});
             }
             auto const record = path_ + entry.at("path_name").get<std::string>();
             auto const& form = entry.at("tensor_meta");

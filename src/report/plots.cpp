@@ -20,10 +20,10 @@ constexpr char const* script_name = "plots.gp";
 
 void require_gnuplot(double limit_s) {
     if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
-        throw Error(
-            ExitCode::unavailable,
-            {"no pictures", "gnuplot is not installed, or does not start",
-             "Install gnuplot (Debian: gnuplot-nox); then lockstep report draws the pictures"});
+        throw Error(ExitCode::unavailable,
+                    {"no pictures", "gnuplot is not installed, or does not start",
+                     "Install gnuplot (Debian: gnuplot-nox), then run lockstep report to draw the "
+                     "pictures"});
     }
 }
 
@@ -79,7 +79,7 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
         throw Error(ExitCode::io,
                     {concat("no pictures in ", directory.string()),
                      concat("gnuplot failed on ", script.string()),
-                     "To see why, run gnuplot on that script, in the script's directory"});
+                     "Run gnuplot on that script in the script's directory to see the reason"});
     }
     return files;
 }

@@ -24,7 +24,7 @@ EnvironmentMaker open_environment(std::string const& name, EnvironmentSource con
     throw Error(ExitCode::usage,
                 {concat("task.environment = ", name),
                  concat("expected one of ", joined(names, ", ")),
-                 near.empty() ? std::string("Choose one (keys of each: lockstep tasks)")
+                 near.empty() ? std::string("Choose one of them (lockstep tasks lists their keys)")
                               : concat("Did you mean ", near, "?")});
 }
 

@@ -107,7 +107,7 @@ void EnvironmentSet::throw_not_finite(std::size_t environment, char const* what)
                 {concat("the ", what, " in environment ", environment, " of replica ", replica_,
                         " is not finite in episode ", static_cast<std::int64_t>(running.episode),
                         ", step ", static_cast<std::int64_t>(running.steps)),
-                 "the policy cannot learn from it",
+                 "a policy cannot learn from values that are not finite",
                  "Check the environment's data, and whether the environment bounds the actions"});
 }
 

@@ -169,10 +169,10 @@ std::vector<double> turbulence(std::span<double const> prices, std::size_t asset
                 ExitCode::data,
                 {concat("the turbulence of day ", day, " cannot be computed"),
                  concat("over the ", history,
-                        " days before it, some price never moves, or moves exactly like another"),
-                 "Leave such series out, look back over more days than there are series "
-                 "(task.turbulence-history), or switch turbulence off with "
-                 "task.turbulence-quantile = 1"});
+                        " days before it, a price never changes, or always changes exactly like "
+                        "another price"),
+                 "Remove that series from the table, set task.turbulence-history to more days than "
+                 "there are series, or switch turbulence off with task.turbulence-quantile = 1"});
         }
         for (std::size_t i = 0; i < assets; ++i) {
             result[day] += off[i] * weighted[i];

@@ -109,8 +109,8 @@ double seconds_of(std::string const& date) {
     std::chrono::year_month_day const parsed{std::chrono::year(year), std::chrono::month(month),
                                              std::chrono::day(day)};
     if (found != 3 || !parsed.ok()) {
-        throw Error(ExitCode::usage, {concat("task.trade-from = ", date), "it is not a date",
-                                      "Write it as YYYY-MM-DD"});
+        throw Error(ExitCode::usage, {concat("task.trade-from = ", date),
+                                      "this value is not a date", "Write the date as YYYY-MM-DD"});
     }
     return static_cast<double>(std::chrono::sys_days(parsed).time_since_epoch().count()) * 86400;
 }
@@ -199,7 +199,8 @@ Market read_market(std::filesystem::path const& file, config::OwnValues const& v
                      concat("of the ", market.days, " days that all ", market.assets,
                             " series have, ", training, " are for training and ",
                             market.days - market.first_evaluated, " for trading"),
-                     "Choose a day that leaves at least 3 days for training and 3 for trading"});
+                     "Set task.trade-from to a day that leaves at least 3 days for training and 3 "
+                     "days for trading"});
     }
     auto const share = values.number("turbulence-quantile", 0, 1);
     auto const history = static_cast<std::size_t>(values.integer("turbulence-history", 2));

@@ -19,10 +19,10 @@ class Scaled : public Environment {
             throw Error(
                 ExitCode::usage,
                 {concat("task.observation-scale has ", scale_.size(), " numbers"),
-                 concat("it needs ", numbers, ", one for each number of ",
+                 concat("the list needs ", numbers, " numbers, one for each number of ",
                         spaces.window > 1 ? "a time step of an observation" : "an observation",
-                        ", or 1 for all"),
-                 "Correct the list"});
+                        ", or 1 number for all"),
+                 "Give the list as many numbers as that"});
         }
     }
 

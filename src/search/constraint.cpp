@@ -15,8 +15,8 @@ namespace {
                          std::string const& why) {
     throw Error(ExitCode::usage,
                 {concat("\"", text, "\" in search.constraints (", origin, ")"), why,
-                 "Write a comparison such as data.batch * run.replicas <= 4096, "
-                 "and separate several with semicolons"});
+                 "Write a comparison such as data.batch * run.replicas <= 4096, and separate "
+                 "several comparisons with semicolons"});
 }
 
 } // namespace

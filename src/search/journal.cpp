@@ -94,7 +94,7 @@ void Journal::append(nlohmann::json record) {
     }
     if (is_broken_) {
         throw Error(ExitCode::io, {concat("cannot write to ", path_.string()),
-                                   "an earlier record may have reached the file only in part",
+                                   "an earlier record may be incomplete in the file",
                                    "Start the same command again to continue"});
     }
     record["seq"] = next_;

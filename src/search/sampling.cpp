@@ -82,9 +82,9 @@ std::unique_ptr<Strategy> make_grid(Settings const& settings, Space const& space
         }
     }
     if (points.empty()) {
-        throw Error(ExitCode::usage,
-                    {"search.constraints are too strict", "no point of the grid meets them all",
-                     "Loosen them, or raise search.grid-points"});
+        throw Error(ExitCode::usage, {"search.constraints are too strict",
+                                      "no point of the grid meets all constraints",
+                                      "Loosen the constraints, or raise search.grid-points"});
     }
     return std::make_unique<Listed>(std::move(points));
 }
@@ -103,8 +103,8 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
     if (dimensions > sobol_dimensions) {
         throw Error(ExitCode::usage,
                     {"search.strategy = sobol",
-                     concat("[space] has ", dimensions,
-                            " keys, but a Sobol sequence has at most ", sobol_dimensions),
+                     concat("[space] has ", dimensions, " keys, but a Sobol sequence has at most ",
+                            sobol_dimensions),
                      "Choose search.strategy = random"});
     }
     auto const seed = static_cast<std::uint64_t>(settings.seed);
@@ -112,11 +112,12 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
     constexpr std::uint32_t max_tries = 1'000'000;
     for (std::uint32_t index = 0; std::cmp_less(points.size(), settings.trials); ++index) {
         if (index == max_tries) {
-            throw Error(ExitCode::usage,
-                        {"search.constraints are too strict",
-                         concat("only ", points.size(), " of ", max_tries,
-                                " points meet them all, but search.trials = ", settings.trials),
-                         "Loosen them, narrow [space], or lower search.trials"});
+            throw Error(
+                ExitCode::usage,
+                {"search.constraints are too strict",
+                 concat("only ", points.size(), " of ", max_tries,
+                        " points meet all constraints, but search.trials = ", settings.trials),
+                 "Loosen the constraints, narrow [space], or lower search.trials"});
         }
         Point point;
         auto const bits = sobol(index, dimensions);

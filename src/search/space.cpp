@@ -134,7 +134,7 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
                      forms);
     }
     if (std::set<std::string>(words.begin(), words.end()).size() != words.size()) {
-        refuse_value(dimension.key, written, "it has a value twice", "Leave one of them out");
+        refuse_value(dimension.key, written, "it has a value twice", "Write each value only once");
     }
     dimension.texts = std::move(words);
 }
@@ -204,12 +204,12 @@ Space::Space(config::DeckSource const& source, std::string const& constraints,
     }
     if (dimensions_.empty()) {
         throw Error(ExitCode::usage, {"there are no keys to search", "[space] is missing or empty",
-                                      "Write keys of the deck there, such as "
+                                      "Write keys of the deck into [space], such as "
                                       "optimizer.learning-rate = log-uniform(1e-4, 1e-1)"});
     }
     if (dimensions_.size() > max_dimensions) {
         throw Error(ExitCode::usage, {concat("[space] has ", dimensions_.size(), " keys"),
-                                      concat("it may have at most ", max_dimensions),
+                                      concat("[space] may have at most ", max_dimensions, " keys"),
                                       "Search fewer keys, and set the others in the deck"});
     }
     for (auto const& text : split(constraints, ';')) {
@@ -248,7 +248,8 @@ void Space::check_conditions() const {
                                     : concat("Did you mean ", near, "?"));
             }
             if (!settled.contains(each.key)) {
-                refuse("conditions depend on each other in a cycle", "Remove one of them");
+                refuse("conditions depend on each other in a cycle",
+                       "Remove one of these conditions");
             }
             for (auto const& value : condition.values) {
                 if (!found->texts.empty() && std::ranges::count(found->texts, value) == 0) {
@@ -314,9 +315,10 @@ Point Space::draw_point(std::uint64_t seed, std::uint64_t trial) const {
             return point;
         }
     }
-    throw Error(ExitCode::usage, {"search.constraints are too strict",
-                                  "none of 100,000 random points of the space met them all",
-                                  "Loosen them, or narrow [space] to what they allow"});
+    throw Error(ExitCode::usage,
+                {"search.constraints are too strict",
+                 "none of 100,000 random points of [space] met all constraints",
+                 "Loosen the constraints, or narrow [space] to values that the constraints allow"});
 }
 
 } // namespace lockstep::search

@@ -94,8 +94,9 @@ Study::Study(Identity identity, std::unique_ptr<Journal> journal)
 std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
     auto const records = Journal::read(directory / journal_name);
     if (records.empty()) {
-        throw Error(ExitCode::no_input, {concat("no search in ", directory.string()),
-                                         "its journal is empty", "Start the search"});
+        throw Error(ExitCode::no_input,
+                    {concat("no search in ", directory.string()), "its journal is empty",
+                     "Start the search first, with lockstep search or lockstep search suggest"});
     }
     Identity identity;
     try {
@@ -210,7 +211,8 @@ std::int64_t Study::queued() const {
 
 void Study::accept(Outcome const& outcome) {
     if (open_.erase(outcome.trial) == 0) {
-        throw_foreign(concat("trial ", outcome.trial + 1, " has a result that nobody asked for"));
+        throw_foreign(concat("trial ", outcome.trial + 1,
+                             " has a result, but the trial was not waiting for one"));
     }
     begun_.erase(outcome.trial);
     trials_[static_cast<std::size_t>(outcome.trial)].outcomes.push_back(outcome);
@@ -220,8 +222,8 @@ void Study::accept(Outcome const& outcome) {
 void Study::tell(Outcome outcome) {
     auto const open = open_.find(outcome.trial);
     if (open == open_.end()) {
-        throw Error(ExitCode::usage, {concat("trial ", outcome.trial + 1, " is not open"),
-                                      "it already has its result, or was never suggested",
+        throw Error(ExitCode::usage, {concat("trial ", outcome.trial + 1, " cannot get a result"),
+                                      "this trial already has a result, or was never suggested",
                                       "Name a trial that was suggested and has no result yet"});
     }
     outcome.share = open->second.share;
@@ -299,9 +301,9 @@ void require_known_trials(std::filesystem::path const& directory, std::size_t kn
                         {concat(entry.path().string(), " is no trial of this search"),
                          concat("the search's journal ", journal_name, " names only ",
                                 amount_of(known, "trial"),
-                                ": the journal was removed, or is older than the trials"),
-                         "Restore the newest journal, remove the trials that it does not name, or "
-                         "start the search in another --directory"});
+                                ", so the journal was removed or is older than the trials"),
+                         "Restore the newest journal, remove the trials that the journal does not "
+                         "name, or start the search in another --directory"});
         }
     }
 }

@@ -34,7 +34,7 @@ sockaddr_un unix_address(std::filesystem::path const& path) {
     if (text.size() >= sizeof address.sun_path) {
         throw Error(ExitCode::usage,
                     {concat("--socket ", text), "the path is longer than 107 bytes",
-                     "Name a shorter one, under $XDG_RUNTIME_DIR or /tmp"});
+                     "Name a shorter path, for example under $XDG_RUNTIME_DIR or /tmp"});
     }
     std::memcpy(address.sun_path, text.c_str(), text.size());
     return address;

@@ -43,7 +43,7 @@ RunList::RunList(std::vector<std::filesystem::path> roots, std::optional<double>
             throw Error(ExitCode::no_input,
                         {concat(root.string(), " cannot be shown"),
                          failure ? failure.message() : std::string("it is not a directory"),
-                         "Name the directory of a run, or one that holds runs"});
+                         "Name the directory of a run, or a directory that contains runs"});
         }
         root = std::filesystem::canonical(root);
     }

@@ -13,11 +13,10 @@ namespace lockstep::task {
 namespace {
 
 [[noreturn]] void refuse(std::string const& wanted, std::string const& why) {
-    throw Error(
-        ExitCode::usage,
-        {concat("task.class-weights = ", wanted), why,
-         "Set it to none, to balanced or median if the data has one class per sample, or to "
-         "one number for each class"});
+    throw Error(ExitCode::usage,
+                {concat("task.class-weights = ", wanted), why,
+                 "Set task.class-weights to none, to one number for each class, or, if the data "
+                 "has one class per sample, to balanced or median"});
 }
 
 std::vector<double> listed(std::string const& wanted, std::int64_t classes) {

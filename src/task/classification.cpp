@@ -81,8 +81,8 @@ class Classification : public Task {
                 {"task.kind = classification",
                  concat("the model gives ", amount_of(logits.size(1), "score"),
                         " per sample, but there are ", cross_entropy_.classes(), " classes"),
-                 "Choose a model that gives one score for each class; "
-                 "policies are for task.kind = ppo"});
+                 "Choose a model that gives one score for each class (policies fit only task.kind "
+                 "= ppo)"});
         }
         return logits.to(torch::kFloat32);
     }

@@ -28,7 +28,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
             throw Error(ExitCode::data,
                         {concat("a target is class ", right[i]),
                          concat("there are only ", classes, " classes, numbered from 0"),
-                         "Correct the data, or name more classes"});
+                         "Correct the targets in the data, or raise the number of classes"});
         }
         if (guess[i] < 0 || guess[i] >= classes) {
             throw Error(ExitCode::usage,

@@ -28,8 +28,8 @@ void require_transcripts(Samples const& samples) {
         throw Error(
             ExitCode::data,
             {"data.train does not fit the task",
-             "task.kind = ctc needs samples with their own numbers of frames, and for each sample "
-             "a transcript in symbols that the files name",
+             "task.kind = ctc needs samples that each have their own number of frames, a "
+             "transcript for each sample, and files that name the symbols of the transcripts",
              "Import recordings (lockstep data import speech … --transcripts FILE)"});
     }
 }
@@ -123,10 +123,10 @@ class Ctc : public Task, public Remarks {
                    one ? " transcript of data.train is too long for its recording"
                        : " transcripts of data.train are too long for their recordings");
         if (all) {
-            throw Error(ExitCode::data,
-                        {text, "each symbol needs one frame of the model's output",
-                         "Check that recordings and transcripts belong together, or lower "
-                         "model.stride"});
+            throw Error(
+                ExitCode::data,
+                {text, "each symbol of a transcript needs at least one frame of the model's output",
+                 "Check that each transcript belongs to its recording, or lower model.stride"});
         }
         std::vector<std::string> some;
         for (auto const sample : bad) {

@@ -77,8 +77,9 @@ torch::Tensor hidden_distance(torch::Tensor const& teacher, torch::Tensor const&
         throw Error(
             ExitCode::usage,
             {concat("distill.hidden = ", pair.student, ":", pair.teacher),
-             concat("the outputs of the model's layer are ", nn::sizes_text(student.sizes()),
-                    ", those of the teacher's layer ", nn::sizes_text(teacher.sizes())),
+             concat(
+                 "the layer of this run's model has outputs of ", nn::sizes_text(student.sizes()),
+                 ", but the layer of the teacher has outputs of ", nn::sizes_text(teacher.sizes())),
              "Choose two layers with outputs of the same shape, or with outputs of at least "
              "three dimensions of which only one, the width, differs"});
     }

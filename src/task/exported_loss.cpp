@@ -22,8 +22,8 @@ program::LossMetadata loss_of(std::string const& file) {
     if (!loss) {
         throw Error(ExitCode::usage,
                     {concat("task.kind = export with ", file), "the file was saved without a loss",
-                     "Save it with lockstep_export.save(model, inputs, FILE, loss=...), or choose "
-                     "another task"});
+                     "Save the model with lockstep_export.save(model, inputs, FILE, loss=...), or "
+                     "choose another task"});
     }
     return std::move(*loss);
 }
@@ -63,11 +63,13 @@ class ExportedLoss : public Task {
     double weight_of(std::vector<torch::Tensor> const& sums) const {
         auto const weight = sums.at(loss_.weight).item<double>();
         if (!(weight >= 0) || std::isinf(weight)) {
-            throw Error(ExitCode::usage,
-                        {concat("the exported loss returns the weight ", weight, " for a batch"),
-                         "the sum of losses is divided by the sum of weights, which must be finite "
-                         "and at least 0",
-                         "Let the loss return the number of samples or symbols as its weight"});
+            throw Error(
+                ExitCode::usage,
+                {concat("the exported loss returns the weight ", weight, " for a batch"),
+                 "the sum of losses is divided by the sum of these weights, so each weight must be "
+                 "finite and at least 0",
+                 "Change the loss so that it returns the number of samples or symbols as the "
+                 "weight"});
         }
         return weight;
     }

@@ -27,7 +27,8 @@ data::FieldInfo tokens_of(Samples const& samples) {
     if (!tokens || !targets || !std::ranges::all_of(samples.targets, fits)) {
         throw Error(ExitCode::usage,
                     {"task.kind = language",
-                     "a sample must be a sequence of tokens, each with the next as its target",
+                     "a sample must be a sequence of tokens, where the target of each token is the "
+                     "next token",
                      "Import texts with lockstep data import text, and set data.sequence"});
     }
     return samples.inputs.front();
@@ -48,7 +49,7 @@ class Language : public Task {
                 ExitCode::usage,
                 {concat("task.vocabulary = ", vocabulary_),
                  tokens.vocabulary == 0
-                     ? std::string("the files do not say how many tokens there are")
+                     ? std::string("the data files do not state the number of tokens")
                      : concat("it must be at least ", std::max<std::int64_t>(tokens.vocabulary, 2),
                               ", because the vocabulary of the files has ",
                               amount_of(tokens.vocabulary, "token")),

@@ -29,7 +29,7 @@ TaskKind find_kind(std::string const& name) {
     if (name == "ppo" && !ppo_kind()) {
         throw Error(ExitCode::unavailable,
                     {"task.kind = ppo", "this program was built without reinforcement learning",
-                     "Configure the build with -DLOCKSTEP_WITH_RL=ON, or choose another task "
+                     "Build the program again with -DLOCKSTEP_WITH_RL=ON, or choose another task "
                      "(list: lockstep tasks)"});
     }
     return nn::find_kind(plugins, name, task_kinds());

@@ -14,8 +14,8 @@ std::int64_t classes_of(config::OwnValues const& values, Samples const& samples)
     auto const named = static_cast<std::int64_t>(samples.class_names.size());
     if (given == 0 && named == 0) {
         throw Error(ExitCode::usage,
-                    {"task.classes is not set", "the files do not name their classes",
-                     "Set it to the number of classes"});
+                    {"task.classes is not set", "the data files do not name their classes",
+                     "Set task.classes to the number of classes"});
     }
     return given == 0 ? named : given;
 }

@@ -24,13 +24,13 @@ constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a flo
 
 [[noreturn]] void refuse(std::string const& from, std::string const& what) {
     throw Error(ExitCode::usage, {concat("the tokenizer ", from, " cannot be used"), what,
-                                  "Use a tokenizer with byte-level BPE, like those of GPT-2 and "
-                                  "Llama 3, or train one: --vocabulary N"});
+                                  "Use a tokenizer with byte-level BPE, such as that of GPT-2 or "
+                                  "Llama 3, or train a new tokenizer with --vocabulary N"});
 }
 
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
     throw Error(ExitCode::data, {concat("the tokenizer ", from, " is damaged"), what,
-                                 "Download it again, or train a new one"});
+                                 "Download the tokenizer again, or train a new tokenizer"});
 }
 
 bool is_set(Json const& json, char const* name) {
@@ -200,9 +200,10 @@ Tokenizer
 Tokenizer::learnt(std::int64_t tokens,
                   std::function<void(std::function<void(std::string_view)> const&)> const& visit) {
     if (tokens < 257 || tokens > max_tokens) {
-        throw Error(ExitCode::usage, {concat("--vocabulary ", tokens),
-                                      "256 tokens are needed for bytes, and one to end a text",
-                                      concat("Set it to a number from 257 to ", max_tokens)});
+        throw Error(ExitCode::usage,
+                    {concat("--vocabulary ", tokens),
+                     "a vocabulary needs 256 tokens for bytes and one token for the end of a text",
+                     concat("Set --vocabulary to a number from 257 to ", max_tokens)});
     }
     Pattern const words(gpt2_words);
     std::map<std::string, std::int64_t> counts;

@@ -20,11 +20,10 @@ std::filesystem::path request_file(std::filesystem::path const& run) {
 
 void ask_for_steps(std::filesystem::path const& run, std::int64_t steps) {
     if (std::filesystem::exists(request_file(run))) { // its author waits for so many steps
-        throw Error(
-            ExitCode::cannot_create,
-            {concat("a timeline of ", run.string(), " is already requested"),
-             concat("the run has not taken the request ", request_file(run).string(), " yet"),
-             "Wait for the run's next step, or remove the request"});
+        throw Error(ExitCode::cannot_create,
+                    {concat("a timeline of ", run.string(), " is already requested"),
+                     concat("the run has not yet read the request ", request_file(run).string()),
+                     "Wait for the run's next step, or remove the file of the request"});
     }
     write_text_durably(request_file(run), concat(steps, "\n"));
 }

@@ -106,7 +106,7 @@ std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& gra
             throw Error(ExitCode::data,
                         {concat(weights.path().string(), " lacks valid scales for ", layer.weight),
                          "some scales are missing, not finite or out of range",
-                         "Train the model again, or quantise one that was trained without "
+                         "Train the model again, or quantise a model that was trained without "
                          "quantise.aware"});
         }
         all.push_back({weight->exp(),

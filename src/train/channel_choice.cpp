@@ -128,10 +128,11 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
                     static_cast<std::int64_t>(macs),
                     graph.barriers().empty()
                         ? ""
-                        : concat("; channels that reach these operators stay: ",
+                        : concat(". Channels that reach these operators cannot be removed: ",
                                  list_text({graph.barriers().begin(), graph.barriers().end()}))),
              lots.empty() || graph.channels().size() == graph.layers()
-                 ? "Remove no channels from this model: set prune.pattern to none"
+                 ? "Set prune.pattern to none, because this model has no channels that can be "
+                   "removed"
                  : "Raise prune.target, lower prune.multiple, or exempt fewer weights in "
                    "prune.except"});
     }

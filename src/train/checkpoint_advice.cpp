@@ -42,8 +42,9 @@ void CheckpointAdvice::compare_space() const {
     if (files * bytes > free) {
         parts_.observers.tell(Remark{concat(
             "warning: checkpoint.keep = ", parts_.keep, " needs room for ", files, " files of ",
-            bytes_text(bytes), " each (one is being written), but only ", bytes_text(free),
-            " is free in ", directory.string(), ". Free some space, or lower checkpoint.keep")});
+            bytes_text(bytes), " each (including the checkpoint that is being written), but only ",
+            bytes_text(free), " is free in ", directory.string(),
+            ". Free some space, or lower checkpoint.keep")});
     }
 }
 
@@ -73,11 +74,12 @@ void CheckpointAdvice::advise_interval(double cost_s) {
     if (static_cast<double>(parts_.course.total_steps()) * step_s < interval_s) {
         return; // it is over before the first of them
     }
-    parts_.observers.tell(Remark{concat(
-        "advice: a checkpoint stops training for ", duration_text(cost_s), "; with ", hosts,
-        hosts == 1 ? " host that fails" : " hosts that each fail", " once in ",
-        days_between_failures, " days (assumed) the best interval is ", duration_text(interval_s),
-        ", about ", std::max<std::int64_t>(std::llround(interval_s / step_s), 1), " steps")});
+    parts_.observers.tell(
+        Remark{concat("advice: write a checkpoint every ", duration_text(interval_s), " (about ",
+                      std::max<std::int64_t>(std::llround(interval_s / step_s), 1),
+                      " steps). A checkpoint stops training for ", duration_text(cost_s), ", and ",
+                      hosts, hosts == 1 ? " host is" : " hosts are each",
+                      " assumed to fail once in ", days_between_failures, " days")});
 }
 
 } // namespace lockstep::train

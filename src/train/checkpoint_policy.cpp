@@ -26,8 +26,8 @@ void CheckpointPolicy::make_background_writer() {
         return;
     }
     if (!comm::all_ranks(parts_.world, comm::threads_may_speak())) {
-        parts_.observers.tell(
-            Remark{"checkpoints are synchronous: MPI does not provide MPI_THREAD_MULTIPLE here"});
+        parts_.observers.tell(Remark{
+            "checkpoints are synchronous, because this MPI does not provide MPI_THREAD_MULTIPLE"});
         return;
     }
     background_ = std::make_unique<checkpoint::BackgroundWriter>(parts_.world);

@@ -33,7 +33,8 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
         throw Error(
             ExitCode::unavailable,
             {what, concat("this program was built without ", backend == "nccl" ? "NCCL" : "oneCCL"),
-             concat("Configure with -DLOCKSTEP_WITH_", backend == "nccl" ? "NCCL" : "ONECCL",
+             concat("Build the program again with -DLOCKSTEP_WITH_",
+                    backend == "nccl" ? "NCCL" : "ONECCL",
                     "=ON, or set communication.backend = mpi")});
     }
     if (!all_on_devices) {
@@ -44,7 +45,8 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
     }
     if (wanted != library) {
         throw Error(ExitCode::unavailable,
-                    {what, "this backend does not support the device of this rank",
+                    {what,
+                     "the device of this rank is of a kind that this backend does not support",
                      "Set communication.backend = auto"});
     }
 }
@@ -60,8 +62,8 @@ void require_fitting_compression(config::Communication const& options, int ranks
         throw Error(
             ExitCode::usage,
             {what,
-             concat("it needs one replica on each rank, but run.replicas is ", replicas, " on ",
-                    amount_of(ranks, "rank")),
+             concat("powersgd needs one replica on each rank, but run.replicas is ", replicas,
+                    " on ", amount_of(ranks, "rank")),
              concat("Start ", replicas, " ranks, or set run.replicas = ", ranks, " in a new run")});
     }
 }
@@ -73,8 +75,9 @@ std::optional<comm::Route> wanted_route(comm::Communicator const& world) {
         auto const text = environment_text("LOCKSTEP_HOST_SUMS");
         choice = text == "direct" ? 1 : text == "halving" ? 2 : 0;
         if (choice == 0 && !text.empty()) {
-            throw Error(ExitCode::usage, {concat("LOCKSTEP_HOST_SUMS = ", text),
-                                          "expected direct or halving", "Correct or unset it"});
+            throw Error(ExitCode::usage,
+                        {concat("LOCKSTEP_HOST_SUMS = ", text), "expected direct or halving",
+                         "Correct this variable, or unset the variable"});
         }
     });
     comm::broadcast(world, std::span(&choice, 1));

@@ -82,13 +82,13 @@ void DatasetModule::require_finite(std::int64_t step) const {
                                            [](float value) { return std::isfinite(value); });
             });
             if (!finite) {
-                throw Error(
-                    ExitCode::data,
-                    {concat("sample ", parts_.work.train->number_in_files(index),
-                            " of data.train is not finite"),
-                     "it holds NaN or infinity, and the loss of its batch was not finite either",
-                     "Correct the sample or leave it out (sample numbers start at 0); the last "
-                     "checkpoint was written before this step"});
+                throw Error(ExitCode::data,
+                            {concat("sample ", parts_.work.train->number_in_files(index),
+                                    " of data.train is not finite"),
+                             "this sample holds NaN or infinity, and the loss of its batch is not "
+                             "finite either",
+                             "Correct or remove this sample (the first sample has number 0). The "
+                             "last checkpoint is from before this step"});
             }
         }
     }

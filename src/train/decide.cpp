@@ -43,7 +43,7 @@ void settle_batch(config::Deck& deck) {
             ExitCode::usage,
             {concat("data.global-batch = ", data.global_batch),
              concat("it cannot be divided evenly among the ", deck.run.replicas, " replicas"),
-             concat("Set it to ",
+             concat("Set data.global-batch to ",
                     std::max<std::int64_t>(data.global_batch / deck.run.replicas, 1) *
                         deck.run.replicas,
                     ", or change run.replicas")});
@@ -96,9 +96,9 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
     if (found) {
         auto const reader = checkpoint::reader_of(*found);
         if (reader->record().integers.contains(hash_of_outputs)) {
-            throw checkpoint::not_a_checkpoint(found->file.path(),
-                                               "is a file of outputs, and not the state of a run",
-                                               "distill.outputs is the key for files of outputs");
+            throw checkpoint::not_a_checkpoint(
+                found->file.path(), "is a file of outputs, and not the state of a run",
+                "To learn from these outputs, set distill.outputs to this file");
         }
         auto before = stored_deck(reader->record(), found->file.path());
         before.precision.memory_format = memory_format(before.precision);
@@ -114,11 +114,13 @@ Decided decide(config::Deck deck, std::optional<checkpoint::Found> const& found,
         }
         decided.forced = config::forbidden_changes(before, comparable);
         if (!decided.forced.empty() && (deck.privacy.is_on() || before.privacy.is_on())) {
-            throw Error(ExitCode::usage,
-                        {concat("with privacy.noise, the deck of run ", deck.run.directory,
-                                " must stay the same, or epsilon would not hold"),
-                         joined(decided.forced, "; "),
-                         "Change the deck back, or start over with --checkpoint.resume none"});
+            throw Error(
+                ExitCode::usage,
+                {concat(
+                     "the deck of run ", deck.run.directory,
+                     " was changed, but epsilon holds only for an unchanged deck (privacy.noise)"),
+                 joined(decided.forced, "; "),
+                 "Change the deck back, or start over with --checkpoint.resume none"});
         }
         decided.shares_state = share_state(before.optimizer.name, deck.optimizer.name);
         if (!decided.forced.empty() && !force) {

@@ -109,7 +109,8 @@ torch::Device choose_device(config::Run const& run, comm::Topology const& topolo
     if (number && run.devices != "all") {
         throw Error(ExitCode::usage,
                     {concat("run.device = ", run.device, " and run.devices = ", run.devices),
-                     "run.device names one device, and run.devices says which devices to use",
+                     "the two keys contradict each other, because run.device already selects a "
+                     "single device",
                      concat("Set run.device = ", kind_of(run.device), ", or remove run.devices")});
     }
     auto const here = accelerator_name();

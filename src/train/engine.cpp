@@ -46,10 +46,11 @@ void require_same_model(comm::Communicator const& world, Layout const& layout,
         auto const line = [at](auto const& lines) {
             return at < lines.size() ? lines[at] : std::string("nothing");
         };
-        throw Error(ExitCode::usage,
-                    {"this rank's model differs from rank 0's",
-                     concat("it has ", line(ours), " where rank 0's has ", line(roots)),
-                     "Start the same program with the same deck and the same files on all hosts"});
+        throw Error(
+            ExitCode::usage,
+            {"this rank's model differs from rank 0's",
+             concat("this model has ", line(ours), " where rank 0's model has ", line(roots)),
+             "Start the same program with the same deck and the same files on all hosts"});
     });
 }
 
@@ -201,8 +202,8 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
         throw Error(ExitCode::usage,
                     {"communication.sync-batch-norm with several replicas on a rank",
-                     "these replicas must run concurrently, which this model does not support (nor "
-                     "does any exported program that draws random numbers, as for dropout)",
+                     "these replicas must run concurrently, but this model cannot (for example, "
+                     "because it is an exported program with dropout)",
                      "Start one rank for each replica, or export the model without dropout"});
     }
     arena_.adopt(parts.model);
@@ -442,7 +443,7 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
             throw AgreedError(
                 ExitCode::usage,
                 {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
-                 "no replica's loss depends on it",
+                 "no replica's loss depends on this parameter",
                  "Set communication.unused-parameters = true, or remove the parameter from the "
                  "model"},
                 0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));

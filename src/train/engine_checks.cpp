@@ -21,8 +21,8 @@ namespace {
                                  std::string const& what) {
     throw Diverged(ExitCode::usage,
                    {what, "training has diverged",
-                    "Lower optimizer.learning-rate, warm up longer, or set "
-                    "optimizer.clip-norm; the last checkpoint was written before this step"},
+                    "Lower optimizer.learning-rate, warm up longer, or set optimizer.clip-norm. "
+                    "The last checkpoint is from before this step"},
                    rank, concat(comm::place_of_rank(world, rank), " in training at step ", step));
 }
 
@@ -86,11 +86,12 @@ void Engine::throw_not_finite(std::int64_t step) const {
 /// Of no model that our rules know: they refuse batch norm.
 void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const {
     if (hash64(buffers_.bytes()) != before) {
-        throw AgreedError(ExitCode::usage,
-                          {"the model has changed its buffers, which privacy.noise does not allow",
-                           "buffers get no noise, so they would reveal training samples",
-                           "Use a model that does not change its buffers in training"},
-                          0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
+        throw AgreedError(
+            ExitCode::usage,
+            {"the model has changed its buffers, which privacy.noise does not allow",
+             "no noise is added to buffers, so the buffers would reveal training samples",
+             "Use a model that does not change its buffers in training"},
+            0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
     }
 }
 
@@ -176,17 +177,17 @@ void Engine::check_replicas(std::int64_t step) const {
         std::find_if(hashes.begin(), hashes.end(), [&](auto each) { return each != right->first; });
     auto const rank = static_cast<int>(odd - hashes.begin());
     bool const max_agree = 2 * right->second > world_.size();
-    throw AgreedError(
-        ExitCode::rank_lost,
-        {max_agree ? concat("the replica of rank ", rank, " differs from the others")
-                   : std::string("the ranks' replicas differ, and no majority "
-                                 "agrees, so it is unknown which are right"),
-         "a rank's memory or processor is faulty, or the hosts' processors differ",
-         max_agree ? "Restart from the last checkpoint; if it happens again, exclude the host of "
-                     "that rank"
-                   : "Restart from the last checkpoint; if it happens again, test the "
-                     "hosts' memory and processors"},
-        rank, concat(comm::place_of_rank(world_, rank), " in training at step ", step));
+    throw AgreedError(ExitCode::rank_lost,
+                      {max_agree ? concat("the replica of rank ", rank, " differs from the others")
+                                 : std::string("the ranks' replicas differ, and no majority "
+                                               "agrees, so it is unknown which replicas are right"),
+                       "a rank's memory or processor is faulty, or the hosts' processors differ",
+                       max_agree ? "Start the run again from the last checkpoint. If replicas "
+                                   "differ again, exclude the host of that rank"
+                                 : "Start the run again from the last checkpoint. If replicas "
+                                   "differ again, test the memory and processors of the hosts"},
+                      rank,
+                      concat(comm::place_of_rank(world_, rank), " in training at step ", step));
 }
 
 } // namespace lockstep::train

@@ -143,11 +143,10 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     }
     comm::agree(comm, "evaluation", [&] {
         if (total.weight == 0) {
-            throw Error(ExitCode::data,
-                        {"there is nothing to evaluate",
-                         "no target of the set counts in the loss, for example because data.mask "
-                         "leaves out all of them",
-                         "Evaluate samples with targets that count"});
+            throw Error(ExitCode::data, {"there is nothing to evaluate",
+                                         "the loss leaves out every target of the evaluated set, "
+                                         "for example because data.mask leaves out all targets",
+                                         "Name an evaluated set that has targets for the loss"});
         }
     });
     return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),

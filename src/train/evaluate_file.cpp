@@ -153,15 +153,16 @@ Measurable open_set_to_record(comm::Communicator const& world, config::Data cons
         if (!set.dataset) {
             throw Error(ExitCode::usage,
                         {"data.train is not set", "--outputs needs the samples of data.train",
-                         "Set data.train to the files that a model is to learn from"});
+                         "Set data.train to the files with the training samples"});
         }
         set.samples = task::Samples::of(*set.dataset);
         auto const& inputs = set.samples.inputs;
         if (std::ranges::any_of(inputs, [](data::FieldInfo const& info) { return info.ragged; })) {
             throw Error(ExitCode::usage,
                         {"--outputs with samples of different lengths",
-                         "a file of outputs has one shape for all samples",
-                         "Name the model in distill.teacher instead: it then runs in each step"});
+                         "the outputs in a file must have the same shape for all samples",
+                         "Instead of writing a file, name the model in distill.teacher, so that "
+                         "the teacher runs in each step"});
         }
     });
     return set;

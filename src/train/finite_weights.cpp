@@ -14,7 +14,7 @@ void require_none(torch::Tensor const& bad, char const* what, std::string const&
         throw Error(ExitCode::data,
                     {concat("the weights in ", path.string(), " cannot be used"),
                      concat("model/", path_of(name), " holds ", what),
-                     "Name other weights, for example a checkpoint that was written before these"});
+                     "Name other weights, for example those of an earlier checkpoint"});
     }
 }
 

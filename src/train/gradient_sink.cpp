@@ -107,7 +107,7 @@ void GradientSink::arrived(std::size_t index) {
                     {concat("parameter ", layout_.entries[index].name,
                             settled ? " gets its gradient twice in one backward pass"
                                     : " gets a gradient, but had none in the first step"),
-                     "its bucket may already have been sent",
+                     "this gradient may already have been sent to the other ranks",
                      settled ? "Use the parameter in one checkpointed block only"
                              : "Set communication.static-graph = false"});
     }

@@ -74,7 +74,7 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
                     entry == nullptr ? "no such array"
                                      : concat(entry->name == name ? "" : entry->name + " ",
                                               h5::shape_text(entry->shape))),
-             "Name another file, or the deck that the model in this file was trained with"});
+             "Name another file, or name the deck that the model in this file was trained with"});
     }
     torch::Tensor(tensor).copy_(read(weights, *entry, shape));
     return name;
@@ -95,13 +95,14 @@ void require_no_contradictions(nn::Model const& model, checkpoint::Weights const
             .push_back(found.set.empty() ? found.says : found.set);
     }
     if (!says.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat(weights.path().string(), " is of another model than the deck's"),
-                     concat("config.json says ", joined(says, ", ")),
-                     without_key.empty()
-                         ? concat("Set ", joined(set, ", "))
-                         : concat("Choose other weights: no key of the deck corresponds to ",
-                                  joined(without_key, ", "))});
+        throw Error(
+            ExitCode::usage,
+            {concat(weights.path().string(), " holds the weights of another model than the deck's"),
+             concat("config.json says ", joined(says, ", ")),
+             without_key.empty()
+                 ? concat("Set ", joined(set, ", "))
+                 : concat("Choose other weights: no key of the deck corresponds to ",
+                          joined(without_key, ", "))});
     }
 }
 
@@ -122,10 +123,11 @@ void require_no_other_biases(nn::Model const& model, checkpoint::Weights const& 
             if (weights.find(source.name) != nullptr) {
                 throw Error(
                     ExitCode::usage,
-                    {concat(weights.path().string(), " is of another model than the deck's"),
+                    {concat(weights.path().string(),
+                            " holds the weights of another model than the deck's"),
                      concat("it has ", source.name, ", but the model has no model/", path_of(bias)),
-                     "Set model.bias = qkv if only queries, keys and values have a bias, "
-                     "else model.bias = true; and model.norm = layer if norms have one"});
+                     "Set model.bias = qkv if only queries, keys and values have a bias, otherwise "
+                     "model.bias = true. If norms have a bias, set model.norm = layer as well"});
             }
         }
     }
@@ -155,10 +157,9 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     torch::NoGradGuard const no_grad;
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
-        throw Error(ExitCode::usage,
-                    {concat(file.path().string(), " is a quantised model"),
-                     "its layers are int8, which can only be evaluated and exported",
-                     "Name the file that it was made from"});
+        throw Error(ExitCode::usage, {concat(file.path().string(), " is a quantised model"),
+                                      "a model with int8 layers can only be evaluated and exported",
+                                      "Name the file from which the quantised model was made"});
     }
     narrow_as_noted(model, weights->record());
     if (has_other_names(model, *weights)) {

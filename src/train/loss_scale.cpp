@@ -26,8 +26,9 @@ double scale_of(config::Precision const& precision) {
     }
     auto const value = number_of<double>(precision.loss_scale);
     if (!value || !std::isfinite(*value) || *value <= 0) {
-        throw Error(ExitCode::usage, {concat("precision.loss-scale = ", precision.loss_scale),
-                                      "expected dynamic, or a number above 0", "Correct it"});
+        throw Error(ExitCode::usage,
+                    {concat("precision.loss-scale = ", precision.loss_scale),
+                     "expected dynamic, or a number above 0", "Correct the value"});
     }
     return *value;
 }

@@ -71,10 +71,11 @@ std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const&
             }
         }
         if (!found) {
-            throw Error(ExitCode::usage,
-                        {concat("optimizer.no-decay = ", pattern, " matches no parameter"),
-                         concat("parameters have names such as ", layout.entries.back().name),
-                         "Set it to biases, norms, none, or patterns such as *.weight"});
+            throw Error(
+                ExitCode::usage,
+                {concat("optimizer.no-decay = ", pattern, " matches no parameter"),
+                 concat("parameters have names such as ", layout.entries.back().name),
+                 "Set optimizer.no-decay to biases, norms, none, or patterns such as *.weight"});
         }
     }
     return exempt;

@@ -31,8 +31,8 @@ void OutputsRecorder::add(std::int64_t first, torch::Tensor const& outputs) {
         throw Error(ExitCode::data,
                     {concat("an output for samples ", first, " to ", first + values.size(0) - 1,
                             " is not finite"),
-                     "no model could learn from it",
-                     "Check these samples and the model (sample numbers start at 0)"});
+                     "a model cannot learn from outputs that are not finite",
+                     "Check these samples and the model (the first sample has number 0)"});
     }
     auto shape = values.sizes().slice(1).vec();
     if (values_.empty()) {

@@ -71,11 +71,12 @@ void require_private(config::Deck const& deck) {
     }
     federate::require_cryptography();
     if (deck.privacy.noise < min_noise) {
-        throw Error(ExitCode::usage,
-                    {concat("privacy.noise = ", deck.privacy.noise),
-                     "so little noise does not protect the samples, since epsilon would be "
-                     "practically infinite",
-                     "Raise it to about 1, or set it to 0 to train without noise"});
+        throw Error(
+            ExitCode::usage,
+            {concat("privacy.noise = ", deck.privacy.noise),
+             "so little noise does not protect the samples, because epsilon would be practically "
+             "infinite",
+             "Raise privacy.noise to about 1, or set privacy.noise = 0 to train without noise"});
     }
     auto const& data = deck.data;
     auto const& sums = deck.communication;
@@ -90,21 +91,23 @@ void require_private(config::Deck const& deck) {
          "epsilon holds only if each step draws its samples independently",
          "Set data.bucket-by-length = 0"},
         {deck.optimizer.clip_norm > 0, "optimizer.clip-norm",
-         "the norm of the whole gradient would be measured before noise is added, and would scale "
-         "the update",
+         "the update would be scaled by the norm of the whole gradient, measured before noise is "
+         "added",
          "Set optimizer.clip-norm = 0: privacy.clip clips each sample's gradient"},
         {deck.precision.compute == "fp16", "precision.compute = fp16",
-         "whether a step is skipped would depend on gradients without noise",
+         "gradients without noise would decide whether a step is skipped",
          "Set precision.compute = bf16 or fp32"},
         {sums.compression != "none", "communication.compression",
          "one sample could change a rounded sum of gradients by more than privacy.clip",
          "Set communication.compression = none"},
         {sums.unused_parameters, "communication.unused-parameters",
-         "the samples would determine which parameters are updated, and noise would not hide that",
+         "the choice of the updated parameters would depend on the samples, and the noise would "
+         "not hide this choice",
          "Set communication.unused-parameters = false, and remove parameters that the loss does "
          "not depend on"},
         {sums.sync_batch_norm, "communication.sync-batch-norm",
-         "batch norm mixes samples, so one of them would change the gradients of others",
+         "batch norm mixes the samples of a batch, so each sample would change the gradients of "
+         "the other samples",
          "Use a model with another norm, such as layer norm"},
         {deck.quantise.aware, "quantise.aware",
          "the scales would be calibrated on training samples, without noise",
@@ -130,15 +133,15 @@ void require_private(config::Deck const& deck, nn::Model const& model, task::Tas
         auto const& name = buffer.key();
         if (name.ends_with("running_mean") || name.ends_with("running_var")) {
             throw refused(concat("buffer ", name, " of model.name = ", deck.model.name),
-                          "batch norm keeps means of training samples, without noise",
+                          "batch norm stores means of training samples without noise",
                           "Set model.batch-norm = false, or use a model with another norm, such as "
                           "layer norm");
         }
     }
     if (!task.class_weights().empty()) {
         throw refused("task.class-weights",
-                      "weights from class counts would reveal single samples, and a sample's "
-                      "gradient is clipped whatever its weight",
+                      "weights from class counts would reveal single samples, and privacy.clip "
+                      "clips a sample's gradient whatever its weight",
                       "Set task.class-weights = none");
     }
 }

@@ -13,7 +13,7 @@ auto value_of(Map const& values, std::string const& name) {
     if (found == values.end()) {
         throw Error(ExitCode::data, {concat("the checkpoint's record has no ", name),
                                      "another version of the program wrote the checkpoint",
-                                     "Resume with that version"});
+                                     "Resume the run with the version that wrote the checkpoint"});
     }
     return found->second;
 }

@@ -95,7 +95,7 @@ std::vector<std::size_t> exempt_from_pruning(config::Prune const& prune, Layout 
             throw Error(ExitCode::usage,
                         {concat("prune.except = ", each, " matches no parameter"),
                          concat("parameters have names such as ", layout.entries.back().name),
-                         "Set it to none, or to patterns such as *.output.weight"});
+                         "Set prune.except to none, or to patterns such as *.output.weight"});
         }
     }
     std::vector<std::size_t> found;

@@ -38,13 +38,12 @@ void require_plain_input(nn::Interface const& interface) {
 void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const before = stored_deck(checkpoint::open_weights(file)->record(), file.path());
     if (before.privacy.is_on() && deck.data.train == before.data.train) {
-        throw Error(
-            ExitCode::usage,
-            {concat(file.path().string(), " cannot be calibrated on data.train"),
-             "it was trained with privacy.noise, and the ranges of its layers' inputs "
-             "would reveal single samples",
-             "With --data.train FILE, name samples that the model was not trained on, such as "
-             "public ones"});
+        throw Error(ExitCode::usage,
+                    {concat(file.path().string(), " cannot be calibrated on data.train"),
+                     "it was trained with privacy.noise, and the ranges of its layers' inputs "
+                     "would reveal single samples",
+                     "Name samples that the model was not trained on, such as public data, with "
+                     "--data.train FILE"});
     }
 }
 

@@ -35,7 +35,7 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
         if (!reader.has(name) || reader.array(name).elements != whole) {
             throw Error(ExitCode::data,
                         {concat(name, " in ", reader.path().string()),
-                         concat("it is missing, or its size does not fit ",
+                         concat("this array is missing, or its size does not fit the ",
                                 amount_of(replicas, "replica"), " of this deck's task"),
                          "Resume with the same run.replicas, task and policy, or start over with "
                          "--checkpoint.resume none"});

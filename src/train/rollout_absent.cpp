@@ -9,7 +9,7 @@ std::unique_ptr<DataModule> make_rollout_module(DataModuleParts const& parts) {
                 {"task.kind = " + parts.deck.task.kind,
                  "this task needs an environment, but this program was built without reinforcement "
                  "learning",
-                 "Configure with -DLOCKSTEP_WITH_RL=ON"});
+                 "Build the program again with -DLOCKSTEP_WITH_RL=ON"});
 }
 
 } // namespace lockstep::train

@@ -14,12 +14,12 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
       ppo_epochs_(options.ppo_epochs), environments_(options.environments),
       episodes_(options.episodes), rollout_steps_(options.rollout_steps) {
     if (rollout_steps_ % sequence_ != 0 || batch_ % sequence_ != 0) {
-        throw Error(
-            ExitCode::usage,
-            {concat("task.sequence = ", sequence_),
-             concat("task.rollout-steps = ", rollout_steps_, " and data.batch = ", batch_,
-                    " must be multiples of it, because the policy learns from whole sequences"),
-             "Change task.sequence, task.rollout-steps or data.batch"});
+        throw Error(ExitCode::usage,
+                    {concat("task.sequence = ", sequence_),
+                     concat("task.rollout-steps = ", rollout_steps_, " and data.batch = ", batch_,
+                            " must be multiples of task.sequence, because the policy learns from "
+                            "whole sequences"),
+                     "Change task.sequence, task.rollout-steps or data.batch"});
     }
     if (transitions_ % (batch_ * accumulate_) != 0) {
         throw Error(ExitCode::usage,

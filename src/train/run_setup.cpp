@@ -51,8 +51,8 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         if (!std::filesystem::exists(probe)) {
             throw Error(ExitCode::usage,
                         {concat("checkpoint.local = ", deck.checkpoint.local),
-                         "this rank does not see what rank 0 wrote there, but all ranks write "
-                         "each checkpoint into one file",
+                         "this rank does not see a file that rank 0 has written there, but all "
+                         "ranks must write each checkpoint into one file",
                          "Name a directory that all hosts share, such as a burst buffer, or leave "
                          "out checkpoint.local"});
         }

@@ -118,7 +118,7 @@ void RunState::require_same_key(checkpoint::Record const& record) const {
     if (integer_of(record, "privacy_key", now) != now) {
         throw Error(ExitCode::usage,
                     {"the key in privacy.key is not the one that this run began with",
-                     "the samples and the noise of each step are drawn from the key",
+                     "each step draws its samples and its noise from the key",
                      "Restore the file that the run began with, or start over with "
                      "--checkpoint.resume none"});
     }
@@ -135,7 +135,7 @@ void RunState::require_same_measure(checkpoint::Record const& record) {
     if (other_samples) {
         run_.remark("warning: data.validation has changed: the best model is chosen again");
     } else if (other_metric) {
-        run_.remark(concat("the best model is chosen again: by ", metric, " from now on, not by ",
+        run_.remark(concat("the best model is chosen again, now by ", metric, " instead of ",
                            chosen_by->second));
     }
     if (other_samples || other_metric) {

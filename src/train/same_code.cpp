@@ -37,11 +37,11 @@ CodeHashes same_code_hashes(comm::Communicator const& world, config::Deck const&
     comm::broadcast_text(world, root);
     comm::agree(world, "comparing plug-ins", [&] {
         if (own != root) {
-            throw Error(
-                ExitCode::usage,
-                {"this rank's plug-ins or libraries of operators differ from rank 0's",
-                 concat("the hashes of their contents are ", own, ", but rank 0's are ", root),
-                 "Install the same libraries on all hosts"});
+            throw Error(ExitCode::usage,
+                        {"this rank's plug-ins or libraries of operators differ from rank 0's",
+                         concat("the hashes of their contents are ", own, " on this rank and ",
+                                root, " on rank 0"),
+                         "Install the same libraries on all hosts"});
         }
     });
     return code;

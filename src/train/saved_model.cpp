@@ -37,19 +37,19 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
     bool const ragged = std::ranges::any_of(inputs, &data::FieldInfo::ragged);
     if (inputs.size() > 1 && ragged) {
         throw Error(ExitCode::usage, {"this model cannot be exported",
-                                      "it takes several inputs, some of them with a different "
-                                      "number of rows for each sample",
+                                      "the model takes several inputs, and some of them have a "
+                                      "different number of rows for each sample",
                                       "Use --format safetensors and load the weights by name"});
     }
     if (ragged != (rows > 0)) {
-        throw Error(ExitCode::usage,
-                    ragged
-                        ? ErrorText{"--rows is not set",
-                                    "samples of this model differ in their number of rows, but an "
-                                    "exported model takes samples of one size",
-                                    "Add --rows N"}
-                        : ErrorText{concat("--rows ", rows),
-                                    "samples of this model all have one size", "Leave out --rows"});
+        throw Error(
+            ExitCode::usage,
+            ragged ? ErrorText{"--rows is not set",
+                               "the samples of this model have different numbers of rows, but an "
+                               "exported model takes samples with a fixed number of rows",
+                               "Add --rows N with the number of rows of a sample"}
+                   : ErrorText{concat("--rows ", rows),
+                               "all samples of this model have the same size", "Leave out --rows"});
     }
     std::vector<nn::ExportInput> found;
     for (auto const& info : inputs) {
@@ -103,11 +103,13 @@ std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data
                                            std::string const& files) {
     auto set = open_dataset(data, files);
     if (auto const differs = difference_of(set->inputs(), saved.inputs); !differs.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("--data ", files),
-                     concat("the inputs in this set differ in ", differs,
-                            ", compared with those that the model was trained on"),
-                     "Name a set that was imported in the same way as the model's training set"});
+        throw Error(
+            ExitCode::usage,
+            {concat("--data ", files),
+             concat(
+                 "the inputs in this set and the inputs that the model was trained on differ in ",
+                 differs),
+             "Name a set that was imported in the same way as the model's training set"});
     }
     set->scale_as(saved.inputs.front().mean, saved.inputs.front().std);
     return set;

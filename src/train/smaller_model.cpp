@@ -26,14 +26,15 @@ void require_channels_can_go(config::Deck const& deck, Workload const& work) {
                "Remove channels first, then train the smaller model for int8");
     }
     if (deck.communication.compression == "powersgd") {
-        refuse("communication.compression = powersgd",
-               "its error feedback has the shapes of the model before channels are removed",
-               "Set communication.compression to none, fp16 or bf16");
+        refuse(
+            "communication.compression = powersgd",
+            "the error feedback keeps the shapes that the model had before channels were removed",
+            "Set communication.compression to none, fp16 or bf16");
     }
     if (!deck.communication.broadcast_buffers) {
         refuse("communication.broadcast-buffers = false",
-               "each replica's running statistics have the shapes of the model before channels "
-               "are removed",
+               "the running statistics of each replica keep the shapes that the model had before "
+               "channels were removed",
                "Set communication.broadcast-buffers = true");
     }
 }

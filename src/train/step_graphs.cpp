@@ -79,8 +79,9 @@ StepGraphs::Recording* StepGraphs::recording_of(Pass const& pass) {
         return found->second.failed ? nullptr : &found->second;
     }
     if (recordings_.size() == max_forms) {
-        refuse(concat("only the first ", max_forms,
-                      " shapes of batches are recorded; others run eagerly"));
+        refuse(concat(
+            "only the first ", max_forms,
+            " shapes of batches are recorded as graphs, and batches of other shapes run eagerly"));
         return nullptr;
     }
     return &recordings_[form];
@@ -168,7 +169,7 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
         recording.failed = true;
         refuse(concat(
             "batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
-            " run eagerly, since the device could not record them: ", first_line(error.what())));
+            " run eagerly, because the device could not record them: ", first_line(error.what())));
     }
 }
 

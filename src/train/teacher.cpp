@@ -80,11 +80,12 @@ void require_no_code(config::Deck const& deck, config::Deck const& teacher) {
     for (auto const& [key, value] : nn::named_code(teacher)) {
         auto const ours = named.find(key);
         if (ours == named.end() || ours->second != value) {
-            throw no_teacher(deck,
-                             concat("its deck sets ", key, " = ", value,
-                                    ", which is code that only your own deck may name"),
-                             "Name the teacher's deck in distill.teacher-deck, or export the "
-                             "teacher with lockstep checkpoint export --format torchscript");
+            throw no_teacher(
+                deck,
+                concat("its deck sets ", key, " = ", value,
+                       ", but code that a run loads may be named only by your own deck"),
+                "Name the teacher's deck in distill.teacher-deck, or export the "
+                "teacher with lockstep checkpoint export --format torchscript");
         }
     }
 }
@@ -240,7 +241,7 @@ void require_outputs_suffice(config::Deck const& deck) {
     if (!distill.teacher.empty()) {
         throw no_teacher(deck,
                          concat("distill.teacher = ", distill.teacher,
-                                " is set, too, but a run can learn from only one of the two"),
+                                " is also set, but a run can learn from only one of the two"),
                          "Remove distill.teacher to read the outputs from the file, or "
                          "distill.outputs to run the teacher in each step");
     }
@@ -340,8 +341,8 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         if (deck.distill.hidden != "none" && deck.precision.gradient_checkpointing) {
             throw Error(ExitCode::usage,
                         {"distill.hidden with precision.gradient-checkpointing",
-                         "the outputs of hidden layers are not kept with gradient checkpointing",
-                         "Turn one of them off"});
+                         "gradient checkpointing does not keep the outputs of hidden layers",
+                         "Set precision.gradient-checkpointing = false, or remove distill.hidden"});
         }
     });
     auto const file = open_teacher(world, deck, work);

@@ -19,7 +19,7 @@ Error not_outputs(std::filesystem::path const& path, std::string const& kind = {
             {concat(path.string(), " does not hold the outputs of a model"),
              kind.empty() ? std::string("lockstep evaluate --outputs has not written this file")
                           : concat("it is ", kind),
-             "Write such a file: lockstep evaluate DECK MODEL --outputs FILE.h5"}};
+             "Write a file of outputs with lockstep evaluate DECK MODEL --outputs FILE.h5"}};
 }
 
 checkpoint::Reader reader_of_outputs(checkpoint::VerifiedFile const& file) {

@@ -15,9 +15,11 @@ ThreadReplicaSums::ThreadReplicaSums(comm::TreeNode own, int replicas, AskOthers
 void ThreadReplicaSums::sum(int replica, std::span<double> values) {
     auto const failed = [] {
         return Error(ExitCode::rank_lost,
-                     {"not all replicas take part in a layer that spans all of them",
-                      "a replica has failed, or runs other layers",
-                      "See that replica's message, or let all replicas run the same layers"});
+                     {"a layer that needs all replicas, such as synchronised batch norm, has run "
+                      "on only some of them",
+                      "a replica has failed, or runs different layers than the others",
+                      "Look for an earlier message of a replica that failed, or change the model "
+                      "so that all replicas run the same layers"});
     };
     std::unique_lock lock(mutex_);
     if (abandoned_) {

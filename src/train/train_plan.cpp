@@ -72,7 +72,7 @@ data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const
         throw Error(
             ExitCode::usage,
             {concat("data.augment = ", deck.data.augment),
-             "inputs would be moved, but not their targets",
+             "flip and crop would move the inputs, but not their targets",
              "Leave out flip and crop, or import transformed copies of inputs and targets"});
     }
     return augmentation;

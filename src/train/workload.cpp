@@ -118,8 +118,8 @@ void require_no_datasets(config::Deck const& deck) {
                                       concat("with task.kind = ", deck.task.kind,
                                              ", a policy learns from an environment and is "
                                              "evaluated on the episodes that it plays"),
-                                      "Remove that key; task.evaluation-episodes and "
-                                      "task.test-episodes set the number of episodes"});
+                                      "Remove this key. Set the number of episodes with "
+                                      "task.evaluation-episodes and task.test-episodes"});
     }
 }
 
@@ -129,11 +129,13 @@ namespace {
 
 void require_mask_is_used(config::Deck const& deck) {
     if (!deck.data.mask.empty() && deck.task.kind != "language") {
-        throw Error(ExitCode::usage, {concat("data.mask = ", deck.data.mask),
-                                      concat("task.kind is ", deck.task.kind,
-                                             ", and only language leaves tokens out "
-                                             "of its loss"),
-                                      "Remove data.mask, or set task.kind = language"});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.mask = ", deck.data.mask),
+             concat(
+                 "a mask leaves tokens out of the loss of task.kind = language, but task.kind is ",
+                 deck.task.kind),
+             "Remove data.mask, or set task.kind = language"});
     }
 }
 
@@ -145,8 +147,9 @@ bool has_datasets(config::Deck const& deck) {
     require_mask_is_used(deck);
     bool const played = task::is_played(deck.task);
     if (!played && trimmed(deck.data.train).empty()) {
-        throw Error(ExitCode::usage, {"data.train is not set", "there is nothing to learn from",
-                                      "Set it to a file, a list or a glob"});
+        throw Error(ExitCode::usage,
+                    {"data.train is not set", "there are no samples to learn from",
+                     "Set data.train to a file, a list of files or a glob pattern"});
     }
     return !played;
 }

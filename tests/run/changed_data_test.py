@@ -126,7 +126,7 @@ def checksums(scratch, theirs):
     shutil.copyfile(ours, scratch / "good.h5")
     flip(ours, at)
     run(["data", "verify", ours]).expect(65, "inputs has changed")
-    wrong = ("dataset inputs, block 0", "its checksum is wrong")
+    wrong = ("dataset inputs, block 0", "the checksum of this block is wrong")
     # Damage, which the file itself shows.
     go_on(scratch / "ours", "--data.train", ours).expect(65, "ours.h5", *wrong)
     with h5py.File(scratch / "links.h5", "w") as file:

@@ -54,7 +54,7 @@ def check_compiled(scratch):
                          metrics={"accuracy": ("right", "samples")})
     own = ["--model.file", file, "--task.kind", "export", "--run.replicas", 4, "--data.batch", 2]
     train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "the file has no compiled step")
-    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "is run because the file has no")
+    train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "runs instead of a compiled step, because the file has no")
     lockstep_export.compile(file, segments=2)
     fast = [*own, "--model.compiled", "require"]
     train(scratch, "cnn", "fast-1", *fast).expect(0)
@@ -92,7 +92,7 @@ def check_compiled(scratch):
         for how in ("none", "prefer"):
             text = train(scratch, "cnn", f"half-{how}", *own, "--precision.compute", "bf16", "--model.compiled",
                          how).expect(0).text
-            told = "is run because a compiled step computes in float32" in text
+            told = "runs instead of a compiled step, because a compiled step computes in float32" in text
             check(told == (how == "prefer"), f"{how}: {text}")
         check(weight_hashes(scratch / "half-none") == weight_hashes(scratch / "half-prefer"), "the graph runs in bf16")
 

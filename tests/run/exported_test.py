@@ -336,7 +336,7 @@ def check_operators(scratch, inputs, targets):
 
     def unnamed():  # the file names no code: it is loaded because the user names it
         cannot = "operator torch.ops.lockstep_test.cube.default cannot be run"
-        train(scratch, "cnn", "no", *cubed).expect(64, cannot, "no library that the deck names", "in model.operators")
+        train(scratch, "cnn", "no", *cubed).expect(64, cannot, "no library that the deck names", "In model.operators")
 
     def exports():
         script = scratch / "cubed.pt"
@@ -457,7 +457,7 @@ def check_synchronised(scratch, inputs):
         lockstep_export.save(torch.nn.Sequential(exported_models.CNN(), torch.nn.Dropout(0.3)), inputs[0][:4],
                              scratch / "sync.pt2")
         dropping = [*options, "--model.file", scratch / "sync.pt2", "--train.steps", 2]
-        train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "draws random numbers", "one rank for each replica")
+        train(scratch, "cnn", "no", *dropping, ranks=2).expect(64, "must run concurrently", "one rank for each replica")
         if LONG:
             train(scratch, "cnn", "sync-dropout", *dropping, ranks=4).expect(0)
 

@@ -90,7 +90,7 @@ def simulated_in_groups(scratch, expected):
         simulate(directory, 1, *wrong).expect(64, "started with other options", told, "name another run.directory")
     for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
         simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
-            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Give --sites {needed}", "or more")
+            64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Raise --sites to at least {needed}")
 
 
 def nobody_drawn(scratch):
@@ -248,7 +248,7 @@ def without_shared_directory(scratch, data, expected):
         words[2] = own[site]
         return run(words, ranks)
 
-    take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "repeat this command")
+    take_part(SITES[0], "--fetch", "python3 no-such-file").expect(74, "exit code 2", "run lockstep again")
     take_part(SITES[0], "--fetch", "no-such-program", ranks=2).expect(69, "no-such-program or a program that it starts cannot be found")
     take_part(SITES[0], "--fetch", "sleep 900", "--copy-limit", 1, ranks=2).expect(74, "did not end within 1 s")
     sleep, marker = scratch / "sleep.py", scratch / "sleeps"
@@ -258,7 +258,7 @@ def without_shared_directory(scratch, data, expected):
     interrupted(["federate", "round", fed.directory, "--coordinator", "--key", fed.keys / "coordinator", "--push",
                  waits], marker, signal.SIGTERM)
     # What was written but not pushed is pushed by the next command.
-    take_part(SITES[0], "--push", "false").expect(74, "--push false failed: it ended with exit code 1")
+    take_part(SITES[0], "--push", "false").expect(74, "--push false failed: the command ended with exit code 1")
     for number in range(4 * SETTINGS[1]):
         for site in SITES:
             take_part(site, ranks=number % 2).expect(0)

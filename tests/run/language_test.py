@@ -379,7 +379,7 @@ def test_mask(scratch):
     with h5py.File(scratch / "pairs.h5", "a") as file:
         file["marks"] = file["learnt"][:] * 2
     for code, phrase, keys in ((64, "without data.sequence", ["--data.sequence", 0]),
-                               (64, "only language", ["--task.kind", "classification"]),
+                               (64, "the loss of task.kind = language", ["--task.kind", "classification"]),
                                (65, "data.mask needs one u8 number", ["--data.mask", "inputs"]),
                                (65, "in dataset marks of", ["--data.mask", "marks"]),
                                (65, "no dataset named missing", ["--data.mask", "missing"])):

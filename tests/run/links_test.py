@@ -155,7 +155,7 @@ with Scratch() as scratch:
                ("of-short.h5", "x", "65", "short.h5", "lacks elements that the view shows"),
                ("of-part.h5", "x", "65", "short.h5", "lacks elements that the view shows"),
                ("of-less.h5", "x", "65", "of its elements have no source dataset"),
-               ("of-nothing.h5", "x", "66", "view of dataset nothing in ", "source does not exist in ", "short.h5"),
+               ("of-nothing.h5", "x", "66", "view of dataset nothing in ", "source dataset does not exist in ", "short.h5"),
                ("ring-a.h5", "x", "65", "refer to each other"),
                ("no-object.h5", "x", "66", "short.h5 has no", "it has x"),
                ("itself.h5", "x", "65", "itself.h5", "links form a cycle"),

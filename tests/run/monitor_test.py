@@ -244,7 +244,7 @@ with Scratch() as scratch:
     run(["watch", spoken]).expect(0, "step 24 of 24")
     run(["report", spoken]).expect(0, "| verbose | finished |")
 
-    run(words(scratch / "both", "--json", "--quiet")).expect(64, "they exclude each other")
+    run(words(scratch / "both", "--json", "--quiet")).expect(64, "these options exclude each other")
     bar = ["--monitor.progress", "auto"]
 
     def colours():

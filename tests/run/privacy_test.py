@@ -172,12 +172,12 @@ def refused_keys(runs):
     for name, value, words in some((("optimizer.clip-norm", 1, "before noise is added"),
                                     ("precision.compute", "fp16", "skipped"),
                                     ("communication.compression", "bf16", "rounded"),
-                                    ("communication.unused-parameters", "true", "which parameters"),
+                                    ("communication.unused-parameters", "true", "of the updated parameters"),
                                     ("data.shuffle", "none", "independently"),
                                     ("task.class-weights", "balanced", "class counts"),
                                     ("data.sample-weights", "weights", "the same probability"),
                                     ("data.bucket-by-length", 64, "independently"),
-                                    ("communication.sync-batch-norm", "true", "mixes samples"),
+                                    ("communication.sync-batch-norm", "true", "mixes the samples"),
                                     ("quantise.aware", "true", "calibrated on training samples"),
                                     ("data.batch", 49, "each step would draw 98 of 96"))):
         runs.train("refused", f"--{name}", value).expect(64, words)
@@ -193,7 +193,7 @@ def refused_settings(runs):
 
 
 def changes_of_a_run(runs):
-    runs.train("one", "--force", noise=2, steps=7).expect(64, "must stay the same, or epsilon would not hold")
+    runs.train("one", "--force", noise=2, steps=7).expect(64, "was changed, but epsilon holds only for an unchanged deck")
     runs.train("one", "--privacy.key", runs.scratch / "key2", "--force", steps=7).expect(64, "not the one that this run")
 
 

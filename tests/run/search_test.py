@@ -208,7 +208,7 @@ def check_lethal(scratch):
     check(run(begun, 1, env={"LOCKSTEP_INJECT": "kill:rank=0:step=2"}).code != 0, "the search was killed")
     run(["search", "tell", scratch / "lethal", "1", "0.5"]).expect(64, "only the word failed can be recorded")
     run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(0)
-    run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(64, "is not open")
+    run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(64, "cannot get a result")
     run(begun, 1).expect(0, "best: trial")
     results = lines(scratch / "lethal", "result")
     check([r["trial"] for r in results if r["code"] != 0] == [0] and len(results) > 1, f"all but one trained: {results}")
@@ -274,7 +274,7 @@ def by_hand(scratch):
     first, second = suggest(), suggest()
     check((first["trial"], second["trial"], suggest()["trial"]) == (1, 2, None), "a batch of two, then none")
     run(["search", "tell", directory, "2", "0.5"]).expect(0)
-    run(["search", "tell", directory, "2", "0.5"]).expect(64, "trial 2 is not open")
+    run(["search", "tell", directory, "2", "0.5"]).expect(64, "trial 2 cannot get a result")
     for wrong in some(("many", "nan", "inf")):
         run(["search", "tell", directory, "1", wrong]).expect(64, "expected a finite number")
     run(["search", "tell", directory, "1", "failed"]).expect(0)

@@ -143,13 +143,13 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
                                  return raw_input(raw.fields[i], saved.inputs[i], count);
                              }));
     if (static_cast<std::int64_t>(run.outputs.size()) != ours.numel()) {
-        throw Error(
-            ExitCode::data,
-            {concat(file.string(), " does not match the model"),
-             concat("for the same samples, the file returns ",
-                    amount_of(run.outputs.size(), "number"), " and the model ", ours.numel()),
-             "Export the model again, or name with --checkpoint the checkpoint from which "
-             "the file was exported"});
+        throw Error(ExitCode::data,
+                    {concat(file.string(), " does not match the model"),
+                     concat("for the same samples, the file returns ",
+                            amount_of(run.outputs.size(), "number"), " and the model returns ",
+                            ours.numel()),
+                     "Export the model again, or name with --checkpoint the checkpoint from which "
+                     "the file was exported"});
     }
     auto const theirs = torch::from_blob(const_cast<float*>(run.outputs.data()), ours.sizes());
     auto const differences = (theirs - ours).abs();

@@ -73,8 +73,8 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
             files.push_back(word);
         }
         if (files.empty()) {
-            throw Error(ExitCode::usage, {"no deck was named", "there is nothing to do",
-                                          "Name one, such as inputs/fashion_mnist.ini"});
+            throw Error(ExitCode::usage, {"no deck was named", "this command needs a deck",
+                                          "Name a deck, such as inputs/fashion_mnist.ini"});
         }
         source.take_options(words.keys); // the command line wins
         packed = source.packed();

@@ -32,7 +32,7 @@ void require_place(comm::Communicator const& world, EvaluateTold const& told) {
             throw Error(ExitCode::cannot_create,
                         {concat("cannot create ", told.outputs.string()),
                          concat("there is no directory ", directory.string()),
-                         "Make this directory, or name a file in another one"});
+                         "Create this directory, or name a file in another directory"});
         }
     });
 }

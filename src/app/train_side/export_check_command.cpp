@@ -45,12 +45,14 @@ ExportFacts facts_in(std::filesystem::path const& file) {
     if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string() ||
         !json.contains("rows") || !json["rows"].is_number_integer()) {
         auto const kind = kind_of_file(file).name;
-        throw Error(ExitCode::data,
-                    {concat(file.string(), " was not exported by lockstep to ONNX or C"),
-                     is_hdf5(file)  ? std::string("it is an HDF5 file")
-                     : kind.empty() ? std::string("it does not say which checkpoint it comes from")
-                                    : concat("it is ", kind),
-                     "Name an .onnx or .c file written by lockstep checkpoint export"});
+        throw Error(
+            ExitCode::data,
+            {concat(file.string(), " was not exported by lockstep to ONNX or C"),
+             is_hdf5(file) ? std::string("it is an HDF5 file")
+             : kind.empty()
+                 ? std::string("the file does not name the checkpoint from which it was exported")
+                 : concat("it is ", kind),
+             "Name an .onnx or .c file written by lockstep checkpoint export"});
     }
     return {json["checkpoint"], json["rows"]};
 }

@@ -49,8 +49,8 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
         throw Error(
             ExitCode::usage,
             {"--strategy scaffold with this deck",
-             "control variates are computed from the change of the weights, so the weights must be "
-             "trained by plain SGD",
+             "scaffold computes control variates from the change of the weights, and these are "
+             "correct only for plain SGD",
              "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant, and "
              "use neither warm-up nor precision.compute = fp16"});
     }
@@ -76,7 +76,7 @@ void require_outside(std::filesystem::path const& key, std::filesystem::path con
     if (!inside.empty() && *inside.begin() != "..") {
         throw Error(ExitCode::usage,
                     {concat("--key ", key.string(), " lies in ", directory.string()),
-                     "all sites see that directory", "Name a file elsewhere"});
+                     "all sites see that directory", "Name a file outside that directory"});
     }
 }
 

@@ -57,10 +57,11 @@ config::Deck site_deck(federate::Charter const& charter, Words const& words,
     for (auto const& [key, value] : nn::named_code(whole)) {
         // Code of another's choice runs on this machine only if its user has named it, too.
         if (source.values().at(key).origin != "command line") {
-            throw Error(ExitCode::usage,
-                        {concat("the federation's deck has ", key, " = ", value),
-                         "code in this library would run with your permissions",
-                         concat("If you trust this library, repeat --", key, " ", value)});
+            throw Error(
+                ExitCode::usage,
+                {concat("the federation's deck has ", key, " = ", value),
+                 "code in this library would run with your permissions",
+                 concat("If you trust this library, add to this command: --", key, " ", value)});
         }
     }
     auto deck = source.parse();
@@ -69,8 +70,8 @@ config::Deck site_deck(federate::Charter const& charter, Words const& words,
     if (auto const changes = config::forbidden_changes(comparable, deck); !changes.empty()) {
         throw Error(ExitCode::usage,
                     {"a site cannot change the federation's deck", joined(changes, "; "),
-                     "Leave these keys out: a site chooses only its data and "
-                     "where it trains, so that all sites train in the same way"});
+                     "Leave these keys out. A site may choose only its data and where it trains, "
+                     "because all sites must train in the same way"});
     }
     if (deck.run.directory == whole.run.directory) {
         deck.run.directory = concat("runs/federate-", site);

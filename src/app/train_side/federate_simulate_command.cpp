@@ -63,11 +63,12 @@ class Coordinating {
         }
         if (looks_ * look_again_s > patience_s_ && !progress.finished) {
             throw Error(ExitCode::io,
-                        {concat("round ", federation.current_round(), " does not continue"),
+                        {concat("round ", federation.current_round(), " cannot continue"),
                          concat("files from ",
                                 progress.waiting.empty() ? "sites" : joined(progress.waiting, ", "),
-                                " are refused or not seen in ", federation.directory().string()),
-                         "See the messages above, and use a file system that all hosts share"});
+                                " are refused or missing in ", federation.directory().string()),
+                         "See the messages above for the reason. The directory must be on a file "
+                         "system that all hosts share"});
         }
         return progress;
     }
@@ -170,9 +171,10 @@ void settle_charter_of(FederateSimulateTold& told) {
                     {concat("--secure with --sites ", told.sites),
                      concat("secure aggregation needs at least ", needed, " sites",
                             charter.threshold > 2 ? " (--threshold)" : ""),
-                     concat("Give --sites ", needed, few ? concat(" and --min-sites ", needed) : "",
-                            " or more, or leave --secure",
-                            charter.threshold > 2 ? " and --threshold" : "", " out")});
+                     concat("Raise --sites to at least ", needed,
+                            few ? concat(" and --min-sites to at least ", needed) : "",
+                            ", or leave --secure", charter.threshold > 2 ? " and --threshold" : "",
+                            " out")});
     }
     if (charter.min_sites == 0) {
         charter.min_sites = std::min(federate::Charter{}.min_sites, told.sites);
@@ -180,7 +182,7 @@ void settle_charter_of(FederateSimulateTold& told) {
     if (charter.min_sites > told.sites) {
         throw Error(ExitCode::usage, {concat("--min-sites ", charter.min_sites),
                                       concat("the federation has ", amount_of(told.sites, "site")),
-                                      concat("Give at most ", told.sites)});
+                                      concat("Lower --min-sites to at most ", told.sites)});
     }
     if (charter.is_private() && charter.expected_sites == 0) {
         charter.expected_sites = told.sites;

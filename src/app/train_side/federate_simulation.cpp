@@ -183,9 +183,10 @@ void Simulation::found(federate::ModelVector const& first) {
         federate::require_same_files(before, deck_, nn::code_files(deck_));
         charter.files = before.files;
         if (before.text() != charter.text()) {
-            throw Error(ExitCode::usage, {concat(directory_.string(), " holds another simulation"),
-                                          "it was started with another deck or other options",
-                                          "Name another run.directory, or remove this directory"});
+            throw Error(ExitCode::usage,
+                        {concat(directory_.string(), " holds another simulation"),
+                         "that simulation was started with another deck or other options",
+                         "Name another run.directory, or remove the directory of that simulation"});
         }
     } else {
         federation_ = std::make_unique<federate::Federation>(
@@ -235,8 +236,8 @@ federate::FieldNames Simulation::fields_of_deck() const {
     if (!plain) {
         throw Error(ExitCode::usage,
                     {concat("data.train = ", deck_.data.train),
-                     "a simulation divides one file with a row for each sample, and supports "
-                     "neither data.sequence, data.sample-per-file nor data.sample-weights",
+                     "a simulation divides one file with a row for each sample, and does not "
+                     "support data.sequence, data.sample-per-file or data.sample-weights",
                      "Name one such file, and leave these keys out"});
     }
     return {names};

@@ -146,7 +146,8 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                 if (newest.empty()) {
                     throw Error(ExitCode::no_input,
                                 {concat("no checkpoint in ", local.directory),
-                                 "it was removed after training", "Start this round again"});
+                                 "the checkpoint was removed after the training of this round",
+                                 "Start this round again"});
                 }
                 own.tell(site->send_update(standing.round,
                                            federate::ModelVector::read(newest.front().path),

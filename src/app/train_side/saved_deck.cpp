@@ -32,9 +32,10 @@ Error no_deck_in(std::filesystem::path const& file) {
             {concat(file.string(), " does not say which model it holds"),
              safetensors ? "it is a safetensors file, which has weights and no deck"
                          : "it has weights and no deck",
-             concat("Name the checkpoint or best.h5 of the run; train and evaluate take these "
-                    "weights beside a deck: lockstep evaluate DECK ",
-                    file.string(), ", or model.weights = ", file.string())}};
+             concat("Name the checkpoint or best.h5 of the run. To use these weights, add a deck: "
+                    "lockstep evaluate DECK ",
+                    file.string(), ", or set model.weights = ", file.string(),
+                    " in the deck of lockstep train")}};
 }
 
 } // namespace

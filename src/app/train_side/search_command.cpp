@@ -152,9 +152,10 @@ void print_best(search::Study const& study, std::filesystem::path const& directo
                      first.code != 0 ? concat("trial 1 failed (", first.code, "): ", first.message)
                                      : concat(study.settings().goals.front().metric,
                                               " of trial 1 is not a finite number"),
-                     concat("lockstep search report ", directory.string(),
-                            " shows the reasons of all trials; correct the deck or SPACE.ini, and "
-                            "start the search in another --directory")});
+                     concat("See the reasons of all trials with lockstep search report ",
+                            directory.string(),
+                            ". Then correct the deck or SPACE.ini, and start the search in another "
+                            "--directory")});
     }
     for (auto const trial : best) {
         auto const& outcome = *study.trials()[static_cast<std::size_t>(trial)].newest();
@@ -188,7 +189,7 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
     if (has_begun) {
         throw Error(ExitCode::no_input,
                     {concat(file.string(), " is missing"),
-                     "it holds the key from which the noise of the trials' next steps is drawn",
+                     "the noise of the trials' next steps is drawn from the key in this file",
                      "Restore the file, or start the search in another --directory"});
     }
     train::make_privacy_key(file);

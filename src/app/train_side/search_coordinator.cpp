@@ -100,7 +100,8 @@ void SearchCoordinator::take_end(TrialEnd const& end) {
         throw Error(ExitCode::io,
                     {concat("the search ends because trial ", outcome.trial + 1, " failed"),
                      outcome.message,
-                     "Correct this, then start the same command again: the search continues"});
+                     "Remove the cause of this failure, then start the same command again to "
+                     "continue the search"});
     } else {
         take_outcome(outcome);
     }
@@ -153,7 +154,7 @@ void SearchCoordinator::require_goals(search::Outcome const& outcome) const {
             throw Error(
                 ExitCode::usage,
                 {concat("search.goals names ", goal.metric, ", which trials do not measure"),
-                 concat(validated ? "" : "without a validation set, ", "they measure only ",
+                 concat(validated ? "" : "without a validation set, ", "trials measure only ",
                         list_text(names)),
                  concat(!near.empty() ? concat("Did you mean ", near, "? Correct it")
                         : validated   ? std::string("Name one of these")

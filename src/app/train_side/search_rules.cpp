@@ -67,7 +67,7 @@ void require_shared_states(config::Deck const& deck, search::Space const& space)
         throw Error(ExitCode::usage,
                     {"privacy.noise with strategy = pbt",
                      "a trial continues from the state of another trial with other values, but "
-                     "epsilon holds only for a run whose deck stays the same",
+                     "epsilon holds only for a run with an unchanged deck",
                      "Choose another search.strategy, or remove privacy.noise"});
     }
     constexpr std::array<std::string_view, 9> harmless{

@@ -180,7 +180,7 @@ std::shared_ptr<checkpoint::Reader const> fetch_state(comm::RequestDesk& desk, S
             });
             if (place == places[array].end()) {
                 throw Error(ExitCode::software,
-                            {"the state of a trial is incomplete", "one of its parts is on no rank",
+                            {"the state of a trial is incomplete", "no rank holds one of its parts",
                              "This is a bug; please report it"});
             }
             auto const bytes = std::min({static_cast<std::uint64_t>(into.size()), message_bytes,

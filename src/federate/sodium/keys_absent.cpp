@@ -5,11 +5,12 @@
 namespace lockstep::federate {
 
 void require_cryptography() {
-    throw Error(ExitCode::unavailable,
-                {"this program was built without libsodium",
-                 "federated training needs it to sign and to encrypt what sites send, and "
-                 "privacy.noise to draw noise that nobody can guess",
-                 "Install it (Debian: libsodium-dev), configure and build again"});
+    throw Error(
+        ExitCode::unavailable,
+        {"this program was built without libsodium",
+         "federated training needs libsodium to sign and encrypt messages, and privacy.noise needs "
+         "libsodium to draw noise that nobody can guess",
+         "Install libsodium (Debian: libsodium-dev), then configure and build the program again"});
 }
 
 // What follows is never reached: every command asks for cryptography first.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr char const* media_library = LOCKSTEP_MEDIA_LIBRARY;
 
-/// libav and libsndfile bring 110 libraries. Linked with the program, each start of each rank would load
-/// them, and look through them for every name of LibTorch.
+/// libav and libsndfile bring 110 libraries. Linked with the program, each start of each rank would
+/// load them, and look through them for every name of LibTorch.
 media::Decoders const& load_decoders() {
     void* const library = ::dlopen(media_library, RTLD_NOW | RTLD_LOCAL);
     auto const* const decoders =
@@ -26,7 +26,8 @@ media::Decoders const& load_decoders() {
     if (decoders == nullptr) {
         throw Error(ExitCode::unavailable,
                     {concat("cannot load ", media_library, ", which decodes recordings and videos"),
-                     loader_reason(), "Build and install the program and its libraries together"});
+                     loader_reason(),
+                     "Build and install the program again, together with its libraries"});
     }
     require_same_build(media_library, decoders->build_id, core_build_id());
     return *decoders;

@@ -21,7 +21,7 @@ constexpr std::size_t max_values = std::size_t{1} << 29;
 
 [[noreturn]] void refuse(std::filesystem::path const& path, std::string const& why) {
     throw Error(ExitCode::data,
-                {path.string(), why, "Replace the file, or skip such files: --skip-bad"});
+                {path.string(), why, "Replace the file, or skip unreadable files with --skip-bad"});
 }
 
 /// libsndfile reads a WAV file that was cut short to its end; only its log tells.

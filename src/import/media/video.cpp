@@ -92,8 +92,8 @@ class Video {
     }
     std::string after_frames() const { return concat(" after ", amount_of(frames_, "frame")); }
     [[noreturn]] void refuse(std::string const& why) const {
-        throw Error(ExitCode::data,
-                    {path_.string(), why, "Replace the file, or skip such files: --skip-bad"});
+        throw Error(ExitCode::data, {path_.string(), why,
+                                     "Replace the file, or skip unreadable files with --skip-bad"});
     }
 
     void drain() {
@@ -161,7 +161,7 @@ void decode_video(std::filesystem::path const& path, std::function<void(Image&&)
         throw Error(ExitCode::data, {path.string(),
                                      concat("it was cut short (", std::filesystem::file_size(path),
                                             " of ", said, " bytes are there)"),
-                                     "Replace the file, or skip such files: --skip-bad"});
+                                     "Replace the file, or skip unreadable files with --skip-bad"});
     }
     Video(path, sink).read();
 }

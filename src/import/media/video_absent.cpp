@@ -7,7 +7,7 @@ namespace lockstep::import::media {
 void decode_video(std::filesystem::path const&, std::function<void(Image&&)> const&) {
     throw Error(ExitCode::unavailable,
                 {"video files cannot be read", "this program was built without libav",
-                 "Install it (Debian: libavformat-dev libavcodec-dev libswscale-dev) and build "
+                 "Install libav (Debian: libavformat-dev libavcodec-dev libswscale-dev) and build "
                  "again, or import folders of frames"});
 }
 

@@ -43,7 +43,7 @@ Pattern::Pattern(std::string const& expression) : compiled_(std::make_unique<Com
     if (!compiled_->code) {
         throw Error(ExitCode::data,
                     {concat("the regular expression ", expression, " is invalid at byte ", place),
-                     reason_of(error), "Correct it in the tokenizer's file"});
+                     reason_of(error), "Correct the expression in the file of the tokenizer"});
     }
     pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE); // without it, it is slower
 }

@@ -9,7 +9,7 @@ struct Pattern::Compiled {};
 Pattern::Pattern(std::string const& /*expression*/) {
     throw Error(ExitCode::unavailable,
                 {"texts cannot be split into tokens", "this program was built without PCRE2",
-                 "Install libpcre2-dev and build again"});
+                 "Install PCRE2 (Debian: libpcre2-dev) and build again"});
 }
 
 Pattern::Pattern(Pattern&& other) noexcept = default;

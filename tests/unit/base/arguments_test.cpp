@@ -137,8 +137,8 @@ TEST_CASE("what is wrong is said in the same words for every command") {
           "Valid values: dp, ddp");
     check(refused({"a", "--format", "png,bmp"}), "--format png,bmp", "there is no such value",
           "Valid values: png, pdf");
-    check(refused({"a", "--json", "--quiet"}), "--json and --quiet", "they exclude each other",
-          "Choose one of them");
+    check(refused({"a", "--json", "--quiet"}), "--json and --quiet",
+          "these options exclude each other", "Give only one of these options");
     check(refused({}), "0 arguments", "an argument is missing", usage);
     check(refused({"a", "b", "c"}), "3 arguments", "there are too many", usage);
 }

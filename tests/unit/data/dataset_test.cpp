@@ -90,7 +90,7 @@ TEST_CASE("files that cannot be learnt from are refused with their exit codes") 
     }
     auto const largest = error_of((scratch / "largest.h5").string());
     CHECK(largest.code() == ExitCode::data);
-    CHECK(std::string(largest.what()).find("labels must be 0 to 99999") != std::string::npos);
+    CHECK(std::string(largest.what()).find("labels must be from 0 to 99999") != std::string::npos);
 
     test::write_small_set(scratch / "cut.h5", 5000);
     std::filesystem::resize_file(scratch / "cut.h5", 20000);

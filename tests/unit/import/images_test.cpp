@@ -203,5 +203,6 @@ TEST_CASE("a table that names no file, a folder or no set is refused by its line
     CHECK_THAT(refused("folder,one,train\n"), Contains("folder is a directory"));
     CHECK_THAT(refused("a.png,one,trian\n"), Contains("line 2: there is no set named trian"));
     CHECK_THAT(refused("a.png,one,../../x\n"), Contains("Name train, validation or test"));
-    CHECK_THAT(refused("a.png,one,train\nb.png,one,\n"), Contains("b.png: it is in no set"));
+    CHECK_THAT(refused("a.png,one,train\nb.png,one,\n"),
+               Contains("b.png: this item belongs to no set"));
 }

@@ -65,7 +65,8 @@ TEST_CASE("a table of prices becomes a series for each name, with times and colu
     CHECK(why(options).find("Name is not a number") != std::string::npos);
     options.columns = {"Volume"};
     write_text_durably(scratch / "prices.csv", "Date,Volume\n2006-01-04,1\n2006-01-03,2\n");
-    CHECK(why(options).find("line 3: the value in column Date lies before") != std::string::npos);
+    CHECK(why(options).find("line 3: the value in column Date is earlier than") !=
+          std::string::npos);
     options.columns = {"Open"};
     CHECK(why(options).find("it has Date, Volume") != std::string::npos);
 }
@@ -103,7 +104,7 @@ TEST_CASE("tables that are none are refused with their line") {
     CHECK(why("a,b\n").find("no rows") != std::string::npos);
     CHECK(why("").find("no rows") != std::string::npos);
     CHECK(why("a,c\n1,2\n").find("--target b: ") != std::string::npos);
-    CHECK(why("a,c\n1,2\n").find("no such column; it has a, c") != std::string::npos);
+    CHECK(why("a,c\n1,2\n").find("no such column; its columns are a, c") != std::string::npos);
 }
 
 TEST_CASE("values far from zero are normalised by their own spread") {
