@@ -52,6 +52,12 @@ Record read_record(h5::File const& file, std::string const& format) {
             throw not_a_checkpoint(file.path(),
                                    "is an int8 model, which can only be evaluated and exported");
         }
+        if (file.exists(record_group) && file.integer_attribute(record_group, federated_rounds)) {
+            throw not_a_checkpoint(file.path(),
+                                   "is a global model of a federation, and not the state of a run",
+                                   "model.weights is the key for a model that a new run begins "
+                                   "with, and h5diff compares models");
+        }
         throw not_a_checkpoint(
             file.path(), "holds only a model, like best.h5, and not the state of a run",
             "model.weights is the key for a model that a new run begins with, and h5diff compares "

@@ -47,9 +47,10 @@ ExportFacts facts_in(std::filesystem::path const& file) {
         auto const kind = kind_of_file(file).name;
         throw Error(ExitCode::data,
                     {concat(file.string(), " was not exported by lockstep to ONNX or C"),
-                     is_hdf5(file)  ? std::string("it is an HDF5 file")
-                     : kind.empty() ? std::string("it does not say which checkpoint it comes from")
-                                    : concat("it is ", kind),
+                     !kind.empty() ? concat("it is ", kind)
+                     : is_hdf5(file)
+                         ? std::string("it is an HDF5 file")
+                         : std::string("it does not say which checkpoint it comes from"),
                      "Name an .onnx or .c file written by lockstep checkpoint export"});
     }
     return {json["checkpoint"], json["rows"]};
