@@ -50,12 +50,27 @@ void print_record(checkpoint::Record const& record) {
         auto const found = record.integers.find(name);
         return found == record.integers.end() ? std::int64_t{-1} : found->second;
     };
-    print_fact("run", value("run.name"), ", step ", count_text(integer("step")), ", ",
-               amount_of(integer("epoch"), "epoch"), " done");
+    auto const rounds = integer(checkpoint::federated_rounds);
+    bool const of_sites = rounds >= 0; // what else it tells of a run is about the first model
+    if (of_sites) {
+        print_fact("federation", rounds == 0 ? std::string("the first model, before any round")
+                                             : concat("the model after round ", rounds));
+    } else {
+        print_fact("run", value("run.name"), ", step ", count_text(integer("step")), ", ",
+                   amount_of(integer("epoch"), "epoch"), " done");
+    }
     print_fact("model", value("model.name"), ", task ", value("task.kind"));
-    print_fact("data", value("data.train"));
+    if (!of_sites) {
+        print_fact("data", value("data.train"));
+    }
     print_fact("optimizer", value("optimizer.name"), ", learning rate ",
                value("optimizer.learning-rate"));
+    if (of_sites) {
+        print_fact("replicas", value("run.replicas"), " of batch ", value("data.batch"),
+                   " at each site");
+        print_fact("deck", "to print it: h5dump -d /record/deck FILE");
+        return;
+    }
     print_fact("replicas", integer("replicas"), " of batch ", value("data.batch"), ", seed ",
                integer("seed"));
     if (integer("best_step") >= 0 && record.reals.contains("best")) {
@@ -129,7 +144,11 @@ ExitCode info(std::filesystem::path const& path) {
     }
     auto const weights = checkpoint::open_weights(file);
     auto const known = weights->quantised() ? checkpoint::Content::quantised : content;
-    print_heading(path, safetensors ? "a safetensors file" : checkpoint::name_of(known));
+    bool const of_sites = known == checkpoint::Content::model &&
+                          weights->record().integers.contains(checkpoint::federated_rounds);
+    print_heading(path, safetensors ? "a safetensors file"
+                        : of_sites  ? "a global model of a federation"
+                                    : checkpoint::name_of(known));
     if (!weights->record().deck.empty()) { // others' files tell nothing of a run
         print_record(weights->record());
     }

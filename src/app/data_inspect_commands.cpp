@@ -33,11 +33,14 @@ Options data_info_options(data::DatasetOptions& named) {
 }
 
 Options data_verify_options(data::DatasetOptions& named) {
-    return inspect_options(
+    auto options = inspect_options(
         named, "verify",
         "Recomputes all checksums, reads every sample, and counts the values that are not finite. "
         "Exits with 65 if a value is not finite or a block has changed. Files that were not made "
         "by lockstep data import have no checksums.");
+    options.rows.push_back(option::text(
+        "--mask NAME", "name of a mask, as in data.mask: its values must be 0 or 1", named.mask));
+    return options;
 }
 
 /// Files and the names of what is in them.
@@ -113,6 +116,9 @@ bool verify(data::DatasetOptions const& options) {
         for (auto const& warning : data::warnings_of(options)) {
             std::cout << warning << "\n";
         }
+    }
+    if (!damaged) {
+        data::look_through_mask(data::alone(options));
     }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {

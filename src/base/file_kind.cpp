@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,7 +17,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t head_bytes = 16 << 10;
-constexpr std::size_t tail_bytes = 256 << 10; ///< an archive's list of names, or most of it
+constexpr std::size_t list_bytes = 64 << 20; ///< of an archive's list of contents, at most
 
 constexpr std::string_view separators{",;\t"};
 
@@ -27,6 +28,9 @@ constexpr char const* of_sounds =
     "Make a data set of recordings: lockstep data import speech DIRECTORY OUT.h5";
 constexpr char const* of_films =
     "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
+constexpr char const* of_federation =
+    "Each model of a federation is a file global/round-….h5 in its directory; lockstep federate "
+    "info DIRECTORY lists the messages";
 constexpr char const* a_model =
     "This file holds a model instead of samples. Set model.weights to this file";
 
@@ -133,12 +137,47 @@ FileKind pickled(std::string const& name) {
             only_weights};
 }
 
+FileKind cut_off(std::string const& name) {
+    return {name, "Copy it again", "Copy it again", "Copy it again", true};
+}
+
+/// Little-endian, as all numbers in an archive.
+template <class Number>
+Number number_at(std::string_view bytes, std::size_t at) {
+    Number number{};
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    return number;
+}
+
+/// A ZIP archive's list of contents, which lies where the archive's end says. Without a value where
+/// it does not: an archive that is cut off may end with another one that it holds, such as the
+/// inputs in a program of PyTorch.
+///
+/// Source  PKWARE's APPNOTE.TXT 6.3.10, sections 4.3.14 to 4.3.16
+std::optional<std::string> contents_of_archive(File const& file) {
+    constexpr std::size_t end_bytes = 22;       // and a comment of at most 64 KiB
+    constexpr std::size_t locator_bytes = 20;   // of the same in 64 bits
+    constexpr std::size_t end_bytes_in_64 = 76; // its locator included
+    constexpr std::uint32_t is_in_64 = 0xffffffff;
+    auto const size = file.size();
+    auto const looked_at = std::min<std::uint64_t>(size, end_bytes + 0xffff);
+    auto const tail = read_part(file, size - looked_at, looked_at);
+    auto const at = tail.rfind("PK\5\6"sv);
+    if (at == std::string::npos || tail.size() - at < end_bytes) {
+        return std::nullopt;
+    }
+    bool const in_64 = at >= end_bytes_in_64 && has(tail, at - locator_bytes, "PK\6\7"sv);
+    auto const end = size - looked_at + at - (in_64 ? end_bytes_in_64 : 0);
+    auto const bytes = number_at<std::uint32_t>(tail, at + 12);
+    auto const begin = number_at<std::uint32_t>(tail, at + 16);
+    if (bytes > end || (begin != is_in_64 && begin != end - bytes)) {
+        return std::nullopt;
+    }
+    return read_part(file, end - bytes, std::min<std::size_t>(bytes, list_bytes));
+}
+
 FileKind archive(std::string_view names) {
     auto const holds = [&](char const* name) { return names.find(name) != std::string_view::npos; };
-    if (!holds("PK\5\6")) { // what a ZIP file ends with
-        return {"a ZIP archive that is cut off or damaged (a model of PyTorch, for example)",
-                "Copy it again", "Copy it again", "Copy it again"};
-    }
     if (holds("archive_format") || holds("serialized_exported_program.json") ||
         holds("models/model.json")) {
         return {"a torch.export archive (PT2)",
@@ -243,12 +282,18 @@ FileKind recognised(File const& file) {
         return {"empty", "", "", ""};
     }
     auto const head = head_of(file);
+    if (has(head, 4096, "LOCKSTEPSIGNED"sv)) { // behind its checksums, and before HDF5's own
+        return {"a message of a federation", "It holds no samples: name a data set", of_federation,
+                of_federation};
+    }
     if (holds_hdf5(head)) {
         return {};
     }
     if (has(head, 0, "PK\3\4"sv) || has(head, 0, "PK\5\6"sv)) {
-        auto const tail = std::min<std::uint64_t>(size, tail_bytes);
-        return archive(read_part(file, size - tail, tail));
+        auto const contents = contents_of_archive(file);
+        return contents ? archive(*contents)
+                        : cut_off("a ZIP archive that is cut off or damaged (a model of PyTorch, "
+                                  "for example)");
     }
     for (auto const& magic : magics) {
         if (has(head, magic.at, magic.bytes)) {
@@ -257,8 +302,7 @@ FileKind recognised(File const& file) {
     }
     auto const header = safetensors_header(head);
     if (header > size - sizeof header) {
-        return {"a safetensors file that is cut off", "Copy it again", "Copy it again",
-                "Copy it again"};
+        return cut_off("a safetensors file that is cut off");
     }
     if (header > 0) {
         return {"a safetensors file", a_model, "Set model.weights to it", only_weights};

@@ -52,10 +52,16 @@ Record read_record(h5::File const& file, std::string const& format) {
             throw not_a_checkpoint(file.path(),
                                    "is an int8 model, which can only be evaluated and exported");
         }
-        throw not_a_checkpoint(file.path(),
-                               "holds only a model, like best.h5, and not the state of a run",
-                               "To begin a new run with this model, set model.weights to this "
-                               "file. To compare two models, use h5diff");
+        constexpr char const* advice =
+            "To begin a new run with this model, set model.weights to this "
+            "file. To compare two models, use h5diff";
+        if (file.exists(record_group) && file.integer_attribute(record_group, federated_rounds)) {
+            throw not_a_checkpoint(file.path(),
+                                   "is a global model of a federation, and not the state of a run",
+                                   advice);
+        }
+        throw not_a_checkpoint(
+            file.path(), "holds only a model, like best.h5, and not the state of a run", advice);
     }
     if (found != format || file.integer_attribute("/", "version") != format_version) {
         bool const other = found == checkpoint_format || found == model_format;

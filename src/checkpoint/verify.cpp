@@ -10,10 +10,8 @@
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace lockstep::checkpoint {
@@ -66,7 +64,16 @@ std::vector<Damage> damages(File const& file, Share share) {
     return found;
 }
 
-/// What an HDF5 file without our marks is; nothing where it cannot be opened.
+bool begins_with(File const& file, std::string_view mark) {
+    std::string first(mark.size(), '\0');
+    if (file.size() >= mark.size()) {
+        file.read_at(0, std::as_writable_bytes(std::span(first)));
+    }
+    return first == mark;
+}
+
+/// What an HDF5 file without our marks is; nothing where that may be a damaged one of ours, whose
+/// checksum header tells where.
 std::optional<ErrorText> of_others(std::filesystem::path const& path) {
     try {
         auto const format = h5::File::open(path).text_attribute("/", "format").value_or("");
@@ -80,20 +87,17 @@ std::optional<ErrorText> of_others(std::filesystem::path const& path) {
             samples ? concat("Run lockstep data info or lockstep data verify on ", path.string())
                     : std::string("Name a checkpoint, a best.h5 or a safetensors file")};
     } catch (Error const&) {
-        return std::nullopt; // damaged: the checksum header tells where
+        // HDF5's own bytes are the first in files of others, and behind a checksum header in ours.
+        if (begins_with(File::open_read(path), "\x89HDF")) {
+            throw;
+        }
+        return std::nullopt;
     }
 }
 
 /// A file of another kind is not a damaged one.
 void require_of_ours(std::filesystem::path const& path) {
     auto const file = File::open_read(path);
-    std::array<std::byte, recorded.size()> first{};
-    if (file.size() >= checksum_header_bytes) {
-        file.read_at(0, first);
-    }
-    if (std::memcmp(first.data(), recorded.data(), recorded.size()) == 0) {
-        return;
-    }
     auto const kind = kind_of_file(path);
     if (!kind.name.empty()) {
         throw Error(ExitCode::data,
@@ -101,6 +105,9 @@ void require_of_ours(std::filesystem::path const& path) {
                      kind.weights.empty()
                          ? std::string("Name a checkpoint, a best.h5 or a safetensors file")
                          : kind.weights});
+    }
+    if (begins_with(file, recorded)) {
+        return;
     }
     if (auto const text = of_others(path)) {
         throw Error(ExitCode::data, *text);

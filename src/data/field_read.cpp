@@ -173,12 +173,8 @@ void Field::require_marks(Source const& source, std::span<std::int64_t const> in
     auto const place = (wrong - values.wholes.begin()) / static_cast<std::ptrdiff_t>(elements_);
     auto const sample = indices[static_cast<std::size_t>(place)];
     auto const file = source.file_of(sample);
-    throw Error(ExitCode::data,
-                {concat("value ", *wrong, " of sample ", sample - source.first_of_file[file],
-                        " in dataset ", info_.name, " of ", source.path_of(file).string()),
-                 "data.mask takes only 1 (the token is learnt) and 0 (it is left out of the loss)",
-                 "Correct the dataset, or import the texts with lockstep data import text --prompt "
-                 "KEY"});
+    throw wrong_mark(concat("value ", *wrong, " of sample ", sample - source.first_of_file[file],
+                            " in dataset ", info_.name, " of ", source.path_of(file).string()));
 }
 
 void Field::require_tokens(Source const& source, std::span<std::int64_t const> indices,

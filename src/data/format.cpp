@@ -1,5 +1,6 @@
 #include "data/format.hpp"
 
+#include "base/file_kind.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "data/checksums.hpp"
@@ -45,6 +46,9 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
 
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
     if (!file.exists(name)) {
+        if (auto const kind = kind_of_file(file.path()); !kind.name.empty()) {
+            refuse(file.path(), concat("it is ", kind.name, ", not a data set"), kind.data);
+        }
         auto const format = file.text_attribute("/", "format").value_or("");
         if (file.exists("outputs") && format == "lockstep checkpoint") {
             refuse(file.path(), "it is a file of outputs, not a data set",
@@ -54,6 +58,11 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
         if (file.exists("quantised") && format == "lockstep model") {
             refuse(file.path(), "it is an int8 model, not a data set",
                    "Name a data set. To evaluate an int8 model, use lockstep evaluate DECK FILE");
+        }
+        if (format == "lockstep model" && file.exists("record") &&
+            file.integer_attribute("record", "federated_rounds")) {
+            refuse(file.path(), "it is a global model of a federation, not a data set",
+                   "Name a data set; model.weights is the key for weights");
         }
         if (format == "lockstep checkpoint" || format == "lockstep model") {
             refuse(file.path(),
@@ -118,6 +127,14 @@ std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     std::vector<std::uint8_t> bytes(shape.front());
     file.read(token_bytes_name, h5::Type::u8, bytes);
     return bytes;
+}
+
+Error wrong_mark(std::string which) {
+    return {ExitCode::data,
+            {std::move(which),
+             "data.mask takes only 1 (the token is learnt) and 0 (it is left out of the loss)",
+             "Correct the dataset, or import the texts with lockstep data import text --prompt "
+             "KEY"}};
 }
 
 std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name) {

@@ -37,6 +37,8 @@ constexpr char const* token_bytes_name = "token_bytes";
 constexpr char const* end_of_text_name = "end_of_text";
 /// For each token, whether it is learnt (1) or is only context (0).
 constexpr char const* learnt_name = "learnt";
+/// The error for a value of a mask that is neither; `which` names the value and its place.
+Error wrong_mark(std::string which);
 /// The tokenizer.json that the tokens were made with.
 constexpr char const* tokenizer_name = "tokenizer";
 

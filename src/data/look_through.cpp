@@ -1,5 +1,7 @@
 #include "data/look_through.hpp"
 
+#include "base/text.hpp"
+#include "data/format.hpp"
 #include "data/inspect.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
@@ -74,6 +76,33 @@ std::vector<NotFinite> look_through(DatasetOptions const& options) {
     }
     std::erase_if(found, [](NotFinite const& field) { return field.count == 0; });
     return found;
+}
+
+void look_through_mask(DatasetOptions const& options) {
+    constexpr std::uint64_t values_at_once = std::uint64_t{4} << 20;
+    if (options.mask.empty()) {
+        return;
+    }
+    std::vector<std::uint8_t> values;
+    for (auto const& path : expand_files(options.files)) {
+        auto const file = h5::File::open(path);
+        auto const info = readable_dataset(file, options.mask);
+        if (info.readable_as != h5::Type::u8 || info.shape.size() != 1) {
+            continue; // no mask: a data set with it cannot be opened, and its error says more
+        }
+        auto const marks = info.shape.front();
+        for (std::uint64_t first = 0; first < marks; first += values_at_once) {
+            values.resize(std::min(values_at_once, marks - first));
+            file.read_rows(options.mask, h5::Type::u8, {first, values.size()},
+                           std::as_writable_bytes(std::span(values)));
+            auto const wrong = std::ranges::find_if(values, [](auto mark) { return mark > 1; });
+            if (wrong != values.end()) {
+                throw wrong_mark(concat("value ", static_cast<int>(*wrong), " at index ",
+                                        first + static_cast<std::uint64_t>(wrong - values.begin()),
+                                        " in dataset ", options.mask, " of ", path.string()));
+            }
+        }
+    }
 }
 
 } // namespace lockstep::data

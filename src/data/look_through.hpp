@@ -22,4 +22,11 @@ struct NotFinite {
 /// Throws  Error 66 or 65 as `Dataset` does, or for a position's class that the file does not name
 std::vector<NotFinite> look_through(DatasetOptions const& options);
 
+/// Reads all values of the mask in the files that the options name, also those that no sample has;
+/// does nothing without a mask.
+///
+/// Throws  Error 65 for one that is neither 0 nor 1, or for a file without that dataset; 66 for a
+///         missing file
+void look_through_mask(DatasetOptions const& options);
+
 } // namespace lockstep::data

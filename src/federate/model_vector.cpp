@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
+#include "checkpoint/record.hpp"
 
 #include <algorithm>
 
@@ -112,7 +113,7 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
         first += count;
     }
     auto record = record_;
-    record.integers = {{"federated_rounds", round}};
+    record.integers = {{checkpoint::federated_rounds, round}};
     record.reals.clear();
     record.history.clear();
     record.notes.erase(state_note);

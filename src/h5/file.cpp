@@ -44,6 +44,9 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
                             "), so a newer HDF5 wrote it, or it is damaged"),
                      for_older_hdf5);
     }
+    if (says("truncated file")) {
+        return error("it is an HDF5 file that is cut off", "Recreate the file, or copy it again");
+    }
     auto const kind = kind_of_file(path);
     return error(
         is_hdf5(path)       ? std::string("it is an HDF5 file, and it was cut short or is damaged")

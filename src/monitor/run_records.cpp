@@ -86,9 +86,9 @@ void RunRecords::require_of_a_run(std::filesystem::path const& named) const {
         auto const kind = kind_of_file(named).name;
         throw Error(ExitCode::data,
                     {concat(named.string(), " holds no records of a run"),
-                     is_hdf5(named) ? std::string("it is an HDF5 file")
-                     : kind.empty() ? std::string("none of its lines records the start of a run")
-                                    : concat("it is ", kind),
+                     !kind.empty()    ? concat("it is ", kind)
+                     : is_hdf5(named) ? std::string("it is an HDF5 file")
+                                      : std::string("none of its lines records the start of a run"),
                      "Name a run's directory, or its metrics.jsonl"});
     }
 }

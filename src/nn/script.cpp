@@ -91,8 +91,9 @@ torch::jit::Module loaded(std::string const& file) {
     File::open_read(file); // its errors are clearer than torch's
     auto const kind = kind_of_file(file);
     if (!kind.script.empty()) {
-        throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
-                                     concat("it is ", kind.name), kind.script});
+        throw Error(ExitCode::data,
+                    {concat(file, kind.is_cut ? " is damaged" : " is not a TorchScript module"),
+                     concat("it is ", kind.name), kind.script});
     }
     program::require_whole_records(file);
     auto const refuse = [&](std::string const& why) {

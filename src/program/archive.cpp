@@ -48,6 +48,9 @@ Archive::Archive(std::filesystem::path path)
         reader_ = nullptr; // what the file is instead is said below
     }
     auto const kind = kind_of_file(path_);
+    if (kind.is_cut) {
+        damaged(concat("it is ", kind.name));
+    }
     if (kind.name.starts_with("a torch.export archive")) {
         damaged("its list of records cannot be read");
     }

@@ -174,7 +174,8 @@ checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& 
                                      checkpoint::VerifiedFile const& file) {
     checkpoint::Record record;
     record.integers[hash_of_data] = TeacherOutputs::hash_of(dataset);
-    record.integers[hash_of_model] = recorded(teacher_hash(model, deck.model));
+    record.integers[hash_of_model] =
+        recorded(teacher_hash(hash_of_tensors(model), model, deck.model));
     record.notes[task_note] = deck.task.kind;
     auto const weights = checkpoint::open_weights(file);
     if (auto const found = weights->record().notes.find(classes_note);

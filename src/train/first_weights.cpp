@@ -29,8 +29,9 @@ std::uint64_t hash_of_tensors(nn::Model const& model) {
     return hash.digest();
 }
 
-std::uint64_t teacher_hash(nn::Model const& model, config::Model const& own) {
-    auto text = concat(hash_of_tensors(model), " ", model.fingerprint());
+std::uint64_t teacher_hash(std::uint64_t tensors, nn::Model const& model,
+                           config::Model const& own) {
+    auto text = concat(tensors, " ", model.fingerprint());
     config::Deck alone;
     alone.model = own;
     for (auto const& [key, hash] : nn::code_hashes(alone)) {

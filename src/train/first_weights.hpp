@@ -24,10 +24,10 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
 /// XXH3 of a model's parameters and buffers.
 std::uint64_t hash_of_tensors(nn::Model const& model);
 
-/// Of all that a teacher's outputs depend on: its tensors, the file of its layers, and the
-/// libraries that the keys in `own`, the deck's [model], name.
+/// Of all that a teacher's outputs depend on: its tensors, whose hash is `tensors`, the file of its
+/// layers, and the libraries that the keys in `own`, the deck's [model], name.
 ///
 /// Throws  Error 66 for a missing library
-std::uint64_t teacher_hash(nn::Model const& model, config::Model const& own);
+std::uint64_t teacher_hash(std::uint64_t tensors, nn::Model const& model, config::Model const& own);
 
 } // namespace lockstep::train

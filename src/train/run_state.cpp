@@ -15,6 +15,21 @@
 
 namespace lockstep::train {
 
+namespace {
+
+constexpr char const* teacher_weights = "teacher_weights"; ///< of the record: their hash
+
+/// What is not the same in a teacher whose hash is not; the weights' hash was `before`, 0 in older
+/// checkpoints.
+char const* change_of_teacher(std::int64_t before, std::int64_t now) {
+    return before == 0     ? "its weights, its program or its libraries have changed"
+           : before == now ? "its weights are the same, but its program (the graph or the code) or "
+                             "its libraries have changed"
+                           : "its weights have changed";
+}
+
+} // namespace
+
 void RunState::restore() {
     if (!run_.setup.found) {
         return;
@@ -104,8 +119,9 @@ void RunState::require_same_code(checkpoint::Record const& record) {
         changed(concat("distill.outputs = ", deck.distill.outputs), "file",
                 "it holds other outputs");
     } else {
-        changed(concat("distill.teacher = ", deck.distill.teacher), "model",
-                "its weights have changed, or its libraries");
+        changed(
+            concat("distill.teacher = ", deck.distill.teacher), "model",
+            change_of_teacher(integer_of(record, teacher_weights, 0), run_.work.teacher_weights));
     }
 }
 
@@ -168,6 +184,9 @@ checkpoint::Record RunState::record() const {
     record.integers["model"] = static_cast<std::int64_t>(run_.work.model->fingerprint());
     if (run_.work.teacher != 0) {
         record.integers["teacher"] = run_.work.teacher;
+    }
+    if (run_.work.teacher_weights != 0) {
+        record.integers[teacher_weights] = run_.work.teacher_weights;
     }
     record.reals["learning_rate"] = run_.course->rate(progress_.step);
     record.reals["loss_scale"] = engine.loss_scale().value();

@@ -352,7 +352,9 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         lesson.teachers.push_back(make_teacher(deck, file, work));
         auto& first = *lesson.teachers.front();
         require_same_outputs(deck, first, work, lesson.hidden);
-        work.teacher = recorded(teacher_hash(first, file.model));
+        auto const weights = hash_of_tensors(first);
+        work.teacher = recorded(teacher_hash(weights, first, file.model));
+        work.teacher_weights = recorded(weights);
         auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;
         while (static_cast<int>(lesson.teachers.size()) < wanted) {
             lesson.teachers.push_back(make_teacher(deck, file, work));

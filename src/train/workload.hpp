@@ -26,6 +26,7 @@ struct Workload {
     rl::EnvironmentMaker environment; ///< null: there are data sets instead
     task::MetricKind best_metric;     ///< by which the best model is chosen
     std::int64_t teacher = 0; ///< hash of the model or outputs that are learnt from; 0: none
+    std::int64_t teacher_weights = 0; ///< hash of that model's weights alone; 0: there is none
     std::shared_ptr<TeacherOutputs const> outputs; ///< of distill.outputs; none: null
     /// With distill.outputs: hash and number of the samples of data.train, a share for validation
     /// included.

@@ -86,7 +86,7 @@ with Scratch() as scratch:
              given(64, ["--data.batch", "none"], "data.batch = none", "whole number"),
              given(64, ["--model.nam", "cnn"], "model.nam ", "Did you mean model.name?"),
              given(64, ["--data.train", few, "--data.validation", ""], "3 training samples for 4 replicas")],
-            [given(65, ["--data.train", cut], "cut.h5", "cut short"),
+            [given(65, ["--data.train", cut], "cut.h5", "an HDF5 file that is cut off"),
              given(65, ["--data.train", label], "label 10 of sample 17", "label.h5")],
             [given(66, ["--data.train", scratch / "none.h5"], "none.h5")],
             [given(73, ["--run.directory", scratch / "in-the-way/run"], "in-the-way")],

@@ -167,6 +167,10 @@ def program_as_teacher(scratch, options):
     train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2",
           ranks=RANKS).expect(0)
     check(records(path, "step")[-1]["hidden_loss"] > 0, "a layer of a program teaches")
+    # With the same weights it is another program.
+    lockstep_export.save(torch.nn.Sequential(*layers, torch.nn.Hardtanh(-100, 100)), (torch.rand(4, 28, 28),), program)
+    train(path, *SHORT, *options, "--distill.teacher", program, "--distill.hidden", "classifier.relu:2",
+          "--train.steps", 9, ranks=RANKS).expect(64, "its weights are the same, but its program")
     cut = scratch / "cut.pt2"
     cut.write_bytes(program.read_bytes()[:-100])
     train(scratch / "cut", *SHORT, *options, "--distill.teacher", cut, ranks=RANKS).expect(

@@ -348,6 +348,33 @@ def scaffold_equals_reference(scratch):
                 check(numpy.abs(control[name] - file["model"][name][()]).max() < 1e-4, f"{site}: control of {name}")
 
 
+def kinds(scratch, message, models):
+    """In the places of other files, messages and global models are called what they are."""
+    data, out = ("--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"), scratch / "out.h5"
+    for words in (["info", message], ["verify", message], ["diff", message, message], ["export", message, out],
+                  ["quantise", message, out]):
+        text = run(["checkpoint", *words]).expect(
+            65, "is not a checkpoint", "it is a message of a federation", "global/round-").text
+        check("damaged" not in text, text)
+    run(["evaluate", DECK, message, *data]).expect(65, "it is a message of a federation")
+    run(["report", message, "--output", scratch / "report"]).expect(65, "it is a message of a federation")
+    run(["export", "check", message, "--data", DATA / "test.h5"]).expect(65, "it is a message of a federation")
+    for file, kind in ((message, "a message"), (models[0], "a global model")):
+        for words in (["data", "info", file], ["data", "verify", file], ["data", "import", "hdf5", file, out],
+                      ["train", DECK, "--data.train", file, "--data.validation", "", "--run.directory", scratch / "no"]):
+            run(words).expect(65, f"it is {kind} of a federation, not a data set")
+    train = ["train", DECK, *data, "--run.directory", scratch / "no"]
+    for key, code in (("model.weights", 65), ("distill.teacher", 65), ("checkpoint.resume", 65), ("distill.outputs", 64)):
+        run([*train, f"--{key}", message]).expect(code, "it is a message of a federation")
+
+    for file, which in zip(models, ("the first model, before any round", f"the model after round {SETTINGS[1]}")):
+        text = run(["checkpoint", "info", file]).expect(0, "a global model of a federation", which, "model       cnn").text
+        check(", step " not in text and " -1" not in text, text)
+    run(["checkpoint", "verify", models[1]]).expect(0, "all bytes are intact")
+    run(["checkpoint", "diff", *models]).expect(65, "it is a global model of a federation")
+    run([*train, "--checkpoint.resume", models[1]]).expect(65, "it is a global model of a federation")
+
+
 with Scratch() as scratch:
     simulate(scratch / "n1", 1).expect(0, "is over: 3 sites")
     simulate(scratch / "n3", 3, "--secure").expect(0, "is over: 3 sites")
@@ -380,6 +407,8 @@ with Scratch() as scratch:
     rounds = [json.loads(line) for line in run(["federate", "info", real.directory, "--json"]).text.splitlines()]
     check([round["counted"] for round in rounds] == SETTINGS[1] * [SITES], "who counts")
 
+    kinds(scratch, real.directory / "rounds/0001/update" / f"{SITES[0]}.h5",
+          [real.directory / "global" / name for name in ("round-0000.h5", LAST)])
     without_shared_directory(scratch, scratch / "n1/data", expected)
 
     # What a hand, a forger or a mistake may do.

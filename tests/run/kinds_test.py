@@ -72,6 +72,30 @@ with Scratch() as scratch:
         if (scratch / name).exists():
             train(scratch / "first", "--model.weights", scratch / name, ranks=1).expect(65, foreign[name][0])
 
+    # Cut off, none is called a damaged checkpoint, nor what it holds.
+    def cut_off(file, kind, end):
+        cut = scratch / f"cut-{file.name}"
+        cut.write_bytes(file.read_bytes()[:end])
+        for words in (["checkpoint", "info", cut], ["checkpoint", "verify", cut], ["checkpoint", "diff", cut, cut],
+                      ["checkpoint", "export", cut, scratch / "out.h5"], ["evaluate", DECK, cut, *data]):
+            text = run(words).expect(65, f"it is {kind}").text
+            check("is damaged" not in text and "pickle" not in text, text)
+        return cut
+
+    for file in (scratch / "other.h5", DATA / "test.h5"):
+        cut_off(file, "an HDF5 file that is cut off", -8)
+    if torch:
+        archive = "a ZIP archive that is cut off or damaged"
+        # An archive that holds others may end as one of them does.
+        whole = (scratch / "model.pt2").read_bytes()
+        inner = whole.rfind(b"PK\5\6", 0, len(whole) - 22)
+        program = cut_off(scratch / "model.pt2", archive, inner + 22 if inner > 0 else -30)
+        script = cut_off(scratch / "script.pt", archive, -30)
+        for file in (program, script):
+            text = train(scratch / "first", "--distill.teacher", file, ranks=1).expect(
+                65, f"{file.name} is damaged", archive).text
+            check("pickle" not in text, text)
+
     # A directory that is no run.
     (scratch / "folder").mkdir()
     for words in (["info"], ["verify"], ["export", scratch / "out.h5"], ["quantise", scratch / "out.h5"]):
@@ -141,10 +165,10 @@ with Scratch() as scratch:
 
     # As a script; and one that does not fit says why, not where in LibTorch.
     if torch:
-        def scripted(file, code, *phrases, inputs="inputs"):
+        def scripted(file, code, *phrases, inputs="inputs", name="script"):
             (scratch / "script.ini").write_text(
                 f"[run]\nname = script\n[data]\ntrain = {DATA / 'train.h5'}\nbatch = 16\ninputs = {inputs}\n"
-                f"[model]\nname = script\nfile = {file}\n[train]\nsteps = 1\n")
+                f"[model]\nname = {name}\nfile = {file}\n[train]\nsteps = 1\n")
             text = run(["train", scratch / "script.ini", "--run.directory", scratch / "run"]).expect(
                 code, *phrases).text
             check("frame #" not in text and "miniz" not in text and "Exception raised" not in text, text)
@@ -152,6 +176,8 @@ with Scratch() as scratch:
         for name in ("state.pt", "old.pth", "model.pt2", "model.onnx", "m.safetensors", "image.h5"):
             scripted(scratch / name, 65, foreign.get(name, ["a safetensors file"])[0],
                      "Set model.name = export" if name == "model.pt2" else "torch.jit.script(model).save(")
+        scripted(script, 65, f"{script.name} is damaged", archive)
+        scripted(program, 65, f"{program.name} is damaged", archive, name="export")
         torch.jit.script(torch.nn.Linear(10, 10)).save(str(scratch / "narrow.pt"))
         scripted(scratch / "narrow.pt", 64, "cannot take a batch of", "shapes cannot be multiplied")
         scripted(scratch / "narrow.pt", 64, "received 3 argument", inputs="inputs, targets")

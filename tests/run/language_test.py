@@ -378,6 +378,11 @@ def test_mask(scratch):
     run(["data", "import", "text", write(scratch / "whole.txt", "x"), out, *prompts]).expect(64, "whole.txt")
     with h5py.File(scratch / "pairs.h5", "a") as file:
         file["marks"] = file["learnt"][:] * 2
+        file["unread"] = np.append(np.uint8(3), file["learnt"][1:])  # the first token is no target
+    where = "value 3 at index 0 in dataset unread"
+    run(["data", "verify", scratch / "pairs.h5", "--mask", "unread"]).expect(65, where)
+    run(["data", "verify", scratch / "pairs.h5", "--mask", "learnt"]).expect(0, "all checksums are correct")
+    run(["check", path, "--run.directory", scratch / "refused", "--data.mask", "unread"], 2).expect(69, where)
     for code, phrase, keys in ((64, "without data.sequence", ["--data.sequence", 0]),
                                (64, "the loss of task.kind = language", ["--task.kind", "classification"]),
                                (65, "data.mask needs one u8 number", ["--data.mask", "inputs"]),

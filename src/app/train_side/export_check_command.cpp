@@ -48,10 +48,10 @@ ExportFacts facts_in(std::filesystem::path const& file) {
         throw Error(
             ExitCode::data,
             {concat(file.string(), " was not exported by lockstep to ONNX or C"),
-             is_hdf5(file) ? std::string("it is an HDF5 file")
-             : kind.empty()
-                 ? std::string("the file does not name the checkpoint from which it was exported")
-                 : concat("it is ", kind),
+             !kind.empty() ? concat("it is ", kind)
+             : is_hdf5(file)
+                 ? std::string("it is an HDF5 file")
+                 : std::string("the file does not name the checkpoint from which it was exported"),
              "Name an .onnx or .c file written by lockstep checkpoint export"});
     }
     return {json["checkpoint"], json["rows"]};

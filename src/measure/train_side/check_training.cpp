@@ -1,10 +1,14 @@
 #include "measure/train_side/check_training.hpp"
 
 #include "base/text.hpp"
+#include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "config/share.hpp"
+#include "data/look_through.hpp"
 #include "lockstep/base/error.hpp"
 #include "measure/measurement.hpp"
 #include "train/dry_run.hpp"
+#include "train/workload.hpp"
 
 namespace lockstep::measure {
 
@@ -67,6 +71,19 @@ void check_checkpoints(CheckContext const& context, train::DryRunSize const& siz
          often ? "Raise checkpoint.every-steps" : ""});
 }
 
+/// Looks at all of data.mask: a step looks at the values of its own samples.
+///
+/// Collective  over the world
+void check_mask(CheckContext const& context, config::Data const& data) {
+    comm::agree(context.world, "reading data.mask", [&] {
+        for (auto const& files : {data.train, data.validation, data.test}) {
+            if (context.world.is_root() && !config::share_of(files)) {
+                data::look_through_mask(train::dataset_options(data, files, ""));
+            }
+        }
+    });
+}
+
 /// Collective  over the world
 void dry_run(CheckContext const& context, config::Deck const& deck, double write_rate) {
     train::DryRun dry_run(context.world, deck);
@@ -89,6 +106,7 @@ void dry_run(CheckContext const& context, config::Deck const& deck, double write
 
 void check_training(CheckContext const& context, config::Deck const& deck, double write_rate) {
     try {
+        check_mask(context, deck.data);
         dry_run(context, deck, write_rate);
     } catch (AgreedError const& error) {
         auto const& text = error.text();

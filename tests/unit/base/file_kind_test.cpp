@@ -10,6 +10,38 @@
 using namespace lockstep;
 using namespace std::string_literals;
 
+namespace {
+
+/// A little-endian number of so many bytes.
+std::string number(std::size_t value, std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text += static_cast<char>(value >> (8 * i) & 0xff);
+    }
+    return text;
+}
+
+/// A ZIP archive as far as its list of contents and its end say what it is; `records` come first.
+/// `in_64`: with an end in 64 bits before the usual one, as LibTorch writes it.
+std::string archive(std::vector<std::string> const& names, std::string const& records = "....",
+                    bool in_64 = false) {
+    auto const begin = "PK\3\4" + records;
+    std::string list;
+    for (auto const& name : names) {
+        list += "PK\1\2" + std::string(24, '\0') + number(name.size(), 2) + std::string(16, '\0') +
+                name;
+    }
+    auto const wide =
+        in_64 ? "PK\6\6" + std::string(52, '\0') + "PK\6\7" + std::string(16, '\0') : "";
+    return begin + list + wide + "PK\5\6" + std::string(8, '\0') + number(list.size(), 4) +
+           number(begin.size(), 4) + number(0, 2);
+}
+
+std::string const cut_archive =
+    "a ZIP archive that is cut off or damaged (a model of PyTorch, for example)";
+
+} // namespace
+
 TEST_CASE("a file is known by its bytes, not by its name") {
     test::ScratchDir const scratch;
     std::vector<std::pair<std::string, std::string>> const files{
@@ -18,14 +50,16 @@ TEST_CASE("a file is known by its bytes, not by its name") {
         {"RIFF....WAVEfmt ", "a WAV recording"},
         {"\x1f\x8b\x08....", "compressed with gzip"},
         {"\x93NUMPY\x01....", "a NumPy array"},
-        {"PK\3\4....archive/data.pkl....archive/constants.pklPK\5\6", "a TorchScript module"},
-        {"PK\3\4....archive/data.pkl....PK\5\6", "a torch.save pickle"},
-        {"PK\3\4....archive/archive_format....archive/data.pklPK\5\6",
-         "a torch.export archive (PT2)"},
-        {"PK\3\4....inputs.npy....PK\5\6", "an archive of NumPy arrays"},
-        {"PK\3\4....readme.txt....PK\5\6", "a ZIP archive"},
-        {"PK\3\4....archive/data.pkl....",
-         "a ZIP archive that is cut off or damaged (a model of PyTorch, for example)"},
+        {archive({"archive/data.pkl", "archive/constants.pkl"}), "a TorchScript module"},
+        {archive({"archive/data.pkl"}), "a torch.save pickle"},
+        {archive({"archive/data.pkl"}, std::string(300, 'x'), true), "a torch.save pickle"},
+        {archive({"archive/archive_format", "archive/data.pkl"}), "a torch.export archive (PT2)"},
+        {archive({"inputs.npy"}), "an archive of NumPy arrays"},
+        {archive({"readme.txt"}), "a ZIP archive"},
+        {archive({}, ""), "a ZIP archive"},
+        {"PK\3\4....archive/data.pkl....", cut_archive},
+        {"PK\3\4....archive/data.pkl....PK\5\6", cut_archive},
+        {std::string(4096, 'x') + "LOCKSTEPSIGNED 1....", "a message of a federation"},
         {"\x80\x04\x95....", "a pickle"},
         {"\x08\x08\x12\x07pytorch\x1a\x05"
          "2.0.0",
@@ -56,10 +90,30 @@ TEST_CASE("a file is known by its bytes, not by its name") {
     CHECK(kind_of_file("/dev/zero").name.empty());
 }
 
+TEST_CASE("an archive that is cut off is not called what it holds") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "model.pt2";
+    for (bool const in_64 : {false, true}) {
+        auto const inputs = archive({"archive/data.pkl"}, "....", in_64);
+        auto const whole =
+            archive({"model/archive_format", "model/inputs.pt"}, inputs + "more", in_64);
+        write_text_durably(path, whole);
+        CHECK(kind_of_file(path).name == "a torch.export archive (PT2)");
+        CHECK_FALSE(kind_of_file(path).is_cut);
+        auto const end_of_inputs = whole.find("more"); // where it ends as an archive does
+        for (std::size_t const length : {whole.size() - 1, whole.size() - 30, end_of_inputs}) {
+            CAPTURE(in_64, length);
+            write_text_durably(path, whole.substr(0, length));
+            CHECK(kind_of_file(path).name == cut_archive);
+            CHECK(kind_of_file(path).is_cut);
+        }
+    }
+}
+
 TEST_CASE("what a file is comes with what makes something of it") {
     test::ScratchDir const scratch;
     auto const path = scratch / "model.pt";
-    write_text_durably(path, "PK\3\4....archive/data.pkl....PK\5\6");
+    write_text_durably(path, archive({"archive/data.pkl"}));
     auto const kind = kind_of_file(path);
     CHECK_THAT(kind.weights, Catch::Contains("torch.load('" + path.string() + "'"));
     CHECK_THAT(kind.script, Catch::Contains("torch.jit.script(model).save(FILE)"));

@@ -2,6 +2,7 @@
 #include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/writer.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
@@ -146,6 +147,24 @@ TEST_CASE("a damaged file is called what it is") {
         CHECK(checkpoint::content_of(File::open_read(path)) == Content::unknown);
         CHECK(test::says(test::error_of(verified), "Recreate the file, or copy it again"));
     }
+}
+
+TEST_CASE("what another program wrote is cut off, and no damaged checkpoint") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "theirs.h5";
+    std::vector<float> const values(1000);
+    auto file = h5::File::create(path);
+    file.create_dataset("values", h5::Type::f32, {values.size()});
+    file.write("values", h5::Type::f32, values);
+    file.close();
+    auto const refused = [&] { checkpoint::VerifiedFile const verified(path); };
+    CHECK(test::says(test::error_of(refused), "an HDF5 file that another program wrote"));
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 8);
+    auto const error = test::error_of(refused);
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "it is an HDF5 file that is cut off"));
+    CHECK_FALSE(test::says(error, "damaged"));
+    CHECK_FALSE(test::says(error, "checkpoint"));
 }
 
 TEST_CASE("what is no checkpoint does not verify, and what is not there is 66") {

@@ -127,6 +127,7 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     test::put<std::uint8_t>(file, "learnt", h5::Type::u8, {10}, {1, 0, 1, 1, 0, 0, 1, 1, 1, 0});
     test::put<std::uint8_t>(file, "short", h5::Type::u8, {9}, {1, 1, 1, 1, 1, 1, 1, 1, 1});
     test::put<std::uint8_t>(file, "other", h5::Type::u8, {10}, {1, 1, 1, 1, 1, 1, 2, 1, 1, 1});
+    test::put<std::uint8_t>(file, "unread", h5::Type::u8, {10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 3});
     test::put<float>(file, "real", h5::Type::f32, {10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
     test::put<std::uint8_t>(file, "token_bytes", h5::Type::u8, {10}, std::vector<std::uint8_t>(10));
     file.close();
@@ -143,6 +144,7 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     CHECK(batch.fields[1].wholes == std::vector<std::int64_t>{5, 6, 7, 8, 1, 2, 3, 4});
     CHECK(batch.fields[2].wholes == std::vector<std::int64_t>{0, 1, 1, 1, 0, 1, 1, 0});
 
+    Dataset const unread({.files = path.string(), .sequence = 4, .mask = "unread"});
     Dataset const wrong({.files = path.string(), .sequence = 4, .mask = "other"});
     batch.indices = {0};
     CHECK_NOTHROW(wrong.read(batch, buffers));
@@ -151,6 +153,15 @@ TEST_CASE("a mask is cut as the tokens that follow are") {
     CHECK(refused.code() == ExitCode::data);
     CHECK(test::says(refused, "value 2 of sample 1 in dataset other of " + path.string()));
     CHECK(test::says(refused, "only 1 (the token is learnt) and 0"));
+
+    // The first token is no target, and the last is in no sample.
+    CHECK_NOTHROW(unread.read(batch, buffers));
+    CHECK_NOTHROW(look_through_mask({.files = path.string(), .sequence = 4, .mask = "learnt"}));
+    CHECK_NOTHROW(look_through_mask({.files = path.string(), .sequence = 4}));
+    auto const seen = test::error_of(
+        [&] { look_through_mask({.files = path.string(), .sequence = 4, .mask = "unread"}); });
+    CHECK(seen.code() == ExitCode::data);
+    CHECK(test::says(seen, "value 3 at index 9 in dataset unread of " + path.string()));
 
     Dataset const without({.files = path.string(), .sequence = 4});
     CHECK(without.targets().size() == 1);

@@ -2,6 +2,7 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -49,6 +50,20 @@ TEST_CASE("what was written is read, by those who know its sender") {
     CHECK(test::code_of([&] { read.text("nothing"); }) == ExitCode::data);
     CHECK(test::code_of([&] { Message::read(scratch / "none.h5", bound, key.public_key()); }) ==
           ExitCode::no_input);
+}
+
+TEST_CASE("a message in the place of a checkpoint is called what it is, also where it is cut off") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "m.h5";
+    example().write(path, key_of("anna"));
+    for (auto const bytes : {std::filesystem::file_size(path), std::uintmax_t{5000}}) {
+        std::filesystem::resize_file(path, bytes);
+        auto const error = test::error_of([&] { checkpoint::VerifiedFile const file(path); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "it is a message of a federation"));
+        CHECK(test::says(error, "global/round-"));
+        CHECK_FALSE(test::says(error, "damaged"));
+    }
 }
 
 TEST_CASE("a message of another federation, round, phase, site, model or key is refused") {
