@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "federate/change.hpp"
+#include "federate/collected.hpp"
+#include "federate/mean_change.hpp"
 #include "federate/noise.hpp"
 #include "federate/scaffold.hpp"
 #include "federate/server_step.hpp"
@@ -69,6 +71,10 @@ Roster Coordinator::roster(std::int64_t round) const {
     return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
 }
 
+Secret Coordinator::noise_key(std::int64_t round) const {
+    return key_.secret().derived(concat("noise\n", federation_.charter().id, " ", round));
+}
+
 /// Each site is drawn by itself, by a secret key and the round: what the accountant assumes. Where
 /// there is no noise, at least as many are drawn as a round needs.
 void Coordinator::plan(std::int64_t round) const {
@@ -103,39 +109,6 @@ void Coordinator::plan(std::int64_t round) const {
     }
     plan.add_text("model", model);
     say(plan);
-}
-
-Coordinator::Collected Coordinator::collect(std::int64_t round, std::string const& phase,
-                                            std::vector<std::string> const& sites,
-                                            Check const& check) const {
-    Collected collected;
-    auto const removed = federation_.removed();
-    for (auto const& site : sites) {
-        // Of a site whose update counts, what it sends to unmask the sum is of use even then.
-        bool const out = contains(removed, site);
-        auto& missing = out ? collected.removed : collected.awaited;
-        if ((out && phase != phase::unmask) ||
-            !federation_.has(federation_.binding(round, phase, site))) {
-            missing.push_back(site);
-            continue;
-        }
-        try {
-            auto message = federation_.read_of_site(round, phase, site);
-            if (auto const fault = check(site, message); !fault.empty()) {
-                throw Error(ExitCode::data,
-                            {concat("the message from ", site, " was refused"), fault,
-                             "Add --close to continue the round without that site"});
-            }
-            collected.messages.emplace(site, std::move(message));
-        } catch (Error const& error) {
-            if (error.code() != ExitCode::data) {
-                throw;
-            }
-            missing.push_back(site);
-            collected.refused.emplace_back(error.what());
-        }
-    }
-    return collected;
 }
 
 std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
@@ -179,26 +152,12 @@ bool Coordinator::can_be_summed(std::int64_t round) const {
            std::cmp_greater_equal(sites_of(round, phase::plan).size(), min_answers());
 }
 
-/// Of a round that does not have enough messages. No site that it did not begin with can join it.
-Error Coordinator::too_few(std::int64_t round, std::string const& answered,
-                           Collected const& collected, std::int64_t min) const {
-    auto const awaited = std::ssize(collected.awaited);
-    bool const some_removed = !collected.removed.empty();
-    bool const hopeless = collected.is_hopeless(min);
-    auto const more = awaited == 0 ? std::string(", and no more can come")
-                                   : concat(", and at most ", awaited, " more can come");
-    auto const abandon = concat("(lockstep federate round ", federation_.directory().string(),
-                                " --coordinator --key FILE --abandon)");
-    return {ExitCode::no_input,
-            {concat("round ", round, " cannot continue"),
-             concat("it needs ", answered, " messages from at least ", amount_of(min, "site"),
-                    ", but has ", collected.come(), hopeless ? more : "",
-                    hopeless && some_removed ? ", because sites were removed" : ""),
-             !hopeless      ? concat("Wait for more sites, or abandon the round ", abandon)
-             : some_removed ? concat("Abandon the round ", abandon,
-                                     ", or accept a removed site again by its fingerprint "
-                                     "(--accept)")
-                            : concat("Abandon the round ", abandon)}};
+/// The list of sites that the round needs next; null where it has all of them.
+char const* Coordinator::next_list(std::int64_t round) const {
+    return !said(round, phase::roster)                                         ? phase::roster
+           : federation_.charter().is_secure() && !said(round, phase::sharers) ? phase::sharers
+           : !said(round, phase::survivors)                                    ? phase::survivors
+                                                                               : nullptr;
 }
 
 /// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.
@@ -210,10 +169,10 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                                : phase == phase::sharers || !charter.is_secure() ? phase::roster
                                                                                  : phase::sharers;
     auto const asked = sites_of(round, before);
-    auto const collected =
-        collect(round, answered, asked, [&](std::string const& site, Message const& message) {
-            return fault_of(round, answered, site, message);
-        });
+    auto const collected = collect(federation_, round, answered, asked,
+                                   [&](std::string const& site, Message const& message) {
+                                       return fault_of(round, answered, site, message);
+                                   });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
     auto const& awaited = collected.awaited;
     auto const min = min_answers();
@@ -222,7 +181,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         return false;
     }
     if (collected.come() < min) {
-        throw too_few(round, answered, collected, min);
+        throw too_few(federation_, round, answered, collected, min);
     }
     auto const& out = collected.removed;
     auto list = message(round, phase);
@@ -286,19 +245,9 @@ Progress Coordinator::advance(Waiting waiting) const {
         // One decision per call without waiting: who closes a phase has not seen the next one.
         auto const closed = waiting;
         waiting = Waiting::for_all;
-        if (!said(round, phase::roster)) {
-            if (!close_phase(round, phase::roster, closed, progress)) {
-                return progress;
-            }
-        } else if (charter.is_secure() && !said(round, phase::sharers)) {
-            if (!close_phase(round, phase::sharers, closed, progress)) {
-                return progress;
-            }
-        } else if (!said(round, phase::survivors)) {
-            if (!close_phase(round, phase::survivors, closed, progress)) {
-                return progress;
-            }
-        } else if (!finish_round(round, progress)) {
+        auto const* const list = next_list(round);
+        if (list != nullptr ? !close_phase(round, list, closed, progress)
+                            : !finish_round(round, progress)) {
             return progress;
         }
     }
@@ -328,7 +277,7 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     if (charter.is_secure() && !unmask(round, sum, progress)) {
         return false;
     }
-    auto const change = mean_change(round, sum);
+    auto const change = mean_change(sum, roster(round), counted, charter, noise_key(round));
     auto const values = model.values.size();
     apply_change(model, std::span(change).first(values), charter);
     if (charter.has_controls()) {
@@ -348,9 +297,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
 /// sees the models must not learn that nobody was drawn, so it is a round like any other.
 void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     auto model = federation_.first_model(round);
-    std::vector<double> change(model.values.size(), 0);
-    take_noisy_mean(round, change);
-    apply_change(model, change, federation_.charter());
+    auto const& charter = federation_.charter();
+    apply_change(model, mean_of_noise(model.values.size(), charter, noise_key(round)), charter);
     write_result(round, model, {});
     auto const sites = sites_of(round, phase::plan).size();
     progress.lines.push_back(
@@ -363,12 +311,13 @@ void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
 
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
                          Progress& progress) const {
-    auto const answers = collect(round, phase::unmask, sites_of(round, phase::survivors),
-                                 [](auto const&, auto const&) { return std::string(); });
+    auto const answers =
+        collect(federation_, round, phase::unmask, sites_of(round, phase::survivors),
+                [](auto const&, auto const&) { return std::string(); });
     std::ranges::copy(answers.refused, std::back_inserter(progress.lines));
     auto const threshold = federation_.charter().threshold;
     if (answers.is_hopeless(threshold)) {
-        throw too_few(round, phase::unmask, answers, threshold);
+        throw too_few(federation_, round, phase::unmask, answers, threshold);
     }
     if (answers.come() < threshold ||
         !Unmasking(federation_, round, answers.messages).take_off(sum, progress.lines)) {
@@ -376,38 +325,6 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
         return false;
     }
     return true;
-}
-
-/// Adds the round's noise to a sum, and divides by the expected number of sites.
-void Coordinator::take_noisy_mean(std::int64_t round, std::vector<double>& sum) const {
-    auto const& charter = federation_.charter();
-    auto const use = concat("noise\n", charter.id, " ", round);
-    add_gaussian_noise(sum, key_.secret().derived(use), charter.noise * charter.clip);
-    for (auto& value : sum) {
-        value /= charter.participation * static_cast<double>(charter.expected_sites);
-    }
-}
-
-std::vector<double> Coordinator::mean_change(std::int64_t round,
-                                             std::vector<std::uint32_t> const& sum) const {
-    auto const& charter = federation_.charter();
-    auto const sites = roster(round);
-    auto const point = sites.fixed_point(charter);
-    std::vector<double> change(sum.size());
-    std::ranges::transform(sum, change.begin(),
-                           [&](std::uint32_t word) { return point.decoded(word); });
-    if (charter.is_private()) {
-        take_noisy_mean(round, change);
-        return change;
-    }
-    double weights = 0;
-    for (auto const& member : sites.part(sites_of(round, phase::survivors))) {
-        weights += sites.weight_of(member, charter);
-    }
-    for (auto& value : change) {
-        value /= weights;
-    }
-    return change;
 }
 
 void Coordinator::write_result(std::int64_t round, ModelVector const& model,

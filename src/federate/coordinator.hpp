@@ -1,10 +1,6 @@
 #pragma once
 
-#include "lockstep/base/error.hpp"
-
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -45,19 +41,6 @@ class Coordinator {
     std::string abandon() const;
 
   private:
-    /// Messages of a phase that have arrived and are valid.
-    struct Collected {
-        std::map<std::string, Message> messages;
-        std::vector<std::string> awaited; ///< sites that may still answer
-        std::vector<std::string> removed; ///< sites whose messages do not count any more
-        std::vector<std::string> refused; ///< sentences
-
-        std::int64_t come() const { return std::ssize(messages); }
-        /// Whether fewer than `min` messages can come.
-        bool is_hopeless(std::int64_t min) const { return come() + std::ssize(awaited) < min; }
-    };
-    using Check = std::function<std::string(std::string const& site, Message const&)>;
-
     bool said(std::int64_t round, std::string const& phase) const;
     Message message(std::int64_t round, std::string const& phase) const;
     void say(Message const& message) const;
@@ -65,21 +48,16 @@ class Coordinator {
     std::int64_t min_answers() const;
     bool can_be_summed(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
+    Secret noise_key(std::int64_t round) const;
     void plan(std::int64_t round) const;
-    Collected collect(std::int64_t round, std::string const& phase,
-                      std::vector<std::string> const& sites, Check const& check) const;
-    Error too_few(std::int64_t round, std::string const& answered, Collected const& collected,
-                  std::int64_t min) const;
+    char const* next_list(std::int64_t round) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;
     void publish_noise(std::int64_t round, Progress& progress) const;
-    void take_noisy_mean(std::int64_t round, std::vector<double>& sum) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
-    std::vector<double> mean_change(std::int64_t round,
-                                    std::vector<std::uint32_t> const& sum) const;
     void write_result(std::int64_t round, ModelVector const& model,
                       std::vector<std::string> const& counted) const;
 

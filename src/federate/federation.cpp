@@ -31,6 +31,10 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
 
 } // namespace
 
+std::string round_name(std::int64_t round) {
+    return concat("round-", zero_padded(round, 4));
+}
+
 FileLock sole_process(std::filesystem::path const& file, std::string const& who) {
     FileLock lock(file);
     if (lock.is_held_elsewhere()) {
@@ -64,7 +68,7 @@ Federation Federation::found(std::filesystem::path const& directory, Charter con
                      "sites could not tell that federation from a second one",
                      "Name another directory"});
     }
-    first.write(directory / "global" / "round-0000.h5", 0);
+    first.write(directory / "global" / concat(round_name(0), ".h5"), 0);
     Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});
     message.add_text("charter", charter.text());
     message.add_text("first", first.digest());
@@ -111,7 +115,7 @@ std::filesystem::path Federation::file(Binding const& binding) const {
 }
 
 std::filesystem::path Federation::global_file(std::int64_t round) const {
-    return directory_ / "global" / concat("round-", zero_padded(round, 4), ".h5");
+    return directory_ / "global" / concat(round_name(round), ".h5");
 }
 
 bool Federation::has(Binding const& binding) const {

@@ -34,6 +34,9 @@ inline constexpr char const* result = "result";       ///< coordinator: the roun
 
 inline constexpr char const* coordinator_name = "coordinator";
 
+/// "round-0001": what a file or a directory of a round is called, so that they sort by number.
+std::string round_name(std::int64_t round);
+
 /// A lock on a file that only this process holds: no other process acts as `who` meanwhile.
 ///
 /// Throws  Error 73 where another process holds it, or the file cannot be made

@@ -6,39 +6,11 @@
 
 #include <algorithm>
 
-#include "federate/change.hpp"
-#include "federate/scaffold.hpp"
-
 namespace lockstep::federate {
 
-namespace {
-
-Error broken_share(std::string const& from, std::string const& why) {
-    return {ExitCode::data,
-            {concat("the share from ", from, " was refused"), why,
-             "Ask that site to copy the file with its shares again"}};
-}
-
-std::string use_of_shares(std::string const& round, std::string const& from,
-                          std::string const& to) {
-    return concat("shares\n", round, "\n", from, "\n", to);
-}
-
-/// What the shares of a site are encrypted with for another.
-Secret share_key_of(Secret const& own, Member const& other, std::string const& use) {
-    auto const secret = agreed_secret(own, other.share_key, use);
-    if (!secret) {
-        throw Error(ExitCode::data, {concat("no share can be exchanged with ", other.name),
-                                     "that site's public key is not valid",
-                                     "Ask the coordinator to abandon the round (--abandon)"});
-    }
-    return *secret;
-}
-
-} // namespace
-
 Site::Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local)
-    : federation_(federation), key_(key), local_(std::move(local)) {
+    : federation_(federation), key_(key), local_(std::move(local)),
+      control_(federation, key.name(), local_) {
     if (key_.has_promised(federation_.charter().id, "coordinator")) {
         trust();
     }
@@ -83,12 +55,8 @@ bool Site::has_sent(std::int64_t round, std::string const& phase) const {
     }
 }
 
-std::string Site::round_name(std::int64_t round) const {
-    return concat(federation_.charter().id, " ", round);
-}
-
-RoundSecrets Site::secrets(std::int64_t round) const {
-    return RoundSecrets::of(key_.secret(), round_name(round));
+KeyShares Site::keys(std::int64_t round) const {
+    return {federation_, key_, round};
 }
 
 Roster Site::roster(std::int64_t round) const {
@@ -195,48 +163,22 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
 }
 
 void Site::announce(std::int64_t round, std::int64_t samples) const {
-    auto const own = secrets(round);
+    auto const own = keys(round);
     auto message = answer(round, phase::announce);
-    message.add_octets("share_key", exchange_key(own.share));
-    message.add_octets("mask_key", exchange_key(own.mask));
+    message.add_octets("share_key", exchange_key(own.secrets().share));
+    message.add_octets("mask_key", exchange_key(own.secrets().mask));
     message.add_text("samples", std::to_string(samples));
     send(message);
 }
 
 void Site::send_shares(std::int64_t round) const {
-    auto const sites = roster(round);
-    auto const own = secrets(round);
-    auto const count = sites.members.size();
-    auto const threshold = static_cast<std::size_t>(federation_.charter().threshold);
-    if (count < threshold || count > 255) {
-        throw Error(ExitCode::data, {concat("round ", round, " cannot share keys"),
-                                     concat("it has ", amount_of(count, "site"), ", but needs ",
-                                            threshold, " to 255"),
-                                     "Ask the coordinator to abandon the round (--abandon)"});
-    }
-    auto const of_mask = shares_of(own.mask, count, threshold, own.coefficients_of_mask);
-    auto const of_self = shares_of(own.self, count, threshold, own.coefficients_of_self);
     auto message = answer(round, phase::shares);
-    Octets commitments;
-    for (std::size_t i = 0; i < count; ++i) {
-        auto const& to = sites.members[i];
-        Octets both(of_mask[i].bytes.begin(), of_mask[i].bytes.end());
-        both.insert(both.end(), of_self[i].bytes.begin(), of_self[i].bytes.end());
-        auto const use = use_of_shares(round_name(round), key_.name(), to.name);
-        message.add_octets(concat("to/", to.name),
-                           encrypted(both, share_key_of(own.share, to, use)));
-        for (auto const& share : {of_mask[i], of_self[i]}) {
-            auto const commitment = commitment_to(share.bytes);
-            commitments.insert(commitments.end(), commitment.begin(), commitment.end());
-        }
-    }
-    message.add_octets("commitments", commitments);
+    keys(round).deal(roster(round), message);
     send(message);
 }
 
 std::filesystem::path Site::run_directory(std::int64_t round) const {
-    // Beside the federation's own numbers, so that both sort alike.
-    return local_ / federation_.global_file(round).stem();
+    return local_ / round_name(round);
 }
 
 bool Site::send_kept_update(std::int64_t round) const {
@@ -261,21 +203,6 @@ bool Site::send_kept_update(std::int64_t round) const {
     }
 }
 
-std::filesystem::path Site::control_file(std::int64_t round) const {
-    return run_directory(round) / "control.h5";
-}
-
-/// That of the last round in which this site counted; at first 0. The coordinator knows no other.
-std::vector<float> Site::control_before(std::int64_t round) const {
-    for (auto before = round - 1; before > 0; --before) {
-        auto const result = federation_.read_of_coordinator(before, phase::result);
-        if (contains(lines_in(result.text("counted")), key_.name())) {
-            return ModelVector::read(control_file(before)).values;
-        }
-    }
-    return std::vector<float>(federation_.first_model(round).values.size(), 0);
-}
-
 std::filesystem::path Site::write_first(std::int64_t round) const {
     auto const file = run_directory(round) / "first.h5";
     make_directories(run_directory(round));
@@ -284,28 +211,11 @@ std::filesystem::path Site::write_first(std::int64_t round) const {
 }
 
 std::filesystem::path Site::write_correction(std::int64_t round) const {
-    auto const model = federation_.first_model(round);
+    auto const correction = control_.correction(round);
     auto const file = run_directory(round) / "correction.h5";
     make_directories(run_directory(round));
-    auto correction = correction_of(model, model.control, control_before(round));
-    correction.control.clear();
     correction.write(file, round);
     return file;
-}
-
-/// Keeps the site's next control variate, and gives by how much it changes.
-EncodedChange Site::control_change(std::int64_t round, ModelVector const& trained, double rates,
-                                   ChangeForm const& form) const {
-    auto before = federation_.first_model(round);
-    auto const own = control_before(round);
-    auto after = before;
-    after.values = next_control(before, trained, own, rates);
-    before.values = own;
-    auto const change = encoded_change(before, after, form);
-    after.control.clear();
-    make_directories(run_directory(round));
-    after.write(control_file(round), round);
-    return change;
 }
 
 std::string Site::send_update(std::int64_t round, ModelVector const& trained, double rates) const {
@@ -316,7 +226,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     auto change = encoded_change(federation_.first_model(round), trained, form);
     bool const all_zero = std::ranges::all_of(change.words, [](auto word) { return word == 0; });
     if (charter.has_controls()) {
-        auto const control = control_change(round, trained, rates, form);
+        auto const control = control_.keep_next(round, trained, rates, form);
         change.words.insert(change.words.end(), control.words.begin(), control.words.end());
         change.clipped += control.clipped;
     }
@@ -330,7 +240,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
                                                 ", but needs at least ", charter.threshold),
                                          "Ask the coordinator to abandon the round (--abandon)"});
         }
-        add_masks(change.words, key_.name(), secrets(round), masked);
+        add_masks(change.words, key_.name(), keys(round).secrets(), masked);
     }
     auto message = answer(round, phase::update);
     message.add_words("change", change.words);
@@ -352,21 +262,6 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
                                         " changed by more than ", charter.range,
                                         change.clipped == 1 ? " and was clipped (--range)"
                                                             : " and were clipped (--range)");
-}
-
-/// What `from` has shared with this site: the share of its own mask where its update counts, of its
-/// key of pair masks where it does not. Never both.
-Digest Site::share_from(std::int64_t round, Member const& from, bool counts) const {
-    auto const message = federation_.read_of_site(round, phase::shares, from.name);
-    auto const use = use_of_shares(round_name(round), from.name, key_.name());
-    auto const both = decrypted(message.octets(concat("to/", key_.name())),
-                                share_key_of(secrets(round).share, from, use));
-    if (!both || both->size() != 2 * sizeof(Digest)) {
-        throw broken_share(from.name, "it was not encrypted for this site, or has changed");
-    }
-    Digest share{};
-    std::copy_n(both->begin() + (counts ? sizeof(Digest) : 0), share.size(), share.begin());
-    return share;
 }
 
 /// Whether shares are missing in what this site has sent: they may have arrived since.
@@ -396,11 +291,12 @@ void Site::send_unmasking(std::int64_t round) const {
     auto const& id = federation_.charter().id;
     key_.promise(id, concat("sharers-of-round-", round), hex_text(shared.digest()));
     key_.promise(id, concat("survivors-of-round-", round), hex_text(survivors.digest()));
+    auto const own = keys(round);
     auto message = answer(round, phase::unmask);
     for (auto const& from : sites.part(sharers)) {
         try {
-            auto const share = share_from(round, from, contains(counted, from.name));
-            message.add_octets(concat("of/", from.name), share);
+            message.add_octets(concat("of/", from.name),
+                               own.share_from(from, contains(counted, from.name)));
         } catch (Error const& error) {
             if (error.code() != ExitCode::data && error.code() != ExitCode::no_input) {
                 throw;

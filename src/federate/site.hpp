@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "federate/change.hpp"
 #include "federate/federation.hpp"
-#include "federate/masks.hpp"
+#include "federate/key_shares.hpp"
+#include "federate/roster.hpp"
+#include "federate/site_control.hpp"
 
 namespace lockstep::federate {
 
@@ -69,8 +70,7 @@ class Site {
     bool has_sent(std::int64_t round, std::string const& phase) const;
     Message answer(std::int64_t round, std::string const& phase) const;
     void send(Message const& message) const;
-    std::string round_name(std::int64_t round) const;
-    RoundSecrets secrets(std::int64_t round) const;
+    KeyShares keys(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
     static std::vector<std::string> listed_in(Message const& message);
@@ -79,16 +79,12 @@ class Site {
     void announce(std::int64_t round, std::int64_t samples) const;
     void send_shares(std::int64_t round) const;
     bool send_kept_update(std::int64_t round) const;
-    std::vector<float> control_before(std::int64_t round) const;
-    std::filesystem::path control_file(std::int64_t round) const;
-    EncodedChange control_change(std::int64_t round, ModelVector const& trained, double rates,
-                                 ChangeForm const& form) const;
     void send_unmasking(std::int64_t round) const;
-    Digest share_from(std::int64_t round, Member const& from, bool counts) const;
 
     Federation const& federation_;
     PrivateKey const& key_;
     std::filesystem::path local_;
+    SiteControl control_;
 };
 
 } // namespace lockstep::federate

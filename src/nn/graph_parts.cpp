@@ -153,14 +153,12 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     if (shape(a) == wanted) {
         return a;
     }
-    auto const rank = static_cast<std::ptrdiff_t>(wanted.size());
     for (auto const& extent : wanted) {
         if (extent.batch && extent.count != 1) {
             refuse_export("values are expanded to a multiple of the batch size",
                           "only the batch size itself is supported");
         }
     }
-    static_cast<void>(rank);
     if (!(deploy::broadcast(shape(a), wanted) == wanted)) {
         refuse_export("the shape of a tensor does not fit the shape to which it is expanded");
     }

@@ -134,6 +134,31 @@ void lower_cast(LoweredCall& call) {
     call.give(call.cast(call.tensor(0), call.result_element()));
 }
 
+Lowering reduction(std::string kind) { // of (self, axes, keep)
+    return [kind](LoweredCall& call) {
+        auto const x = call.cast(call.tensor(0), call.result_element());
+        if (!call.has(1) || call.is_tensor(1)) {
+            call.refuse("it reduces over all samples of a batch");
+        }
+        auto const rank = static_cast<std::int64_t>(call.shape(x).size());
+        auto axes = call.wholes_of(1);
+        for (auto& axis : axes) {
+            axis = axis < 0 ? axis + rank : axis;
+        }
+        if (axes.empty()) {
+            call.refuse("it reduces over all samples of a batch");
+        }
+        call.give(call.reduce(kind, x, axes, call.flag(2)));
+    };
+}
+
+Lowering softmax(std::string kind) {
+    return [kind](LoweredCall& call) {
+        auto const x = call.tensor(0);
+        call.give(call.softmax(kind, x, call.axis(1, call.shape(x).size())));
+    };
+}
+
 } // namespace
 
 Lowerings lower_arithmetic() {
@@ -164,6 +189,13 @@ Lowerings lower_arithmetic() {
          [](LoweredCall& call) {
              call.give(call.unary("LeakyRelu", call.tensor(0), {{"alpha", call.number(1)}}));
          }},
+        {"aten::softmax", softmax("Softmax")},
+        {"aten::_softmax", softmax("Softmax")},
+        {"aten::log_softmax", softmax("LogSoftmax")},
+        {"aten::_log_softmax", softmax("LogSoftmax")},
+        {"aten::mean", reduction("ReduceMean")},
+        {"aten::sum", reduction("ReduceSum")},
+        {"aten::amax", reduction("ReduceMax")},
         {"aten::where", lower_where},
         {"aten::masked_fill", lower_masked_fill},
         {"aten::eq", comparison("Equal")},

@@ -275,6 +275,12 @@ void LoweredCall::give(Id id) {
     ++given_;
 }
 
+void LoweredCall::give_nothing_more() {
+    for (; given_ < two_.results.size(); ++given_) {
+        table_.values.push_back(ValueTable::absent);
+    }
+}
+
 void LoweredCall::refuse(std::string const& why) const {
     refuse_export(why);
 }

@@ -85,12 +85,8 @@ class LoweredCall : public GraphParts {
     deploy::Element result_element(std::size_t at = 0) const;
     /// The next result.
     void give(Id id);
-    /// Skips a result that no exported model can use.
-    std::size_t gave() const { return given_; }
-    void give_nothing() {
-        table_.values.push_back(ValueTable::absent);
-        ++given_;
-    }
+    /// Leaves out the other results, which no exported model can use.
+    void give_nothing_more();
 
     [[noreturn]] void refuse(std::string const& why) const;
 
@@ -112,7 +108,9 @@ using Lowerings = std::map<std::string, Lowering>;
 
 /// Lowerings by the operators' names, in groups.
 Lowerings lower_arithmetic();
-Lowerings lower_layers();
+Lowerings lower_products();
+Lowerings lower_windows(); ///< convolutions, pooling, upsampling
+Lowerings lower_norms();
 Lowerings lower_shapes();
 Lowerings lower_sequences();
 Lowerings lower_integers();

@@ -20,6 +20,8 @@
 
 #include "histograms.hpp"
 #include "place.hpp"
+#include "power_sgd_exchange.hpp"
+#include "same_model.hpp"
 #include "step_sums.hpp"
 #include "whole_array.hpp"
 
@@ -27,57 +29,18 @@ namespace lockstep::train {
 
 namespace {
 
-/// Throws  AgreedError 64 on every rank when one has other parameters than rank 0.
-void require_same_model(comm::Communicator const& world, Layout const& layout,
-                        nn::Model const& model) {
-    auto const own = concat(layout.text(), "model files with hash ", model.fingerprint());
-    auto root = own;
-    comm::broadcast_text(world, root);
-    comm::agree(world, "comparing the models", [&] {
-        if (own == root) {
-            return;
-        }
-        auto const ours = split(own, '\n');
-        auto const roots = split(root, '\n');
-        std::size_t at = 0;
-        while (at < ours.size() && at < roots.size() && ours[at] == roots[at]) {
-            ++at;
-        }
-        auto const line = [at](auto const& lines) {
-            return at < lines.size() ? lines[at] : std::string("nothing");
-        };
-        throw Error(
-            ExitCode::usage,
-            {"this rank's model differs from rank 0's",
-             concat("this model has ", line(ours), " where rank 0's model has ", line(roots)),
-             "Start the same program with the same deck and the same files on all hosts"});
-    });
-}
-
-/// The parameters that are smaller as a product of two thin matrices: at most half the bytes.
-std::vector<Matrix> matrices_of(Layout const& layout, config::Communication const& options) {
-    std::vector<Matrix> matrices;
-    for (auto const& entry : layout.entries) {
-        if (options.compression != "powersgd" || entry.shape.size() < 2 || entry.count == 0) {
-            continue;
-        }
-        Matrix const matrix{entry.first, entry.shape[0], entry.count / entry.shape[0]};
-        if (2 * options.powersgd_rank * (matrix.rows + matrix.columns) <= matrix.count()) {
-            matrices.push_back(matrix);
-        }
-    }
-    return matrices;
-}
-
 ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> const& nodes,
                        Layout const& layout, std::size_t step_sums, std::size_t payload) {
+    auto const& communication = parts.deck.communication;
     return {.nodes = nodes,
             .size = layout.size,
             .step_sums = step_sums,
             .payload = payload,
             .sums_everywhere = parts.deck.optimizer.update == "replicated",
             .hosts = parts.hosts,
-            .matrices = matrices_of(layout, parts.deck.communication),
+            .matrices = communication.compression == "powersgd"
+                            ? matrices_of(layout, communication.powersgd_rank)
+                            : std::vector<Matrix>{},
             .seed = static_cast<std::uint64_t>(parts.deck.run.seed)};
 }
 
@@ -140,17 +103,17 @@ Engine::Engine(Parts parts)
       updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
-      graphs_(graphs_of(parts, instances_.size() > 1)),
+      graphs_(graphs_of(parts, instances_.models().size() > 1)),
       optimizer_(options_, layout_, arena_.parameters(), updated_),
       pruning_(make_pruning(parts.deck.prune)), privacy_(parts.privacy),
-      local_({instances_, parts.task, layout_, buffers_, kept_buffers_,
-              nodes_[static_cast<std::size_t>(world_.rank())], parts.device, *exchange_, world_,
-              parts.deck.precision, sums_.get(), rounding_of(communication_),
-              std::move(graphs_.graphs), privacy_ ? privacy_->clip() : 0}),
+      local_({instances_.models(), parts.task, layout_, buffers_, kept_buffers_, own_node(),
+              parts.device, *exchange_, world_, parts.deck.precision, sums_.get(),
+              rounding_of(communication_), std::move(graphs_.graphs),
+              privacy_ ? privacy_->clip() : 0}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
-              kept_buffers_, nodes_[static_cast<std::size_t>(world_.rank())].first, replicas_,
+              kept_buffers_, own_node().first, replicas_,
               pruning_ ? pruning_->state() : ReplicaState::MoreState{}}) {}
 
 void Engine::set_correction(nn::Model const& model) {
@@ -179,7 +142,7 @@ StepSums Engine::empty_sums() const {
 
 std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
     std::vector<Buffers> kept;
-    auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
+    auto const own = own_node().count;
     while (!communication_.broadcast_buffers && static_cast<int>(kept.size()) < own) {
         kept.emplace_back(model);
     }
@@ -188,12 +151,10 @@ std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
 
 /// The rank's shards of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.
-std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
+RankInstances Engine::make_instances(Parts const& parts) {
     place(parts.model, parts.device);
     arena_.fill_from(parts.model, updated_);
     exchange_->publish();
-    std::vector<nn::Model*> instances{&parts.model};
-    auto const own = nodes_[static_cast<std::size_t>(world_.rank())].count;
     // Layers that speak with other replicas in the middle of forward would wait for ever
     // sequentially.
     bool const concurrent =
@@ -206,33 +167,14 @@ std::vector<nn::Model*> Engine::make_instances(Parts const& parts) {
                      "because it is an exported program with dropout)",
                      "Start one rank for each replica, or export the model without dropout"});
     }
-    arena_.adopt(parts.model);
-    auto const devices =
-        concurrent ? std::min(parts.devices.size(), static_cast<std::size_t>(own)) : 0;
-    for (std::size_t at = 1; at < devices; ++at) {
-        copies_.push_back(std::make_unique<Arena>(
-            layout_, arena_.parameters().to(parts.devices[at], false, true)));
-    }
-    while (concurrent && static_cast<int>(instances.size()) < own) {
-        // Neighbours share a device.
-        auto const at = instances.size() * devices / static_cast<std::size_t>(own);
-        other_instances_.push_back(parts.another());
-        auto& instance = *other_instances_.back();
-        place(instance, at == 0 ? parts.device : parts.devices[at]);
-        instance.train(parts.model.is_training());
-        (at == 0 ? arena_ : *copies_[at - 1]).adopt(instance);
-        instances.push_back(&instance);
-    }
-    return instances;
-}
-
-/// Brings the other devices up to the last update.
-void Engine::copy_parameters() {
-    torch::NoGradGuard const no_grad;
-    for (auto const& copy : copies_) {
-        copy->parameters().copy_(arena_.parameters(), /*non_blocking=*/true);
-        copy->refresh();
-    }
+    auto const own = own_node().count;
+    return {{.model = parts.model,
+             .count = concurrent ? static_cast<std::size_t>(own) : 1,
+             .another = parts.another,
+             .device = parts.device,
+             .devices = parts.devices},
+            layout_,
+            arena_};
 }
 
 std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
@@ -241,31 +183,15 @@ std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
     }
     layers_world_.emplace(world_.duplicate());
     return std::make_unique<ThreadReplicaSums>(
-        nodes_[static_cast<std::size_t>(world_.rank())], replicas_,
+        own_node(), replicas_,
         [this](std::span<double> by_replica) {
             comm::sum_with_deadline(*layers_world_, by_replica, timeout_s());
         },
         timeout_s());
 }
 
-StepOutcome Engine::step(StepInput const& input) {
-    StepOutcome outcome;
-    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
-    if (pruning_ && pruning_->removes_weights() && pruning_->schedule().is_due(input.step)) {
-        outcome.pruned = prune(input.step);
-    }
-    auto const scale = loss_scale_.value() * compression_scale_;
-    auto const buffers_before = privacy_ ? hash64(buffers_.bytes()) : 0;
-    exchange_->set_unit(static_cast<double>(input.samples) * scale);
-    exchange_->begin();
-    copy_parameters();
-    {
-        comm::PhaseScope const phase(world_, comm::Phase::compute);
-        local_.run(input.batches, input.micro_batches, key, scale);
-    }
-    outcome.local = local_.times();
-    outcome.graphs = local_.take_graph_use();
-
+/// What this rank tells the others after its forward and backward.
+StepSums Engine::own_sums(StepInput const& input) const {
     auto sums = empty_sums();
     for (auto const& result : local_.results()) {
         sums.add(StepSums::loss, result.loss_sum);
@@ -280,6 +206,28 @@ StepOutcome Engine::step(StepInput const& input) {
         sums.tell(input.minutes_passed, input.profile);
     }
     sums.set_used(local_.used());
+    return sums;
+}
+
+StepOutcome Engine::step(StepInput const& input) {
+    StepOutcome outcome;
+    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
+    if (pruning_ && pruning_->removes_weights() && pruning_->schedule().is_due(input.step)) {
+        outcome.pruned = prune(input.step);
+    }
+    auto const scale = loss_scale_.value() * compression_scale_;
+    auto const buffers_before = privacy_ ? hash64(buffers_.bytes()) : 0;
+    exchange_->set_unit(static_cast<double>(input.samples) * scale);
+    exchange_->begin();
+    instances_.copy_parameters();
+    {
+        comm::PhaseScope const phase(world_, comm::Phase::compute);
+        local_.run(input.batches, input.micro_batches, key, scale);
+    }
+    outcome.local = local_.times();
+    outcome.graphs = local_.take_graph_use();
+
+    auto sums = own_sums(input);
     std::int64_t computed_ns = 0;
     std::int64_t exchanged_ns = 0;
     {
@@ -291,7 +239,8 @@ StepOutcome Engine::step(StepInput const& input) {
         exchanged_ns = recorder_now_ns();
         outcome.waited_s = watch.seconds();
     }
-    buffers_.restore_into(*instances_.front()); // which ran other replicas last, or on other ranks
+    // The first model ran other replicas last, or on other ranks.
+    buffers_.restore_into(*instances_.models().front());
 
     outcome.loss_sum = sums.total(StepSums::loss);
     outcome.weight = sums.total(StepSums::weight);
@@ -411,13 +360,7 @@ std::vector<torch::Tensor> Engine::whole_state() const {
 void Engine::take_state(std::vector<torch::Tensor> const& arrays) {
     torch::NoGradGuard const no_grad;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-        std::int64_t own = 0;
-        for (auto const range : updated_) {
-            torch::Tensor(optimizer_.state(i))
-                .narrow(0, own, range.count())
-                .copy_(arrays[i].narrow(0, range.first, range.count()));
-            own += range.count();
-        }
+        take_owned(arrays[i], updated_, optimizer_.state(i));
     }
 }
 

@@ -21,6 +21,7 @@
 #include "averaged_weights.hpp"
 #include "local_step.hpp"
 #include "pruning.hpp"
+#include "rank_instances.hpp"
 #include "replica_state.hpp"
 #include "trace/rank_trace.hpp"
 
@@ -174,12 +175,13 @@ class Engine {
     std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
 
   private:
-    std::vector<nn::Model*> make_instances(Parts const& parts);
-    void copy_parameters();
+    RankInstances make_instances(Parts const& parts);
     std::unique_ptr<ThreadReplicaSums> make_sums();
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
+    comm::TreeNode own_node() const { return nodes_[static_cast<std::size_t>(world_.rank())]; }
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
     StepSums empty_sums() const;
+    StepSums own_sums(StepInput const& input) const;
     void find_signal(int own, StepOutcome& outcome) const;
     [[noreturn]] void throw_bad_loss(std::int64_t step) const;
     void settle_unused(StepSums& sums, std::int64_t step);
@@ -205,10 +207,8 @@ class Engine {
     std::vector<Buffers> kept_buffers_; ///< of each replica here; empty: all have replica 0's
     std::unique_ptr<comm::Exchange> exchange_;
     Arena arena_;
-    std::vector<Range> updated_;                 ///< by this rank
-    std::vector<std::unique_ptr<Arena>> copies_; ///< of the parameters, on the other devices
-    std::vector<std::shared_ptr<nn::Model>> other_instances_;
-    std::vector<nn::Model*> instances_;
+    std::vector<Range> updated_; ///< by this rank
+    RankInstances instances_;
     std::optional<comm::Communicator>
         layers_world_;                        ///< for layers that communicate with other ranks
     std::unique_ptr<ThreadReplicaSums> sums_; ///< null: no layer does

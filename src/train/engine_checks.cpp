@@ -34,7 +34,7 @@ void Engine::throw_bad_loss(std::int64_t step) const {
     auto const bad = std::find_if(results.begin(), results.end(), [](auto const& result) {
         return !exact_sum::is_finite(result.loss_sum);
     });
-    auto const own = nodes_[static_cast<std::size_t>(world_.rank())];
+    auto const own = own_node();
     auto const replica = comm::all_reduce(
         world_,
         bad == results.end() ? replicas_ : own.first + static_cast<int>(bad - results.begin()),

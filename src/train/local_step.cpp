@@ -7,10 +7,8 @@
 #include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
 #include "train/arena.hpp"
-#include "train/autocast.hpp"
 #include "train/batch_source.hpp"
 #include "train/buffers.hpp"
-#include "train/privacy.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -18,31 +16,11 @@
 
 #include "host_copies.hpp"
 #include "instance_threads.hpp"
-#include "on_batch.hpp"
+#include "model_instance.hpp"
 
 namespace lockstep::train {
 
-/// A module, an instance, which runs one replica at a time.
-struct LocalStep::ModelInstance {
-    struct OfReplica {
-        int replica = 0;
-        task::Loss loss;
-    };
-
-    nn::Model& model;
-    torch::Device device;
-    GradientSink sink;
-    torch::Tensor sample{};          ///< the gradient of one, where samples are clipped
-    torch::Tensor sum{};             ///< where clipped ones go
-    std::vector<OfReplica> losses{}; ///< of the micro-batches of this step
-};
-
 namespace {
-
-torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
-    auto const parameters = model.parameters();
-    return parameters.empty() ? otherwise : parameters.front().device();
-}
 
 /// Adds entry by entry; sums that are empty begin at zero.
 template <class Number>
@@ -68,15 +46,15 @@ LocalStep::LocalStep(Parts parts)
     : parts_(std::move(parts)),
       gradients_(borrowed(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
     for (auto* const model : parts_.instances) {
-        instances_.push_back(std::unique_ptr<ModelInstance>(
-            new ModelInstance{*model,
-                              device_of(*model, parts_.device),
-                              {*model, parts_.layout, parts_.exchange.partition()}}));
-        if (parts_.clip > 0) {
-            auto const& instance = *instances_.back();
-            instances_.back()->sample =
-                torch::zeros_like(gradients_, gradients_.options().device(instance.device));
-        }
+        instances_.push_back(std::make_unique<ModelInstance>(
+            ModelInstance::Parts{.model = *model,
+                                 .device = parts_.device,
+                                 .task = parts_.task,
+                                 .layout = parts_.layout,
+                                 .partition = parts_.exchange.partition(),
+                                 .precision = parts_.precision,
+                                 .clip = parts_.clip,
+                                 .graphs = parts_.graphs.get()}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
     std::size_t arrays = instances_.size();
@@ -91,7 +69,7 @@ LocalStep::LocalStep(Parts parts)
     while (arrays_.size() < arrays) {
         auto const& instance = *instances_[threads_ ? arrays_.size() : 0];
         arrays_.push_back(
-            torch::zeros_like(gradients_, gradients_.options().device(instance.device)));
+            torch::zeros_like(gradients_, gradients_.options().device(instance.device())));
     }
     results_.resize(replicas);
 }
@@ -105,7 +83,7 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     loss_scale_ = loss_scale;
     times_ = {};
     for (auto const& instance : instances_) {
-        instance->losses.clear(); // of a step that failed
+        instance->begin_step();
     }
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {
@@ -118,6 +96,13 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
         read_losses(*instance);
     }
     times_.backward += watch.seconds(); // a device's
+    ModelInstance::Times longest;
+    for (auto const& instance : instances_) {
+        longest.forward = std::max(longest.forward, instance->times().forward);
+        longest.backward = std::max(longest.backward, instance->times().backward);
+    }
+    times_.forward = longest.forward;
+    times_.backward += longest.backward;
     if (after_) {
         std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
     }
@@ -195,14 +180,12 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
         }();
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_ && parts_.clip == 0) {
-            instance.sink.announce(leave_all);
+            instance.sink().announce(leave_all);
         }
-        if (tensors.samples() > 0 || parts_.sums != nullptr) {
-            run_micro_batch(instance, replica, micro, tensors, times_);
-        }
+        run_micro_batch(instance, replica, micro, tensors);
     }
     if (is_last && parts_.clip > 0) {
-        instance.sink.announce(leave_all); // all at once: sums of clipped gradients are complete
+        instance.sink().announce(leave_all); // all at once: sums of clipped gradients are complete
     }
     Stopwatch watch;
     end_replica(instance, replica);
@@ -212,111 +195,36 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
 void LocalStep::start_replica(ModelInstance& instance, int replica,
                               torch::Tensor const& gradients) {
     result_of(replica) = {};
-    if (parts_.clip > 0) {
-        torch::NoGradGuard const no_grad;
-        instance.sum = gradients;
-        instance.sum.zero_();
-        instance.sink.begin(instance.sample);
-    } else {
-        instance.sink.begin(gradients);
-    }
+    instance.begin_replica(gradients);
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates; or always.
-    buffers_of(replica).restore_into(instance.model);
-    instance.model.set_replica({parts_.sums, replica});
+    buffers_of(replica).restore_into(instance.model());
+    instance.model().set_replica({parts_.sums, replica});
 }
 
+/// Without samples, only a model whose layers wait for other replicas has to run.
 void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
-                                task::Tensors const& tensors, LocalTimes& times) {
-    auto const key = mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
-                           static_cast<std::uint64_t>(micro));
-    if (parts_.clip > 0) {
-        run_samples(instance, replica, key, tensors, times);
-        return;
+                                task::Tensors const& batch) const {
+    if (batch.samples() > 0 || parts_.sums != nullptr) {
+        auto const key = mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
+                               static_cast<std::uint64_t>(micro));
+        instance.run({replica, key, loss_scale_}, batch);
     }
-    instance.model.set_random_key(key);
-    auto const eager = [&] {
-        Stopwatch watch;
-        auto const loss = on_batch(tensors, [&] {
-            Scope const scope("forward", replica);
-            return forward(instance, tensors);
-        });
-        times.forward += watch.restart();
-        on_batch(tensors, [&] {
-            Scope const scope("backward", replica);
-            (loss_scale_ == 1 ? loss.sum : loss.sum * loss_scale_).backward();
-        });
-        instance.losses.push_back(
-            {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
-        times.backward += watch.restart();
-    };
-    if (!parts_.graphs) {
-        eager();
-        return;
-    }
-    Stopwatch watch;
-    auto const recorded = [&](task::Tensors const& batch, torch::Tensor const& scale) {
-        auto loss = forward(instance, batch);
-        (loss.sum * scale).backward();
-        return loss;
-    };
-    auto replayed = parts_.graphs->run({.batch = tensors,
-                                        .sink = instance.sink,
-                                        .random_key = key,
-                                        .loss_scale = loss_scale_,
-                                        .compute = recorded},
-                                       eager);
-    if (replayed) {
-        instance.losses.push_back({replica, std::move(*replayed)});
-        times.backward += watch.seconds(); // of both
-    }
-}
-
-/// One after the other: a norm is known when all of a sample's gradient is there.
-void LocalStep::run_samples(ModelInstance& instance, int replica, std::uint64_t key,
-                            task::Tensors const& tensors, LocalTimes& times) {
-    for (std::int64_t at = 0; at < tensors.samples(); ++at) {
-        task::Tensors const one{tensors.inputs.sample(at), tensors.targets.sample(at)};
-        instance.model.set_random_key(mixed(key ^ static_cast<std::uint64_t>(at)));
-        Stopwatch watch;
-        auto const loss = on_batch(one, [&] {
-            Scope const scope("forward", replica);
-            return forward(instance, one);
-        });
-        times.forward += watch.restart();
-        if (loss.weight > 0) {
-            instance.sink.begin(instance.sample);
-            on_batch(one, [&] {
-                Scope const scope("backward", replica);
-                (loss.sum / loss.weight).backward();
-            });
-            instance.sink.end();
-            add_clipped(instance.sum, instance.sample, parts_.clip);
-        }
-        instance.losses.push_back(
-            {replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
-        times.backward += watch.restart();
-    }
-}
-
-task::Loss LocalStep::forward(ModelInstance& instance, task::Tensors const& tensors) const {
-    Autocast const autocast(parts_.precision, parts_.device);
-    return parts_.task.training_loss(instance.model, tensors);
 }
 
 void LocalStep::end_replica(ModelInstance& instance, int replica) {
-    instance.sink.end();
+    instance.sink().end();
     for (std::size_t index = 0; index < used_.size(); ++index) {
-        used_[index] = used_[index] != 0 || instance.sink.used(index) ? 1 : 0;
+        used_[index] = used_[index] != 0 || instance.sink().used(index) ? 1 : 0;
     }
     if (!parts_.kept.empty()) {
-        buffers_of(replica).collect_from(instance.model);
+        buffers_of(replica).collect_from(instance.model());
     }
     if (replica == 0) {
         if (after_) {
-            after_->collect_from(instance.model);
+            after_->collect_from(instance.model());
         } else {
-            after_ = std::make_unique<Buffers>(instance.model);
+            after_ = std::make_unique<Buffers>(instance.model());
         }
     }
 }
@@ -334,19 +242,16 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     }
     reading.reset();
     times_.data = watch.restart();
-    std::vector<LocalTimes> times(count);
     auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);
         auto& instance = *instances_[at];
-        c10::OptionalDeviceGuard const guard(instance.device);
+        c10::OptionalDeviceGuard const guard(instance.device());
         start_replica(instance, first + which, arrays_[at]);
         for (int micro = 0; micro < micro_batches_; ++micro) {
             auto const& here = tensors_of[at][static_cast<std::size_t>(micro)];
-            task::Tensors const tensors{moved(here.inputs, instance.device),
-                                        moved(here.targets, instance.device)};
-            if (tensors.samples() > 0 || parts_.sums != nullptr) {
-                run_micro_batch(instance, first + which, micro, tensors, times[at]);
-            }
+            run_micro_batch(
+                instance, first + which, micro,
+                {moved(here.inputs, instance.device()), moved(here.targets, instance.device())});
         }
     };
     threads_->run([&](int which) {
@@ -361,8 +266,6 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     });
     for (std::size_t at = 0; at < count; ++at) {
         end_replica(*instances_[at], first + static_cast<int>(at));
-        times_.forward = std::max(times_.forward, times[at].forward);
-        times_.backward = std::max(times_.backward, times[at].backward);
     }
     for (int bucket = 0; bucket < parts_.exchange.partition().buckets(); ++bucket) {
         auto const range = parts_.exchange.partition().bucket(bucket);
@@ -383,8 +286,9 @@ void LocalStep::run_on_threads(BatchSource& batches) {
 
 /// One wait for the device, which has then done its forward and backward.
 void LocalStep::read_losses(ModelInstance& instance) {
+    auto const losses = instance.take_losses();
     std::vector<torch::Tensor> tensors;
-    for (auto const& [replica, loss] : instance.losses) {
+    for (auto const& [replica, loss] : losses) {
         for (auto const& tensor : {loss.sum, loss.figures, loss.counts}) {
             if (tensor.defined()) {
                 tensors.push_back(tensor);
@@ -393,7 +297,7 @@ void LocalStep::read_losses(ModelInstance& instance) {
     }
     auto const copies = host_copies(tensors);
     auto next = copies.begin();
-    for (auto const& [replica, loss] : instance.losses) {
+    for (auto const& [replica, loss] : losses) {
         auto& result = result_of(replica);
         result.loss_sum += (next++)->item<double>();
         result.weight += loss.weight;
@@ -404,7 +308,6 @@ void LocalStep::read_losses(ModelInstance& instance) {
             add_to(result.counts, *next++);
         }
     }
-    instance.losses.clear();
 }
 
 ReplicaResult& LocalStep::result_of(int replica) {
@@ -418,7 +321,7 @@ Buffers& LocalStep::buffers_of(int replica) {
 
 void LocalStep::expect_unused(std::vector<char> const& unused) {
     for (auto const& instance : instances_) {
-        instance->sink.expect_unused(unused);
+        instance->sink().expect_unused(unused);
     }
 }
 

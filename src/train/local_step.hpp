@@ -18,6 +18,7 @@
 namespace lockstep::train {
 
 class InstanceThreads;
+class ModelInstance;
 
 /// The result of one replica's forward and backward in a step.
 struct ReplicaResult {
@@ -89,17 +90,12 @@ class LocalStep {
     void expect_unused(std::vector<char> const& unused);
 
   private:
-    struct ModelInstance;
-
     void run_on_threads(BatchSource& batches);
     void run_node(comm::TreeNode node, std::size_t depth, BatchSource& batches);
     void run_replica(int replica, std::size_t depth, BatchSource& batches);
     void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
     void run_micro_batch(ModelInstance& instance, int replica, int micro,
-                         task::Tensors const& tensors, LocalTimes& times);
-    void run_samples(ModelInstance& instance, int replica, std::uint64_t key,
-                     task::Tensors const& tensors, LocalTimes& times);
-    task::Loss forward(ModelInstance& instance, task::Tensors const& tensors) const;
+                         task::Tensors const& batch) const;
     void end_replica(ModelInstance& instance, int replica);
     void read_losses(ModelInstance& instance);
     void fold(int bucket, std::size_t depth);

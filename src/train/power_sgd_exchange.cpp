@@ -228,6 +228,20 @@ class PowerSgdExchange : public comm::Exchange {
 
 } // namespace
 
+std::vector<Matrix> matrices_of(Layout const& layout, std::int64_t rank) {
+    std::vector<Matrix> matrices;
+    for (auto const& entry : layout.entries) {
+        if (entry.shape.size() < 2 || entry.count == 0) {
+            continue;
+        }
+        Matrix const matrix{entry.first, entry.shape[0], entry.count / entry.shape[0]};
+        if (2 * rank * (matrix.rows + matrix.columns) <= matrix.count()) {
+            matrices.push_back(matrix);
+        }
+    }
+    return matrices;
+}
+
 std::unique_ptr<comm::Exchange> power_sgd_exchange(PowerSgdOptions const& options,
                                                    MakeExchange const& make) {
     return std::make_unique<PowerSgdExchange>(options, make);

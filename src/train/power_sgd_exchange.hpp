@@ -7,6 +7,10 @@
 
 namespace lockstep::train {
 
+/// The parameters that are smaller as products of two thin matrices of `rank` columns: at most half
+/// the bytes.
+std::vector<Matrix> matrices_of(Layout const& layout, std::int64_t rank);
+
 struct PowerSgdOptions {
     comm::Partition partition{0, 1, reduction_block, reduction_block};
     std::vector<Matrix> matrices; ///< in the order of the arena

@@ -17,4 +17,13 @@ torch::Tensor whole_of(torch::Tensor const& shard, std::vector<Range> const& own
     return all.to(torch::kFloat32);
 }
 
+void take_owned(torch::Tensor const& whole, std::vector<Range> const& owned,
+                torch::Tensor const& shard) {
+    std::int64_t own = 0;
+    for (auto const range : owned) {
+        shard.narrow(0, own, range.count()).copy_(whole.narrow(0, range.first, range.count()));
+        own += range.count();
+    }
+}
+
 } // namespace lockstep::train

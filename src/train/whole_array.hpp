@@ -17,4 +17,8 @@ namespace lockstep::train {
 torch::Tensor whole_of(torch::Tensor const& shard, std::vector<Range> const& owned,
                        std::int64_t size, GatherSums const& gather);
 
+/// The inverse: copies the owned ranges of a whole array into a shard.
+void take_owned(torch::Tensor const& whole, std::vector<Range> const& owned,
+                torch::Tensor const& shard);
+
 } // namespace lockstep::train

@@ -1,9 +1,6 @@
 #include "nn/lowered_call.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace lockstep::nn {
 
@@ -23,51 +20,6 @@ Wholes both_sides(Wholes const& padding) {
     auto pads = padding;
     pads.insert(pads.end(), padding.begin(), padding.end());
     return pads;
-}
-
-void lower_linear(LoweredCall& call) {
-    auto const x = call.tensor(0);
-    auto const weight = call.tensor(1);
-    bool const flat = call.shape(x).size() == 2;
-    auto const turned =
-        call[weight].constant ? call.transposed_constant(weight) : call.transpose(weight, {1, 0});
-    if (call.shape(x).size() < 2) {
-        call.refuse("its input has no batch dimension");
-    }
-    if (flat && call.has(2)) {
-        call.give(call.graph().add("Gemm", {x, turned, call.tensor(2)},
-                                   {Element::f32, call.result_shape()}));
-        return;
-    }
-    auto const product = call.matmul(x, turned);
-    call.give(call.has(2) ? call.binary("Add", product, call.tensor(2)) : product);
-}
-
-/// addmm: beta · a + alpha · b c
-void lower_addmm(LoweredCall& call) {
-    if ((call.has(3) && call.number(3) != 1) || (call.has(4) && call.number(4) != 1)) {
-        call.refuse("its alpha or beta is not 1");
-    }
-    call.give(call.binary("Add", call.matmul(call.tensor(1), call.tensor(2)), call.tensor(0)));
-}
-
-void lower_matmul(LoweredCall& call) {
-    auto a = call.tensor(0);
-    auto b = call.tensor(1);
-    if (call.shape(a).size() == 1) {
-        auto row = call.shape(a);
-        row.insert(row.begin(), deploy::Extent{});
-        a = call.reshape(a, row);
-    }
-    if (call.shape(b).size() == 1) {
-        auto column = call.shape(b);
-        column.push_back({});
-        b = call.reshape(b, column);
-    }
-    auto const product = call.matmul(a, b);
-    auto const wanted = call.result_shape();
-    call.give(call.shape(product).size() == wanted.size() ? product
-                                                          : call.reshape(product, wanted));
 }
 
 void convolve(LoweredCall& call, Wholes const& stride, Wholes const& padding,
@@ -115,7 +67,7 @@ struct Transposed {
     std::int64_t groups;
 };
 
-void convolve_transposed(LoweredCall& call, Transposed form) {
+void convolve_transposed(LoweredCall& call, Transposed const& form) {
     auto const x = call.tensor(0);
     auto const weight = call.tensor(1);
     auto const dimensions = call.shape(weight).size() - 2;
@@ -128,8 +80,8 @@ void convolve_transposed(LoweredCall& call, Transposed form) {
     Wholes kernel;
     for (std::size_t i = 0; i < dimensions; ++i) {
         kernel.push_back(call.shape(weight)[i + 2].count);
-        if (more[i] >=
-            strides[i]) { // which onnxruntime refuses, but less padding behind is the same
+        // This onnxruntime refuses, but less padding behind is the same.
+        if (more[i] >= strides[i]) {
             auto& behind = pads[dimensions + i];
             auto const less = std::min(more[i], behind);
             behind -= less;
@@ -166,98 +118,6 @@ void lower_any_convolution(LoweredCall& call) { // convolution, _convolution
     convolve(call, call.wholes_of(3), call.wholes_of(4), call.wholes_of(5), call.whole(8));
 }
 
-struct NormPlaces {
-    std::size_t mean;
-    std::size_t epsilon;
-};
-void norm_of_batches(LoweredCall& call, NormPlaces places) {
-    if (!call.has(places.mean) || !call.has(places.mean + 1)) {
-        call.refuse("it takes its statistics from the batch");
-    }
-    auto const mean = call.tensor(places.mean);
-    auto const channels = call.shape(mean).front().count;
-    auto const or_all = [&](std::size_t at, float value) {
-        return call.has(at)
-                   ? call.tensor(at)
-                   : call.graph().reals(
-                         std::vector<float>(static_cast<std::size_t>(channels), value), {channels});
-    };
-    call.give(call.graph().add(
-        "BatchNormalization",
-        {call.tensor(0), or_all(1, 1), or_all(2, 0), mean, call.tensor(places.mean + 1)},
-        {Element::f32, call.result_shape()}, {{"epsilon", call.number(places.epsilon)}}));
-    while (call.results() > 1 && call.gave() < call.results()) {
-        call.give_nothing();
-    }
-}
-
-void lower_batch_norm(LoweredCall& call) {
-    if (call.flag(5)) {
-        call.refuse("it takes its statistics from the batch");
-    }
-    norm_of_batches(call, {3, 7});
-}
-
-void lower_layer_norm(LoweredCall& call) {
-    auto const x = call.tensor(0);
-    auto const extents = call.wholes_of(1);
-    auto const rank = static_cast<std::int64_t>(call.shape(x).size());
-    auto const count =
-        std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
-    std::vector<Id> inputs{x};
-    inputs.push_back(
-        call.has(2)
-            ? call.tensor(2)
-            : call.graph().reals(std::vector<float>(static_cast<std::size_t>(count), 1), extents));
-    if (call.has(3)) {
-        inputs.push_back(call.tensor(3));
-    }
-    call.give(call.graph().add(
-        "LayerNormalization", inputs, {Element::f32, call.result_shape()},
-        {{"axis", rank - static_cast<std::int64_t>(extents.size())}, {"epsilon", call.number(4)}}));
-    while (call.gave() < call.results()) {
-        call.give_nothing();
-    }
-}
-
-/// x / sqrt(mean(x²) + epsilon) · weight
-void lower_rms_norm(LoweredCall& call) {
-    auto const x = call.tensor(0);
-    auto const rank = static_cast<std::int64_t>(call.shape(x).size());
-    auto const count = static_cast<std::int64_t>(call.wholes_of(1).size());
-    Wholes axes(static_cast<std::size_t>(count));
-    std::iota(axes.begin(), axes.end(), rank - count);
-    auto const square = call.reduce("ReduceMean", call.binary("Mul", x, x), axes, true);
-    auto const epsilon =
-        call.has(3) ? call.number(3) : double{std::numeric_limits<float>::epsilon()};
-    auto const root = call.unary("Sqrt", call.binary("Add", square, call.graph().real(epsilon)));
-    auto const scaled = call.binary("Div", x, root);
-    call.give(call.has(2) ? call.binary("Mul", scaled, call.tensor(2)) : scaled);
-}
-
-void lower_group_norm(LoweredCall& call) {
-    auto const x = call.tensor(0);
-    auto const shape = call.shape(x);
-    auto const groups = call.whole(1);
-    auto const each = deploy::elements(shape) / groups;
-    auto const grouped = call.reshape(x, Shape{shape[0], {groups, false}, {each, false}});
-    auto const centred = call.binary("Sub", grouped, call.reduce("ReduceMean", grouped, {2}, true));
-    auto const variance =
-        call.reduce("ReduceMean", call.binary("Mul", centred, centred), {2}, true);
-    auto const root =
-        call.unary("Sqrt", call.binary("Add", variance, call.graph().real(call.number(4))));
-    auto found = call.reshape(call.binary("Div", centred, root), shape);
-    Shape channels(shape.size() - 1);
-    channels[0] = shape[1];
-    if (call.has(2)) {
-        found = call.binary("Mul", found, call.reshape(call.tensor(2), channels));
-    }
-    if (call.has(3)) {
-        found = call.binary("Add", found, call.reshape(call.tensor(3), channels));
-    }
-    call.give(found);
-}
-
 /// Extents of a pooled input where incomplete windows are left out.
 Shape pooled(Shape shape, deploy::Attributes const& form) {
     auto const of = [&](char const* name, std::size_t i) {
@@ -282,9 +142,7 @@ void pool(LoweredCall& call, std::string const& kind, deploy::Attributes const& 
         call.refuse("it has incomplete windows (ceil_mode)");
     }
     call.give(call.graph().add(kind, {x}, {Element::f32, call.result_shape()}, form));
-    while (call.gave() < call.results()) {
-        call.give_nothing();
-    }
+    call.give_nothing_more();
 }
 
 /// Kernel, strides and pads are arguments 1, 2 and 3.
@@ -342,31 +200,6 @@ Lowering adaptive_pool(std::size_t dimensions) {
     };
 }
 
-Lowering reduction(std::string kind) { // of (self, axes, keep)
-    return [kind](LoweredCall& call) {
-        auto const x = call.cast(call.tensor(0), call.result_element());
-        if (!call.has(1) || call.is_tensor(1)) {
-            call.refuse("it reduces over all samples of a batch");
-        }
-        auto const rank = static_cast<std::int64_t>(call.shape(x).size());
-        auto axes = call.wholes_of(1);
-        for (auto& axis : axes) {
-            axis = axis < 0 ? axis + rank : axis;
-        }
-        if (axes.empty()) {
-            call.refuse("it reduces over all samples of a batch");
-        }
-        call.give(call.reduce(kind, x, axes, call.flag(2)));
-    };
-}
-
-Lowering softmax(std::string kind) {
-    return [kind](LoweredCall& call) {
-        auto const x = call.tensor(0);
-        call.give(call.softmax(kind, x, call.axis(1, call.shape(x).size())));
-    };
-}
-
 Lowering upsample(std::size_t dimensions) {
     return [dimensions](LoweredCall& call) {
         auto const x = call.tensor(0);
@@ -384,28 +217,10 @@ Lowering upsample(std::size_t dimensions) {
 
 } // namespace
 
-Lowerings lower_layers() {
+Lowerings lower_windows() {
     Lowerings table{
-        {"aten::linear", lower_linear},
-        {"aten::addmm", lower_addmm},
         {"aten::convolution", lower_any_convolution},
         {"aten::_convolution", lower_any_convolution},
-        {"aten::batch_norm", lower_batch_norm},
-        {"aten::_native_batch_norm_legit_no_training",
-         [](LoweredCall& call) {
-             norm_of_batches(call, {3, 6});
-         }},
-        {"aten::layer_norm", lower_layer_norm},
-        {"aten::native_layer_norm", lower_layer_norm},
-        {"aten::rms_norm", lower_rms_norm},
-        {"aten::group_norm", lower_group_norm},
-        {"aten::mean", reduction("ReduceMean")},
-        {"aten::sum", reduction("ReduceSum")},
-        {"aten::amax", reduction("ReduceMax")},
-        {"aten::softmax", softmax("Softmax")},
-        {"aten::_softmax", softmax("Softmax")},
-        {"aten::log_softmax", softmax("LogSoftmax")},
-        {"aten::_log_softmax", softmax("LogSoftmax")},
         {"aten::max_pool2d_with_indices", max_pool(2)},
         {"aten::max_pool3d_with_indices", max_pool(3)},
         {"aten::_adaptive_avg_pool2d", adaptive_pool(2)},
@@ -421,9 +236,6 @@ Lowerings lower_layers() {
         table[of("avg_pool")] = average_pool(dimensions);
         table[of("adaptive_avg_pool")] = adaptive_pool(dimensions);
         table[of("upsample_nearest")] = upsample(dimensions);
-    }
-    for (auto const* const name : {"matmul", "mm", "bmm", "mv"}) {
-        table[std::string("aten::") + name] = lower_matmul;
     }
     return table;
 }

@@ -1,0 +1,124 @@
+#include "model_instance.hpp"
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/recorder.hpp"
+#include "train/autocast.hpp"
+#include "train/privacy.hpp"
+
+#include "on_batch.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
+    auto const parameters = model.parameters();
+    return parameters.empty() ? otherwise : parameters.front().device();
+}
+
+} // namespace
+
+ModelInstance::ModelInstance(Parts const& parts)
+    : parts_(parts), device_(device_of(parts.model, parts.device)),
+      sink_(parts.model, parts.layout, parts.partition) {
+    if (parts_.clip > 0) {
+        sample_ = torch::zeros({parts_.layout.size},
+                               torch::TensorOptions(torch::kFloat32).device(device_));
+    }
+}
+
+void ModelInstance::begin_step() {
+    losses_.clear(); // of a step that failed
+    times_ = {};
+}
+
+void ModelInstance::begin_replica(torch::Tensor const& target) {
+    if (parts_.clip > 0) {
+        torch::NoGradGuard const no_grad;
+        sum_ = target;
+        sum_.zero_();
+        sink_.begin(sample_);
+    } else {
+        sink_.begin(target);
+    }
+}
+
+void ModelInstance::run(Pass const& pass, task::Tensors const& batch) {
+    if (parts_.clip > 0) {
+        run_samples(pass, batch);
+        return;
+    }
+    parts_.model.set_random_key(pass.random_key);
+    if (parts_.graphs == nullptr) {
+        run_eagerly(pass, batch);
+        return;
+    }
+    Stopwatch watch;
+    auto const recorded = [&](task::Tensors const& fixed, torch::Tensor const& scale) {
+        auto loss = forward(fixed);
+        (loss.sum * scale).backward();
+        return loss;
+    };
+    auto replayed = parts_.graphs->run({.batch = batch,
+                                        .sink = sink_,
+                                        .random_key = pass.random_key,
+                                        .loss_scale = pass.loss_scale,
+                                        .compute = recorded},
+                                       [&] { run_eagerly(pass, batch); });
+    if (replayed) {
+        losses_.push_back({pass.replica, std::move(*replayed)});
+        times_.backward += watch.seconds(); // of both
+    }
+}
+
+void ModelInstance::run_eagerly(Pass const& pass, task::Tensors const& batch) {
+    Stopwatch watch;
+    auto const loss = on_batch(batch, [&] {
+        Scope const scope("forward", pass.replica);
+        return forward(batch);
+    });
+    times_.forward += watch.restart();
+    on_batch(batch, [&] {
+        Scope const scope("backward", pass.replica);
+        (pass.loss_scale == 1 ? loss.sum : loss.sum * pass.loss_scale).backward();
+    });
+    keep(pass.replica, loss);
+    times_.backward += watch.restart();
+}
+
+/// One after the other: a norm is known when all of a sample's gradient is there.
+void ModelInstance::run_samples(Pass const& pass, task::Tensors const& batch) {
+    for (std::int64_t at = 0; at < batch.samples(); ++at) {
+        task::Tensors const one{batch.inputs.sample(at), batch.targets.sample(at)};
+        parts_.model.set_random_key(mixed(pass.random_key ^ static_cast<std::uint64_t>(at)));
+        Stopwatch watch;
+        auto const loss = on_batch(one, [&] {
+            Scope const scope("forward", pass.replica);
+            return forward(one);
+        });
+        times_.forward += watch.restart();
+        if (loss.weight > 0) {
+            sink_.begin(sample_);
+            on_batch(one, [&] {
+                Scope const scope("backward", pass.replica);
+                (loss.sum / loss.weight).backward();
+            });
+            sink_.end();
+            add_clipped(sum_, sample_, parts_.clip);
+        }
+        keep(pass.replica, loss);
+        times_.backward += watch.restart();
+    }
+}
+
+task::Loss ModelInstance::forward(task::Tensors const& batch) const {
+    Autocast const autocast(parts_.precision, device_);
+    return parts_.task.training_loss(parts_.model, batch);
+}
+
+void ModelInstance::keep(int replica, task::Loss const& loss) {
+    losses_.push_back({replica, {loss.sum.detach(), loss.weight, loss.figures, loss.counts}});
+}
+
+} // namespace lockstep::train
