@@ -324,7 +324,7 @@ TEST_CASE("a norm that ties all channels of a convolution together is told with 
         kept_channels(of_channels(), graph, layout, drawn_scores(layout.size), graph.macs() / 100);
     });
     CHECK(error.text().why.find(told) != std::string::npos);
-    CHECK(error.text().next.starts_with("Remove no channels"));
+    CHECK(error.text().next.starts_with("Set prune.pattern to none"));
 }
 
 TEST_CASE("values that an optimizer keeps stay with their weights") {
