@@ -59,14 +59,14 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
             refuse(file.path(), "it is an int8 model, not a data set",
                    "Name a data set. To evaluate an int8 model, use lockstep evaluate DECK FILE");
         }
-        if (format == "lockstep model" && file.exists("record") &&
-            file.integer_attribute("record", "federated_rounds")) {
-            refuse(file.path(), "it is a global model of a federation, not a data set",
-                   "Name a data set; model.weights is the key for weights");
-        }
         if (format == "lockstep checkpoint" || format == "lockstep model") {
+            bool const of_sites = file.exists("record") &&
+                                  file.integer_attribute("record", "federated_rounds").has_value();
             refuse(file.path(),
-                   concat("it is a ", format.substr(format.find(' ') + 1), ", not a data set"),
+                   concat("it is a ",
+                          of_sites ? "global model of a federation"
+                                   : format.substr(format.find(' ') + 1),
+                          ", not a data set"),
                    "Name a data set. To begin a run with these weights, set model.weights to this "
                    "file");
         }
