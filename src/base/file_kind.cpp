@@ -158,7 +158,6 @@ std::optional<std::string> contents_of_archive(File const& file) {
     constexpr std::size_t end_bytes = 22;       // and a comment of at most 64 KiB
     constexpr std::size_t locator_bytes = 20;   // of the same in 64 bits
     constexpr std::size_t end_bytes_in_64 = 76; // its locator included
-    constexpr std::uint32_t is_in_64 = 0xffffffff;
     auto const size = file.size();
     auto const looked_at = std::min<std::uint64_t>(size, end_bytes + 0xffff);
     auto const tail = read_part(file, size - looked_at, looked_at);
@@ -168,12 +167,14 @@ std::optional<std::string> contents_of_archive(File const& file) {
     }
     bool const in_64 = at >= end_bytes_in_64 && has(tail, at - locator_bytes, "PK\6\7"sv);
     auto const end = size - looked_at + at - (in_64 ? end_bytes_in_64 : 0);
-    auto const bytes = number_at<std::uint32_t>(tail, at + 12);
-    auto const begin = number_at<std::uint32_t>(tail, at + 16);
-    if (bytes > end || (begin != is_in_64 && begin != end - bytes)) {
+    auto const bytes = in_64 ? number_at<std::uint64_t>(tail, at - end_bytes_in_64 + 40)
+                             : number_at<std::uint32_t>(tail, at + 12);
+    auto const begin = in_64 ? number_at<std::uint64_t>(tail, at - end_bytes_in_64 + 48)
+                             : number_at<std::uint32_t>(tail, at + 16);
+    if (bytes > end || begin != end - bytes) {
         return std::nullopt;
     }
-    return read_part(file, end - bytes, std::min<std::size_t>(bytes, list_bytes));
+    return read_part(file, end - bytes, std::min<std::uint64_t>(bytes, list_bytes));
 }
 
 FileKind archive(std::string_view names) {

@@ -22,7 +22,8 @@ std::string number(std::size_t value, std::size_t bytes) {
 }
 
 /// A ZIP archive as far as its list of contents and its end say what it is; `records` come first.
-/// `in_64`: with an end in 64 bits before the usual one, as LibTorch writes it.
+/// `in_64`: with an end in 64 bits before the usual one, whose numbers then say nothing: some
+/// writers leave them out.
 std::string archive(std::vector<std::string> const& names, std::string const& records = "....",
                     bool in_64 = false) {
     auto const begin = "PK\3\4" + records;
@@ -31,10 +32,14 @@ std::string archive(std::vector<std::string> const& names, std::string const& re
         list += "PK\1\2" + std::string(24, '\0') + number(name.size(), 2) + std::string(16, '\0') +
                 name;
     }
-    auto const wide =
-        in_64 ? "PK\6\6" + std::string(52, '\0') + "PK\6\7" + std::string(16, '\0') : "";
-    return begin + list + wide + "PK\5\6" + std::string(8, '\0') + number(list.size(), 4) +
-           number(begin.size(), 4) + number(0, 2);
+    std::string end;
+    if (in_64) {
+        end = "PK\6\6" + std::string(36, '\0') + number(list.size(), 8) + number(begin.size(), 8) +
+              "PK\6\7" + std::string(16, '\0');
+    }
+    end += "PK\5\6" + std::string(8, '\0');
+    end += in_64 ? std::string(8, '\xff') : number(list.size(), 4) + number(begin.size(), 4);
+    return begin + list + end + number(0, 2);
 }
 
 std::string const cut_archive =
