@@ -15,13 +15,12 @@ std::map<std::string, std::string> named_code(config::Deck const& deck);
 /// The libraries that these keys name, by key. What is linked into the program (plugin:self) is in
 /// none.
 ///
-/// Throws  Error 64 for a plug-in's name of another form
+/// Throws  Error 64 for a plug-in's name of another form or an empty name of a library
 std::map<std::string, std::vector<std::string>> code_files(config::Deck const& deck);
 
 /// Hashes of the contents of these libraries, by key.
 ///
-/// Throws  Error 64 for a plug-in's name of another form or an empty name of a library; 66 for a
-/// missing file
+/// Throws  as code_files; Error 66 for a missing file
 std::map<std::string, std::string> code_hashes(config::Deck const& deck);
 
 } // namespace lockstep::nn
