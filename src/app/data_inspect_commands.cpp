@@ -116,8 +116,6 @@ bool verify(data::DatasetOptions const& options) {
         for (auto const& warning : data::warnings_of(options)) {
             std::cout << warning << "\n";
         }
-    }
-    if (!damaged) {
         data::look_through_mask(data::alone(options));
     }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
