@@ -21,6 +21,9 @@ void lower_attention(LoweredCall& call) {
     if (rank != call.shape(key).size() || call.flag(7)) {
         call.refuse("it has different numbers of query and key heads");
     }
+    if (call.number(4) != 0) {
+        call.refuse_dropout();
+    }
     std::vector<std::int64_t> order(rank);
     for (std::size_t i = 0; i < rank; ++i) {
         order[i] = static_cast<std::int64_t>(i);
@@ -171,10 +174,14 @@ void lower_recurrent(LoweredCall& call, CellKind const& kind) {
     if (call.arguments() != 9 || call.is_tensor(kind.states > 1 ? 1 : 2)) {
         call.refuse("its sequences are packed");
     }
+    auto const layers = call.whole(4);
+    if (call.flag(6) && call.number(5) != 0 && layers > 1) { // only between layers
+        call.refuse_dropout();
+    }
     auto const first = kind.states > 1 ? call.tensors(1) : States{call.tensor(1)};
     auto const tensors = call.tensors(2);
     std::size_t const directions = call.flag(7) ? 2 : 1;
-    auto const each = tensors.size() / (directions * static_cast<std::size_t>(call.whole(4)));
+    auto const each = tensors.size() / (directions * static_cast<std::size_t>(layers));
     std::size_t const unprojected = call.flag(3) ? 4 : 2;
     auto sequence = call.flag(8) ? call.tensor(0) : turned_sequence(call, call.tensor(0));
     std::vector<std::vector<Id>> last(kind.states); // of all layers and directions

@@ -285,4 +285,8 @@ void LoweredCall::refuse(std::string const& why) const {
     refuse_export(why);
 }
 
+void LoweredCall::refuse_dropout() const {
+    refuse("it drops values at random, in evaluation, too");
+}
+
 } // namespace lockstep::nn

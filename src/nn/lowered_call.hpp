@@ -89,6 +89,8 @@ class LoweredCall : public GraphParts {
     void give_nothing_more();
 
     [[noreturn]] void refuse(std::string const& why) const;
+    /// Of dropout that evaluation does not switch off.
+    [[noreturn]] void refuse_dropout() const;
 
   private:
     Id constant(torch::Tensor const& two, torch::Tensor const& three);

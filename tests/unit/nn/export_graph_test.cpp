@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -96,6 +97,27 @@ TEST_CASE("a constant that is random is refused with the operator that draws it"
     exported([](torch::Tensor const& inputs) {
         return inputs + torch::dropout(torch::ones({3}), 0.5, /*train=*/false);
     });
+}
+
+TEST_CASE("dropout that evaluation does not switch off is refused") {
+    auto const attention = [](double dropout) {
+        return [dropout](torch::Tensor const& inputs) {
+            return at::scaled_dot_product_attention(inputs, inputs, inputs, {}, dropout);
+        };
+    };
+    std::vector<torch::Tensor> const weights{torch::rand({15, 3}), torch::rand({15, 5}),
+                                             torch::rand({15, 5}), torch::rand({15, 5})};
+    auto const layers = [&](bool train) {
+        return [&weights, train](torch::Tensor const& inputs) {
+            return std::get<0>(torch::gru(inputs, torch::zeros({2, inputs.size(0), 5}), weights,
+                                          /*has_biases=*/false, /*num_layers=*/2, /*dropout=*/0.5,
+                                          train, /*bidirectional=*/false, /*batch_first=*/true));
+        };
+    };
+    exported(attention(0));
+    exported(layers(false));
+    CHECK(holds(refusal_of(attention(0.5)), "it drops values at random"));
+    CHECK(holds(refusal_of(layers(true)), "it drops values at random"));
 }
 
 TEST_CASE("a trace of a recurrent layer with a random first state is refused with its operator") {
