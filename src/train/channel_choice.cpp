@@ -130,7 +130,7 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
                         ? ""
                         : concat(". Channels that reach these operators cannot be removed: ",
                                  list_text({graph.barriers().begin(), graph.barriers().end()}))),
-             lots.empty() || graph.channels().size() == graph.layers()
+             graph.channels().size() == graph.layers()
                  ? "Set prune.pattern to none, because this model has no channels that can be "
                    "removed"
                  : "Raise prune.target, lower prune.multiple, or exempt fewer weights in "
