@@ -88,6 +88,10 @@ def simulated_in_groups(scratch, expected):
                         (("--rounds", 3), f"--rounds = 3 (was {SETTINGS[1]})"), (("--run.seed", 9), "run.seed = 9 (was "),
                         (("--train.steps", 5), "train.steps = 5 (was 4)")):
         simulate(directory, 1, *wrong).expect(64, "started with other options", told, "name another run.directory")
+    # In a directory of an earlier version, which has no options.txt, a refused start leaves none.
+    (directory / "options.txt").unlink()
+    simulate(directory, 1, "--train.steps", 5).expect(64, "holds another simulation")
+    check(not (directory / "options.txt").exists(), "the options of a refused start are not kept")
     for sites, wrong, needed in ((1, (), 2), (3, ("--threshold", 5), 5)):
         simulate(scratch / "many", 2, "--secure", *wrong, "--sites", sites).expect(
             64, f"--secure with --sites {sites}", f"at least {needed} sites", f"Raise --sites to at least {needed}")
@@ -192,6 +196,7 @@ def control_variates(scratch):
     for name, values in found["one"][1].items():
         check(numpy.allclose(values, found["one-plain"][1][name], atol=1e-5), f"{name}: one step a round is FedAvg's")
     simulate(scratch / "adam", 1, settings=settings["scaffold"]).expect(64, "plain SGD")
+    check(not (scratch / "adam/options.txt").exists(), "the options of a refused start are not kept")
     simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 with")
 
 
@@ -259,9 +264,11 @@ def without_shared_directory(scratch, data, expected):
                  waits], marker, signal.SIGTERM)
     # What was written but not pushed is pushed by the next command.
     take_part(SITES[0], "--push", "false").expect(74, "--push false failed: the command ended with exit code 1")
+    # A site may measure its models on data of its own, which changes no weight.
+    own_data = {SITES[2]: ("--data.validation", DATA / "test.h5")}
     for number in range(4 * SETTINGS[1]):
         for site in SITES:
-            take_part(site, ranks=number % 2).expect(0)
+            take_part(site, *own_data.get(site, ()), ranks=number % 2).expect(0)
         fed.coordinate("--push", f"python3 {copy} result {fed.directory} {scratch / 'archive'}").expect(0)
     check(same(expected, model(fed.directory)), "without a shared directory, the same bits")
     check((scratch / "archive/rounds/0001/result.h5").exists(), "the coordinator has pushed")

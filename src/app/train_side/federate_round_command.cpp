@@ -66,7 +66,9 @@ config::Deck site_deck(federate::Charter const& charter, Words const& words,
     }
     auto deck = source.parse();
     // Files of which the charter holds a hash may lie elsewhere here: their contents are compared.
-    auto const comparable = train::with_places_of(whole, deck, federate::keys_of_files(charter));
+    auto comparable = train::with_places_of(whole, deck, federate::keys_of_files(charter));
+    // No step depends on what is measured; which of its samples a site trains on is its choice.
+    comparable.data.validation = deck.data.validation;
     if (auto const changes = config::forbidden_changes(comparable, deck); !changes.empty()) {
         throw Error(ExitCode::usage,
                     {"a site cannot change the federation's deck", joined(changes, "; "),

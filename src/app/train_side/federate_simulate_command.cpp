@@ -224,7 +224,6 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
             });
             comm::agree(world, "starting the federation", [&] {
                 if (world.is_root()) {
-                    simulation.divide_data();
                     simulation.found(first);
                 }
             });

@@ -86,7 +86,8 @@ void Simulation::divide_data() const {
     }
     require_steps(samples, labels);
     make_directories(directory_ / "data");
-    if (!std::filesystem::exists(options_file())) {
+    // Of a federation without this file, made by an earlier version, nobody knows all options.
+    if (!federation_ && !std::filesystem::exists(options_file())) {
         std::string lines;
         for (auto const& [name, value] : options()) {
             lines += concat(name, " = ", value, "\n");
@@ -175,8 +176,6 @@ void Simulation::require_steps(std::vector<std::vector<std::int64_t>> const& sam
 void Simulation::found(federate::ModelVector const& first) {
     auto charter = charter_for(told_.charter, deck_, first);
     charter.id = hex_text(secret("federation").bytes()).substr(0, 32);
-    make_directories(directory_ / "keys");
-    coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
     if (std::filesystem::exists(federation_directory() / "charter.h5")) {
         federation_ = std::make_unique<federate::Federation>(federation_directory());
         auto const& before = federation_->charter();
@@ -188,7 +187,11 @@ void Simulation::found(federate::ModelVector const& first) {
                          "that simulation was started with another deck or other options",
                          "Name another run.directory, or remove the directory of that simulation"});
         }
-    } else {
+    }
+    divide_data();
+    make_directories(directory_ / "keys");
+    coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
+    if (!federation_) {
         federation_ = std::make_unique<federate::Federation>(
             federate::Federation::found(federation_directory(), charter, first, *coordinator_key_));
     }

@@ -34,15 +34,11 @@ class Simulation {
     /// Throws  Error 64 with each option that differs
     void require_same_options() const;
 
-    /// On rank 0: the samples of each site, in files of their own.
+    /// On rank 0: divides the data among the sites, and founds the federation or opens it.
     ///
-    /// Throws  Error 64 for data that cannot be divided so, or sites with too few samples to train
-    void divide_data() const;
-
-    /// On rank 0.
-    ///
-    /// Throws  Error 64 where the directory holds another federation; 73 where another process
-    ///         works in it
+    /// Throws  Error 64 for a deck that no federation can have, where the directory holds another
+    ///         federation, for data that cannot be divided so, or sites with too few samples to
+    ///         train; 73 where another process works in the directory
     void found(federate::ModelVector const& first);
 
     /// On rank 0 of another group, once the federation exists: its sites.
@@ -60,6 +56,8 @@ class Simulation {
 
   private:
     std::map<std::string, std::string> options() const;
+    /// The samples of each site, in files of their own, after a file of the options.
+    void divide_data() const;
     std::int64_t learnt_of(std::vector<std::int64_t> const& samples,
                            std::vector<std::int64_t> const& labels) const;
     void require_steps(std::vector<std::vector<std::int64_t>> const& samples,
