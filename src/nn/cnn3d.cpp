@@ -20,8 +20,8 @@ namespace {
 using Extents = std::vector<std::int64_t>;
 
 /// What the keys say, the same for the model and for the count of its parameters.
-struct Plan {
-    Plan(config::OwnValues const& values, Interface const& interface)
+struct Cnn3dPlan {
+    Cnn3dPlan(config::OwnValues const& values, Interface const& interface)
         : layout(values, interface, 3), channels(values.integers("channels", 1)),
           time_strides(values.integers("time-strides", 1)),
           pooling(values.text("downsample") == "pool"),
@@ -149,7 +149,7 @@ class Cnn3d : public Model {
         }
     }
 
-    Plan plan_;
+    Cnn3dPlan plan_;
     bool recompute_;
     std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;
@@ -157,7 +157,7 @@ class Cnn3d : public Model {
 };
 
 double cnn3d_parameters(config::OwnValues const& values, Interface const& interface) {
-    Plan const plan(values, interface);
+    Cnn3dPlan const plan(values, interface);
     double parameters = 0;
     auto channels = static_cast<double>(plan.layout.channels());
     for (auto const wider : plan.channels) {

@@ -17,7 +17,7 @@ constexpr double growth_factor = 2;
 constexpr double backoff_factor = 0.5;
 constexpr int growth_interval = 2000;
 
-double scale_of(config::Precision const& precision) {
+double initial_scale(config::Precision const& precision) {
     if (precision.compute != "fp16") {
         return 1;
     }
@@ -37,7 +37,7 @@ double scale_of(config::Precision const& precision) {
 
 LossScale::LossScale(config::Precision const& precision)
     : skips_(precision.compute == "fp16"), dynamic_(skips_ && precision.loss_scale == "dynamic"),
-      value_(scale_of(precision)) {}
+      value_(initial_scale(precision)) {}
 
 void LossScale::update(bool finite) {
     skipped_ += finite ? 0 : 1;
