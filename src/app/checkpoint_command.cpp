@@ -136,9 +136,10 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
 
 ExitCode prune(std::filesystem::path const& run, int keep) {
     if (!std::filesystem::is_directory(run)) {
-        throw Error(ExitCode::no_input,
-                    {concat(run.string(), " is not a run's directory"),
-                     "only the checkpoints of a run can be pruned", "Name a run's directory"});
+        throw Error(
+            ExitCode::no_input,
+            {concat("cannot prune ", run.string()), "it is not a directory",
+             "Name a run directory, whose folder checkpoints holds the checkpoints to prune"});
     }
     files_of(run, false); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {

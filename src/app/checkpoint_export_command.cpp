@@ -76,12 +76,12 @@ comm::Rounding rounding_of(std::string const& type) {
 /// A C file has a header and a Fortran module beside it.
 void require_c_names(std::filesystem::path const& out, bool overwrite) {
     if (out.extension() != ".c") {
-        throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
+        throw Error(ExitCode::usage, {concat("--format c cannot write to ", out.string()),
                                       "compilers recognize C files by the extension .c",
                                       "Name a file that ends in .c"});
     }
     if (out.stem().string().find_first_of("\"\\\n\r") != std::string::npos) {
-        throw Error(ExitCode::usage, {concat("--format c with ", out.string()),
+        throw Error(ExitCode::usage, {concat("--format c cannot write to ", out.string()),
                                       "C cannot include a header with such a name",
                                       "Choose a name without quotation marks and backslashes"});
     }
@@ -99,9 +99,10 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     std::filesystem::path const out = words.positions[1];
     auto const format = told.format.empty() ? format_of(out) : told.format;
     if (format != "safetensors" && told.type != "f32") {
-        throw Error(ExitCode::usage, {concat("--type ", told.type, " with --format ", format),
-                                      "only safetensors files are written with weights of 16 bits",
-                                      "Leave --type out, or use --format safetensors"});
+        throw Error(ExitCode::usage,
+                    {concat("--type ", told.type, " cannot be combined with --format ", format),
+                     "only safetensors files are written with weights of 16 bits",
+                     "Leave --type out, or use --format safetensors"});
     }
     require_free(out, told.overwrite);
     if (format == "c") {
@@ -120,10 +121,11 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                                   {all, invocation.argc, invocation.argv});
     }
     if (!words.keys.empty()) {
-        throw Error(ExitCode::usage, {concat(words.keys.front(), " with --format ", format),
-                                      "only exports to torchscript, onnx and c run the model, so "
-                                      "only these formats accept keys of the deck",
-                                      "Leave the keys of the deck out"});
+        throw Error(ExitCode::usage,
+                    {concat(words.keys.front(), " cannot be combined with --format ", format),
+                     "only exports to torchscript, onnx and c run the model, so "
+                     "only these formats accept keys of the deck",
+                     "Leave the keys of the deck out"});
     }
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {

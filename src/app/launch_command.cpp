@@ -116,7 +116,7 @@ void require_fit_for_search(LaunchTold const& told) {
         return;
     }
     if (told.force) {
-        throw Error(ExitCode::usage, {"--search with --force",
+        throw Error(ExitCode::usage, {"--search cannot be combined with --force",
                                       "trials of a search are never resumed with a changed deck",
                                       "Leave --force out"});
     }

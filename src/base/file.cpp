@@ -142,7 +142,8 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> into) const {
                         {concat("cannot read ", path_.string()),
                          concat("the file ends at byte ", size(), ", but ", into.size(),
                                 " bytes are needed from byte ", offset, " on"),
-                         "Recreate the file or copy it again, because the file was cut short"});
+                         "The file was cut short. Copy the file again from its source, or create "
+                         "the file again"});
         }
         into = into.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);

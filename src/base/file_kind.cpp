@@ -138,7 +138,8 @@ FileKind pickled(std::string const& name) {
 }
 
 FileKind cut_off(std::string const& name) {
-    return {name, "Copy it again", "Copy it again", "Copy it again", true};
+    constexpr char const* again = "Copy the file again from its source";
+    return {name, again, again, again, true};
 }
 
 /// Little-endian, as all numbers in an archive.
@@ -320,7 +321,8 @@ FileKind recognised(File const& file) {
     }
     if (std::all_of(head.begin(), head.end(), [](char letter) { return letter == 0; })) {
         return {"a file that begins with nothing but zero bytes",
-                "Copy the file again, because its contents were never written", "", ""};
+                "The contents of the file were never written. Copy the file again from its source",
+                "", ""};
     }
     return is_text(head) ? of_text(head) : FileKind();
 }

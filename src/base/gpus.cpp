@@ -122,8 +122,8 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
                     {concat("run.devices = ", devices),
                      concat("this host has no GPU ", name, "; it has ",
                             amount_of(gpus.size(), "GPU"), ", numbered from 0"),
-                     concat("Choose GPUs of this host (list: lockstep check). ", visible_text(),
-                            " may hide some of them")});
+                     concat("Choose GPUs of this host, which lockstep check lists. ",
+                            visible_text(), " may hide some of them")});
     }
     return index;
 }

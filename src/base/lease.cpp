@@ -156,7 +156,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
         throw Error(
             ExitCode::cannot_create,
-            {concat("run directory ", directory.string()),
+            {concat("cannot use run directory ", directory.string()),
              concat("its ", file_name, " is not a regular file"),
              concat("Remove ", file_.string(), ", because each start creates this file again")});
     }
@@ -168,7 +168,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     }
     if (!same_job && (held || is_alive(before, file_, period_s, waiting))) {
         throw Error(ExitCode::cannot_create,
-                    {concat("run directory ", directory.string()),
+                    {concat("cannot use run directory ", directory.string()),
                      concat("another live job is using it (", described(before), ")"),
                      "Wait for that job, end it, or set run.directory to another directory"});
     }
@@ -201,12 +201,12 @@ void Lease::require() const {
     if (now.number == 0) {
         bool const there = std::filesystem::exists(file_);
         throw Error(ExitCode::io,
-                    {concat("run directory ", file_.parent_path().string()),
+                    {concat("the run in ", file_.parent_path().string(), " cannot continue"),
                      there ? concat("its file ", file_name,
                                     " is damaged, because another program has overwritten, "
                                     "truncated or replaced the file")
                            : concat("its file ", file_name, " was moved or removed during the run"),
-                     concat(there ? "Remove that file" : "Restore the directory if it is gone too",
+                     concat(there ? "Remove that file" : "Put the directory back if it is gone too",
                             ", and start again. The run resumes from its newest checkpoint")});
     }
     if (now.number != number_ || now.host != own_host() || now.process != ::getpid()) {

@@ -15,7 +15,7 @@ std::string take_quoted(std::string_view& rest, std::string_view whole) {
         if (end == std::string_view::npos) {
             throw Error(
                 ExitCode::usage,
-                {concat("the list ", whole), "a quote is not closed",
+                {concat("cannot read the list ", whole), "a quote is not closed",
                  "Put a quote before and after each name that contains commas, as in \"a, b\""});
         }
         entry += rest.substr(0, end);
@@ -49,7 +49,8 @@ std::vector<ListEntry> list_entries(std::string_view text) {
         }
         if (!rest.starts_with(',')) {
             throw Error(ExitCode::usage,
-                        {concat("the list ", text), "a quoted name is not followed by a comma",
+                        {concat("cannot read the list ", text),
+                         "a quoted name is not followed by a comma",
                          "Separate names by commas, and write each quote inside a name twice"});
         }
     }

@@ -44,9 +44,10 @@ T get(std::span<std::byte const> bytes, std::uint64_t offset) {
 }
 
 Error damaged(std::filesystem::path const& path, std::string const& why) {
-    return {ExitCode::data,
-            {concat("cannot verify ", path.string()), why,
-             "Use an older checkpoint, or recreate the file, or copy it again"}};
+    return {
+        ExitCode::data,
+        {concat("cannot verify ", path.string()), why,
+         "Use an older checkpoint, copy the file back from a backup, or create the file again"}};
 }
 
 } // namespace

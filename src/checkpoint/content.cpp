@@ -60,20 +60,20 @@ char const* name_of(Content content) {
 std::string remedy_for(Content content) {
     switch (content) {
     case Content::checkpoint:
-        return "Use another checkpoint of the run, or copy the file again";
+        return "Use another checkpoint of the run, or copy the file back from a backup";
     case Content::model:
-        return "It is a model, such as best.h5: use a checkpoint of the run, or copy the file "
-               "again";
+        return "It is a model, such as best.h5: use a checkpoint of the run, or copy the file back "
+               "from a backup";
     case Content::quantised:
         return "It is an int8 model: make it again with lockstep checkpoint quantise, or copy the "
-               "file again";
+               "file back from a backup";
     case Content::outputs:
         return "It is a file of outputs: write it again with lockstep evaluate --outputs, or copy "
-               "the file again";
+               "the file back from a backup";
     case Content::unknown:
         break;
     }
-    return "Recreate the file, or copy it again";
+    return "Copy the file again from its source, or create the file again";
 }
 
 Error not_a_checkpoint(std::filesystem::path const& path, std::string const& kind,

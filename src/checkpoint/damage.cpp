@@ -7,7 +7,8 @@ namespace lockstep::checkpoint {
 Error not_ours(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat("cannot read ", path.string()), why,
-             "Check that this is the right file, or recreate the file, or copy it again"}};
+             "Check that this is the right file. If it is, copy the file again from its source, or "
+             "create the file again"}};
 }
 
 Error lacking(std::filesystem::path const& path, std::string const& what) {

@@ -79,7 +79,7 @@ constexpr std::array kinds{
 Error not_safetensors(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " is not a complete safetensors file"), why,
-             "Check that this is the right file, then copy the file again or recreate it"}};
+             "Check that this is the right file. If it is, copy the file again from its source"}};
 }
 
 std::uint64_t header_length(File const& file) {
@@ -207,8 +207,9 @@ class JoinedSafetensors : public Weights {
 
     std::map<std::string, std::string> files_by_tensor() const {
         auto const broken = [&](std::string const& why) {
-            return Error(ExitCode::data, {concat(path_.string(), " is not an index of safetensors"),
-                                          why, "Copy the index and its files again"});
+            return Error(ExitCode::data,
+                         {concat(path_.string(), " is not an index of safetensors"), why,
+                          "Copy the index and its files again from their source"});
         };
         if (File::open_read(path_).size() > max_header) {
             throw broken("it is too long");

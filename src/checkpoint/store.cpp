@@ -25,7 +25,7 @@ namespace {
 Error none_good(std::filesystem::path const& directory, std::vector<std::string> const& reasons) {
     return {ExitCode::data,
             {concat("no checkpoint in ", directory.string(), " is intact"), joined(reasons, "; "),
-             "Restore one from a copy, or start over with --checkpoint.resume none"}};
+             "Copy one back from a backup, or start over with --checkpoint.resume none"}};
 }
 
 std::string reason_of(std::filesystem::path const& path, Error const& error) {
@@ -131,11 +131,10 @@ namespace {
 void require_home(std::filesystem::path const& directory) {
     auto const home = std::filesystem::absolute(directory).parent_path();
     if (!std::filesystem::is_directory(home)) {
-        throw Error(
-            ExitCode::io,
-            {concat("directory ", home.string(), " is gone"),
-             "the directory was moved or unmounted",
-             "Restore this directory. The run continues, and writes its next checkpoint there"});
+        throw Error(ExitCode::io, {concat("directory ", home.string(), " is gone"),
+                                   "the directory was moved or unmounted",
+                                   "Mount the directory again, or move it back. The run continues, "
+                                   "and writes its next checkpoint there"});
     }
 }
 
@@ -185,7 +184,7 @@ Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const
 std::vector<std::filesystem::path> Store::prune(int keep) const {
     if (keep < 1) {
         throw Error(ExitCode::usage, {concat("keep = ", keep), "at least one checkpoint must stay",
-                                      "Keep at least one checkpoint"});
+                                      "Set the number of checkpoints to keep to 1 or more"});
     }
     auto const entries = list();
     if (entries.size() <= static_cast<std::size_t>(keep)) {

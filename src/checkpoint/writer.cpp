@@ -247,10 +247,10 @@ void Commit::read_back() {
                 if (same != part.bytes.size()) {
                     throw Error(ExitCode::io,
                                 {concat("byte ", offset + same, " of ", partial_.string(), " (",
-                                        arrays()[i].name, ")"),
+                                        arrays()[i].name, ") is wrong"),
                                  "the data read back is not what was written",
-                                 "Check the disk for faults (dmesg), and whether MPI-IO works on "
-                                 "this file system"});
+                                 "Check the disk for faults (dmesg). If the disk has none, set "
+                                 "LOCKSTEP_CHECKPOINT_WRITER=gather"});
                 }
             }
         }
@@ -274,10 +274,12 @@ void Commit::checksums() {
     comm::agree(comm_, "writing the checksums of the checkpoint", [&] {
         if (comm_.is_root()) {
             if (auto const found = file_->size(); found != length_) {
-                throw Error(ExitCode::io, {concat("cannot write ", partial_.string()),
-                                           concat("this file was created with ", length_,
-                                                  " bytes, but now has ", found),
-                                           "Check whether MPI-IO works on this file system"});
+                throw Error(ExitCode::io,
+                            {concat("cannot write ", partial_.string()),
+                             concat("the file was created with ", length_,
+                                    " bytes, but after writing has ", found),
+                             "Make sure that no other program changes this file. If the error "
+                             "comes back, set LOCKSTEP_CHECKPOINT_WRITER=gather"});
             }
             file_->write_at(0, checksums_.encoded());
         }

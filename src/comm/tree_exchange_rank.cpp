@@ -69,8 +69,8 @@ void TreeExchange::begin() {
 void TreeExchange::ready(int index) {
     if (index != announced_) {
         throw Error(ExitCode::software,
-                    {concat("bucket ", index, " of the gradients follows bucket ", announced_ - 1),
-                     "buckets must be sent in order, each once",
+                    {concat("bucket ", index, " of the gradients is ready out of order"),
+                     concat("bucket ", announced_, " must be the next one"),
                      "This is a bug; please report it"});
     }
     ++announced_;

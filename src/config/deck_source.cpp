@@ -131,15 +131,16 @@ void refuse_unknown(std::map<std::string, Written> const& values) {
         }
         auto const near = nearest_key(key);
         bool const include = name_in_section(key) == "include";
-        throw Error(ExitCode::usage,
-                    {concat("unknown key ", key, " (", written.origin, ")"),
-                     include ? "an include line inside a section is read as a key of that section"
-                     : near.empty() ? "no key has a similar name"
-                                    : "no key has this name",
-                     include ? "Write include before the first [section]"
-                     : near.empty()
-                         ? std::string("Choose another key (list: lockstep train --help)")
-                         : concat("Did you mean ", near, "? (list: lockstep train --help)")});
+        throw Error(
+            ExitCode::usage,
+            {concat("unknown key ", key, " (", written.origin, ")"),
+             include        ? "an include line inside a section is read as a key of that section"
+             : near.empty() ? "no key has a similar name"
+                            : "no key has this name",
+             include ? "Write include before the first [section]"
+             : near.empty()
+                 ? std::string("Choose one of the keys that lockstep train --help lists")
+                 : concat("Did you mean ", near, "? (lockstep train --help lists all keys)")});
     }
 }
 

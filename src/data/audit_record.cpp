@@ -47,7 +47,7 @@ Error changed_data(std::string const& dataset, std::filesystem::path const& file
         ExitCode::usage,
         {"data.train is not what this run was trained on",
          concat("the contents of dataset ", dataset, " of ", file.string(), " have changed", where),
-         "Restore the old files, allow the change with --force, or start over with "
+         "Copy the old files back, allow the change with --force, or start over with "
          "--checkpoint.resume none"}};
 }
 

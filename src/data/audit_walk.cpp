@@ -161,8 +161,8 @@ void Audit::hash_block(Group const& group) {
             {concat(file->path().string(), ", dataset ", column.name(), ", block ", number,
                     " (bytes ", begin, " to ", begin + walk.block.size() - 1, ")"),
              "the checksum of this block is wrong, so the block has changed since the import",
-             "Restore the file, or import the data again. lockstep data verify lists all changed "
-             "blocks"});
+             "Copy the file back from a backup, or import the data again. lockstep data verify "
+             "lists all changed blocks"});
     }
     walk.hasher.add(std::as_bytes(std::span(&hash, 1)));
     walk.at += walk.block.size();

@@ -33,17 +33,19 @@ bool has_block_checksums(h5::File const& file) {
     }
     if (!file.exists("checksums/rest")) {
         throw Error(ExitCode::data,
-                    {file.path().string(), "its checksums cannot be read",
-                     "Restore the file or import the data again, because the file is damaged"});
+                    {concat("the checksums of ", file.path().string(), " cannot be read"),
+                     "the file is damaged",
+                     "Copy the file back from a backup, or import the data again"});
     }
     return true;
 }
 
 ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
-        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset named ", name),
-                                     "Import the data again, because the file is damaged or "
-                                     "another program has rewritten the file"});
+        throw Error(ExitCode::data,
+                    {concat(file.path().string(), " has no dataset named ", name),
+                     "the file is damaged, or another program has rewritten the file",
+                     "Import the data again"});
     }
     auto const info = file.info(name);
     return h5::elements(info.shape) == 0 ? ByteRange{} : bytes_in_file(file, info, file_bytes);
@@ -102,10 +104,10 @@ void require_rest(File const& file, std::vector<ByteRange> const& covered) {
     std::uint64_t stored = 0;
     file.read_at(covered.back().first, std::as_writable_bytes(std::span(&stored, 1)));
     if (checksum_outside(file, covered) != stored) {
-        throw Error(ExitCode::data, {file.path().string(),
+        throw Error(ExitCode::data, {concat(file.path().string(), " is damaged"),
                                      "the checksum of its names, shapes and attributes is wrong, "
                                      "so they have changed since the import",
-                                     "Restore the file, or import the data again"});
+                                     "Copy the file back from a backup, or import the data again"});
     }
 }
 

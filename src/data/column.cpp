@@ -143,10 +143,10 @@ void Column::keep(std::filesystem::path const& file) {
 void Column::require_within(std::uint64_t file_bytes, std::filesystem::path const& path) const {
     auto const refuse = [&](std::string const& what) {
         throw Error(ExitCode::data,
-                    {path.string(),
-                     concat(what, " of dataset ", name_, " reach past the end of the file (",
-                            file_bytes, " bytes)"),
-                     "Recreate the file or copy it again, because the file was cut short"});
+                    {concat(path.string(), " is truncated or damaged"),
+                     concat(what, " of dataset ", name_,
+                            " should lie beyond its end, which is at byte ", file_bytes),
+                     "Copy the file again from its source, or import the data again"});
     };
     if (form_->chunk.empty()) {
         auto const bytes =

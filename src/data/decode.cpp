@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t sum_bytes = 4;
 
 [[noreturn]] void refuse(std::string const& what) {
-    throw Error(ExitCode::data,
-                {what, "the file is damaged", "Recreate the file, or copy it again"});
+    throw Error(ExitCode::data, {what, "the file is damaged",
+                                 "Copy the file again from its source, or create the file again"});
 }
 
 template <std::size_t Width>

@@ -213,7 +213,7 @@ Span Field::rows_of_sample(Source& source, std::size_t file, std::int64_t sample
              concat("the offsets of this sample into dataset ", info_.name, " are ", ends[0],
                     " and ", ends[1], ", but they must not decrease and must be from 0 to ",
                     columns_[file].rows()),
-             "Recreate the file or copy it again, because the file is damaged"});
+             "The file is damaged. Copy the file again from its source, or create the file again"});
     }
     return {ends[0], ends[1] - ends[0]};
 }

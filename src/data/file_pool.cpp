@@ -37,8 +37,10 @@ FilePool::Stamp FilePool::stamp_now(std::filesystem::path const& path) {
 void FilePool::require_same(Stamp const& stamp) {
     auto const now = stamp_now(stamp.path);
     if (now.bytes != stamp.bytes || now.changed != stamp.changed) {
-        throw Error(ExitCode::data, {stamp.path, "it has changed since the run began",
-                                     "Start again, and do not change data while a run uses it"});
+        throw Error(ExitCode::data, {concat(stamp.path, " cannot be read any further"),
+                                     "the file has changed since the run began",
+                                     "Put the file's old contents back and resume the run, or "
+                                     "start the run over. Do not change data while a run uses it"});
     }
 }
 

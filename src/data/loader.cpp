@@ -107,7 +107,8 @@ Batch const& Loader::next() {
     }
     ended_ = slot.last;
     if (ended_) {
-        throw Error(ExitCode::software, {"a batch after the last was requested from the loader", "",
+        throw Error(ExitCode::software, {"a batch was requested from a loader at its end",
+                                         "the loader has already returned its last batch",
                                          "This is a bug; please report it"});
     }
     return slot.batch;

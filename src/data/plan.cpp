@@ -33,14 +33,15 @@ TrainPlan::TrainPlan(PlanOptions const& options)
                                           ", or add samples")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
-        throw Error(ExitCode::usage, {"data.bucket-by-length with data.shuffle = block",
-                                      "sorting by length would spread the samples of a block over "
-                                      "batches that are far apart",
-                                      "Set data.shuffle = full, or data.bucket-by-length = 0"});
+        throw Error(ExitCode::usage,
+                    {"data.bucket-by-length cannot be combined with data.shuffle = block",
+                     "sorting by length would spread the samples of a block over "
+                     "batches that are far apart",
+                     "Set data.shuffle = full, or data.bucket-by-length = 0"});
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
         throw Error(ExitCode::usage,
-                    {"data.sample-weights with data.shuffle other than full",
+                    {"data.sample-weights can be used only with data.shuffle = full",
                      "the sample weights already determine the order of the samples",
                      "Leave out data.shuffle or data.sample-weights"});
     }
@@ -60,8 +61,8 @@ TrainPlan::TrainPlan(PlanOptions const& options)
         if (steps_ == 0) {
             throw Error(
                 ExitCode::usage,
-                {concat("data.drop-last with ", options.samples, " samples"),
-                 concat("a step needs ", step_samples_, ", so no step would be left"),
+                {concat("data.drop-last = true would leave out all ", options.samples, " samples"),
+                 concat("a step needs ", step_samples_, " samples"),
                  "Set data.drop-last = false, or lower data.batch (or data.global-batch) or "
                  "optimizer.accumulate"});
         }

@@ -21,7 +21,8 @@ namespace {
 /// A dataset's bytes, once it is sure that it and its checksums fit the file.
 ByteRange bytes_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
-        throw Error(ExitCode::data, {file.path().string(), concat("it has no dataset named ", name),
+        throw Error(ExitCode::data, {concat(file.path().string(), " cannot be verified"),
+                                     concat("it has no dataset named ", name),
                                      "Name a file that lockstep data import has made"});
     }
     return bytes_in_file(file, file.info(name), file_bytes);

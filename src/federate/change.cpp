@@ -11,9 +11,10 @@ namespace lockstep::federate {
 EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
                              ChangeForm const& form) {
     if (from.fingerprint() != to.fingerprint()) {
-        throw Error(ExitCode::data, {"the trained model does not match the federation's model",
-                                     "its weights have different names or shapes",
-                                     "Remove the round's run directory, and start again"});
+        throw Error(ExitCode::data,
+                    {"the trained model does not match the federation's model",
+                     "its weights have different names or shapes",
+                     "Remove this round's run directory, and run the same command again"});
     }
     EncodedChange change;
     std::vector<double> values;
@@ -25,11 +26,11 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
     }
     change.norm = std::sqrt(squares);
     if (!std::isfinite(change.norm)) {
-        throw Error(
-            ExitCode::data,
-            {"the trained model contains a value that is not finite",
-             "such a value cannot be added to the changes of other sites",
-             "Check this site's data, or lower the learning rate for the whole federation"});
+        throw Error(ExitCode::data,
+                    {"the trained model contains a value that is not finite",
+                     "such a value cannot be added to the changes of other sites",
+                     "Check this site's data. If the data is correct, ask the coordinator to begin "
+                     "a federation with a lower learning rate"});
     }
     auto const shrunk = form.clip > 0 && change.norm > form.clip ? form.clip / change.norm : 1.0;
     auto const& point = form.fixed_point;

@@ -77,7 +77,8 @@ void Charter::require_sound() const {
     require(proximal > 0 || strategy != "fedprox", "--strategy fedprox without --proximal",
             "nothing would pull the weights towards the global model",
             "Add --proximal MU, such as 0.01");
-    require(!has_controls() || clip == 0, concat("--clip ", clip, " with --strategy scaffold"),
+    require(!has_controls() || clip == 0,
+            concat("--clip ", clip, " cannot be combined with --strategy scaffold"),
             "a site sends weights and control variates, and --clip would limit the norm of both "
             "together",
             "Leave --clip out, or choose another --strategy");
@@ -117,8 +118,9 @@ Charter Charter::of_text(std::string const& text) {
             throw Error(ExitCode::data,
                         {"the federation's charter cannot be read",
                          concat("its format has version ", json.at("version").dump(),
-                                ", but this program reads version ", version),
-                         "Use the version of this program that created the federation"});
+                                ", but this version of Lockstep reads only version ", version),
+                         "Ask the coordinator which version of Lockstep created the federation, "
+                         "and use that version"});
         }
         Charter charter;
         for_each_field(charter, [&](char const* name, auto& value) {
@@ -130,13 +132,15 @@ Charter Charter::of_text(std::string const& text) {
         if (charter.accountant != "rdp" && charter.accountant != "prv") {
             throw Error(ExitCode::data,
                         {"the federation's charter cannot be read",
-                         concat("this program has no accountant ", charter.accountant),
-                         "Use the version of this program that created the federation"});
+                         concat("this version of Lockstep does not know the privacy accountant ",
+                                charter.accountant),
+                         "Ask the coordinator which version of Lockstep created the federation, "
+                         "and use that version"});
         }
         return charter;
     } catch (Json::exception const& failure) {
         throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),
-                                     "Ask the coordinator to copy the charter again"});
+                                     "Ask the coordinator to send the charter again"});
     }
 }
 

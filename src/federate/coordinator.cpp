@@ -105,7 +105,7 @@ void Coordinator::plan(std::int64_t round) const {
                      round == 1
                          ? std::string("the file is not the model that the federation began with")
                          : concat("the file is not the result of round ", round - 1),
-                     "Restore the file from a copy"});
+                     "Copy the file back from a backup"});
     }
     plan.add_text("model", model);
     say(plan);

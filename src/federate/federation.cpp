@@ -22,7 +22,7 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
             throw Error(ExitCode::data,
                         {"the list of accepted sites cannot be read",
                          concat("its line \"", line, "\" does not consist of a name and a key"),
-                         "Ask the coordinator to copy that file again"});
+                         "Ask the coordinator to send that file again"});
         }
         keys[words[0]] = *key;
     }
@@ -94,7 +94,7 @@ Federation::Federation(std::filesystem::path directory) : directory_(std::move(d
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
                      "the signature and the contents of this file belong to different federations",
-                     "Ask the coordinator to copy that file again"});
+                     "Ask the coordinator to send this file again"});
     }
 }
 
@@ -131,16 +131,19 @@ Message Federation::read_of_site(std::int64_t round, std::string const& phase,
                                  std::string const& site) const {
     auto const bound = binding(round, phase, site);
     if (!std::filesystem::is_regular_file(file(bound))) { // the round continues without it
-        throw Error(ExitCode::data, {concat(file(bound).string(), " was refused"),
-                                     "it is a directory, a pipe or a device",
-                                     "Remove that entry, and let the site send its message again"});
+        throw Error(ExitCode::data,
+                    {concat(file(bound).string(), " was refused"),
+                     "a message must be a file, but this is a directory, a pipe or a device",
+                     concat("Remove ", file(bound).string(), ", and ask ", site,
+                            " to send its message again")});
     }
     auto const keys = accepted();
     auto const key = keys.find(site);
     if (key == keys.end()) {
         throw Error(ExitCode::data, {concat(file(bound).string(), " was refused"),
                                      concat("the coordinator has not accepted ", site),
-                                     "Accept the site first (--accept FINGERPRINT)"});
+                                     "Let the coordinator accept the site (--accept FINGERPRINT of "
+                                     "lockstep federate round)"});
     }
     return Message::read(file(bound), bound, key->second);
 }
@@ -228,7 +231,7 @@ ModelVector Federation::first_model(std::int64_t round) const {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
                      concat("the file is not the model that round ", round, " begins with"),
-                     "Copy the file again from the coordinator's directory"});
+                     "Ask the coordinator to send this file again"});
     }
     return model;
 }

@@ -68,7 +68,7 @@ Digest KeyShares::share_from(Member const& from, bool counts) const {
     if (!both || both->size() != 2 * sizeof(Digest)) {
         throw Error(ExitCode::data, {concat("the share from ", from.name, " was refused"),
                                      "it was not encrypted for this site, or has changed",
-                                     "Ask that site to copy the file with its shares again"});
+                                     "Ask that site to send the file with its shares again"});
     }
     Digest share{};
     std::copy_n(both->begin() + (counts ? sizeof(Digest) : 0), share.size(), share.begin());

@@ -19,9 +19,11 @@ Secret pair_secret(Secret const& own, std::string const& name, Member const& oth
         concat(pair_use, "\n", std::min(name, other.name), "\n", std::max(name, other.name));
     auto const secret = agreed_secret(own, other.mask_key, use);
     if (!secret) {
-        throw Error(ExitCode::data, {concat("the public key of ", other.name, " is not valid"),
-                                     "no shared secret can be derived from that key",
-                                     "Abandon the round (--abandon) and remove that site"});
+        throw Error(
+            ExitCode::data,
+            {concat("the public key of ", other.name, " is not valid"),
+             "no shared secret can be derived from that key",
+             "Let the coordinator abandon the round (--abandon) and remove that site (--remove)"});
     }
     return *secret;
 }

@@ -84,8 +84,8 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
                     {concat(what, " is not the same as before"),
                      concat(journal().string(), " recorded other contents, and sending different "
                                                 "contents now could reveal secrets"),
-                     "Restore the previous files, or ask the coordinator to abandon the round "
-                     "(--abandon)"});
+                     "Copy the previous files back from a backup, or ask the coordinator to "
+                     "abandon the round (--abandon)"});
     }
     if (!known.empty()) {
         return;

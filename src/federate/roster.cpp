@@ -14,7 +14,7 @@ namespace {
 Error no_roster(std::string const& why) {
     return {ExitCode::data,
             {"the list of a round's sites is not valid", why,
-             "Ask the coordinator to copy the list again"}};
+             "Ask the coordinator to send the list again"}};
 }
 
 } // namespace

@@ -29,10 +29,12 @@ ModelVector correction_of(ModelVector const& model, std::vector<float> const& al
 std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
                                 std::vector<float> const& own, double rates) {
     if (first.fingerprint() != trained.fingerprint() || !(rates > 0)) {
-        throw Error(ExitCode::data, {"the trained model cannot be used",
-                                     "the weights have other names or shapes than the federation's "
-                                     "model, or no step was trained",
-                                     "Remove the round's run directory, and start again"});
+        throw Error(ExitCode::data,
+                    {"the trained model cannot be used",
+                     rates > 0
+                         ? "the weights have other names or shapes than the federation's model"
+                         : "no step was trained",
+                     "Remove this round's run directory, and run the same command again"});
     }
     auto const control = or_zeros(first.control, own.size());
     auto next = own;

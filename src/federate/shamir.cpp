@@ -36,7 +36,9 @@ std::vector<Share> shares_of(Secret const& secret, std::size_t shared_with, std:
     if (threshold == 0 || threshold > shared_with || shared_with > 255) {
         throw Error(ExitCode::software,
                     {concat("a secret cannot be shared among ", shared_with, " sites"),
-                     concat("its threshold is ", threshold, ", and at most 255 sites are possible"),
+                     shared_with > 255 ? std::string("at most 255 sites are possible")
+                                       : concat("the threshold is ", threshold,
+                                                ", but must be from 1 to ", shared_with),
                      "This is a bug; please report it"});
     }
     Octets coefficients((threshold - 1) * Secret::size);

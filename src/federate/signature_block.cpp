@@ -29,7 +29,7 @@ constexpr std::size_t text_at = length_at + sizeof(std::uint32_t);
 Error refused(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " was refused"), why,
-             "Copy the file again, or ask its sender to send it again"}};
+             "Ask the sender of this file to send the file again"}};
 }
 
 } // namespace

@@ -76,7 +76,7 @@ std::vector<std::string> Site::listed_in(Message const& message) {
         throw Error(ExitCode::data, {concat("the list of sites in the coordinator's ",
                                             message.binding().phase, " was refused"),
                                      "the names are not in order, or a name occurs twice",
-                                     "Ask the coordinator to copy the list again"});
+                                     "Ask the coordinator to send the list again"});
     }
     return names;
 }

@@ -52,10 +52,13 @@ std::vector<Share> Unmasking::valid_shares(Member const& of, bool counts,
     auto const commitments =
         federation_.read_of_site(round_, phase::shares, of.name).octets("commitments");
     if (commitments.size() != 2 * sizeof(Digest) * sites_.members.size()) {
-        throw Error(ExitCode::data,
-                    {concat("the shares of ", of.name, " have changed"),
-                     "the file of this site no longer holds a commitment for each site",
-                     "Restore that site's file, or abandon the round (--abandon)"});
+        throw Error(
+            ExitCode::data,
+            {concat("the shares of ", of.name, " cannot be checked"),
+             concat(federation_.file(federation_.binding(round_, phase::shares, of.name)).string(),
+                    " does not hold a commitment for each site of the round"),
+             concat("Ask ", of.name,
+                    " to send this file again, or abandon the round (--abandon)")});
     }
     auto const part = concat("of/", of.name);
     std::vector<Share> shares;

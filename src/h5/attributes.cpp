@@ -32,9 +32,10 @@ void write_attribute(Id file, std::string const& path, std::string const& name, 
     auto const count = check(H5Sget_simple_extent_npoints(space.id()), Doing::planning,
                              "H5Sget_simple_extent_npoints");
     if (values.size() != static_cast<std::uint64_t>(count) * H5Tget_size(stored)) {
-        throw Error(ExitCode::software, {concat("attribute ", name, " of ", path),
-                                         concat(values.size(), " bytes for ", count, " values"),
-                                         "This is a bug; please report it"});
+        throw Error(ExitCode::software,
+                    {concat("cannot write attribute ", name, " of ", path),
+                     concat("its ", count, " values have ", values.size(), " bytes"),
+                     "This is a bug; please report it"});
     }
     if (has_attribute(file, path, name, Doing::writing)) {
         check(H5Adelete_by_name(file, path.c_str(), name.c_str(), H5P_DEFAULT), Doing::writing,

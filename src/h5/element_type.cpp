@@ -45,10 +45,12 @@ std::uint64_t elements(Shape const& shape) {
     std::uint64_t count = 1;
     for (auto const extent : shape) {
         if (__builtin_mul_overflow(count, extent, &count)) {
-            throw Error(ExitCode::data,
-                        {"a shape with more elements than can be counted",
-                         concat("an extent is ", extent),
-                         "Recreate the file or copy it again, because the file is damaged"});
+            throw Error(
+                ExitCode::data,
+                {"a dataset has too many elements",
+                 concat("their number does not fit into 64 bits (one dimension has the size ",
+                        extent, "), so the file is damaged"),
+                 "Copy the file again from its source, or create the file again"});
         }
     }
     return count;

@@ -45,14 +45,17 @@ Error not_opened(std::filesystem::path const& path, std::string const& reason) {
                      for_older_hdf5);
     }
     if (says("truncated file")) {
-        return error("it is an HDF5 file that is cut off", "Recreate the file, or copy it again");
+        return error("it is an HDF5 file that is cut off",
+                     "Copy the file again from its source, or create the file again");
     }
     auto const kind = kind_of_file(path);
-    return error(
-        is_hdf5(path)       ? std::string("it is an HDF5 file, and it was cut short or is damaged")
-        : kind.name.empty() ? std::string("it is not an HDF5 file, or it was cut short")
-                            : concat("it is ", kind.name),
-        kind.data.empty() ? std::string("Recreate the file, or copy it again") : kind.data);
+    return error(is_hdf5(path)
+                     ? std::string("it is an HDF5 file, and it was cut short or is damaged")
+                 : kind.name.empty() ? std::string("it is not an HDF5 file, or it was cut short")
+                                     : concat("it is ", kind.name),
+                 kind.data.empty()
+                     ? std::string("Copy the file again from its source, or create the file again")
+                     : kind.data);
 }
 
 } // namespace

@@ -20,8 +20,8 @@ struct Consequence {
 Consequence of(Doing doing) {
     switch (doing) {
     case Doing::reading:
-        return {ExitCode::data,
-                "Recreate the file, or copy it again: it is damaged or has another layout"};
+        return {ExitCode::data, "The file is damaged or has another layout. Copy the file again "
+                                "from its source, or create the file again"};
     case Doing::planning:
         return {ExitCode::memory, "Ask for more memory"};
     case Doing::writing:

@@ -55,7 +55,8 @@ Handle File::open_named(std::string const& path) const {
          newer ? concat("its format is unknown to HDF5 (", reason,
                         "), so a newer HDF5 wrote it, or it is damaged")
                : concat("it is not a dataset, or it is damaged (", reason, ")"),
-         newer ? for_older_hdf5 : "Name another dataset, or recreate the file, or copy it again"});
+         newer ? for_older_hdf5
+               : "Name another dataset. If the file is damaged, copy it again from its source"});
 }
 
 Handle File::open_to_read(std::string const& path, int depth) const {
@@ -103,11 +104,11 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
             throw Error(ExitCode::no_input,
                         {what,
                          concat("this source dataset does not exist in ", file.path().string()),
-                         "Restore the source dataset, or recreate the view"});
+                         "Put the source dataset back, or create the view again"});
         }
         if (!reaches(creation.id(), source.which, file.open_to_read(source.dataset, depth + 1))) {
             throw Error(ExitCode::data, {what, "the source lacks elements that the view shows",
-                                         "Restore the whole source, or recreate the view"});
+                                         "Put the whole source back, or create the view again"});
         }
     }
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {

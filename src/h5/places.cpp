@@ -59,7 +59,7 @@ File open_first(std::vector<fs::path> const& places, std::string const& what,
     throw Error(ExitCode::no_input, {what,
                                      concat("there is no file ", name.string(), " (looked for as ",
                                             joined({places.begin(), places.end()}, ", "), ")"),
-                                     "Restore that file, or copy it to one of these paths"});
+                                     "Copy that file to one of these paths"});
 }
 
 } // namespace lockstep::h5

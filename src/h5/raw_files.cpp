@@ -44,7 +44,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
         if (missing) {
             throw Error(ExitCode::no_input,
                         {what, missing.message(),
-                         "Restore that file, or set HDF5_EXTFILE_PREFIX to its directory"});
+                         "Put that file back, or set HDF5_EXTFILE_PREFIX to its directory"});
         }
         auto const wanted = std::min(bytes, file.bytes);
         if (file.offset > there || wanted > there - file.offset) {
@@ -52,7 +52,7 @@ void require_raw_files(std::vector<RawFile> const& files, std::uint64_t bytes,
                         {what,
                          concat("that file was cut short to ", there, " bytes, but ", wanted,
                                 " bytes are needed, starting at byte ", file.offset),
-                         "Recreate that file, or copy it again"});
+                         "Copy that file again from its source, or create it again"});
         }
         bytes -= wanted;
     }

@@ -53,8 +53,8 @@ Handle stored_type(Type type) {
         return copy_of(H5T_IEEE_F64LE);
     }
     throw Error(ExitCode::software,
-                {"an element type that HDF5 cannot store", "the program has no HDF5 type for it",
-                 "This is a bug; please report it"});
+                {concat("cannot store values of element type ", static_cast<int>(type), " in HDF5"),
+                 "the program knows no such element type", "This is a bug; please report it"});
 }
 
 Handle text_type(std::size_t length) {

@@ -28,22 +28,23 @@ std::uint64_t elements_of(Handle const& dataset) {
 /// Before HDF5 touches the values, of which it knows no length.
 void require_fit(std::string const& dataset, std::uint64_t elements, std::uint64_t given) {
     if (elements != given) {
-        throw Error(ExitCode::data, {concat(dataset, " has the wrong size"),
-                                     concat("the dataset has ", elements, " elements, but ", given,
-                                            " were expected"),
-                                     "Recreate the file or copy it again, because this dataset "
-                                     "does not match the other datasets in the file"});
+        throw Error(
+            ExitCode::data,
+            {concat(dataset, " has the wrong size"),
+             concat("the dataset has ", elements, " elements, but ", given, " were expected"),
+             "This dataset does not match the other datasets in the file. Copy the file again from "
+             "its source, or create the file again"});
     }
 }
 
 void require_within(std::string const& dataset, std::uint64_t extent, std::uint64_t first,
                     std::uint64_t count) {
     if (first > extent || count > extent - first) {
-        throw Error(
-            ExitCode::data,
-            {concat(dataset, " has only ", amount_of(extent, "row")),
-             concat("the program needs ", amount_of(count, "row"), " from row ", first, " on"),
-             "Recreate the file, because the file is damaged or has another layout"});
+        throw Error(ExitCode::data, {concat(dataset, " has only ", amount_of(extent, "row")),
+                                     concat("the program needs ", amount_of(count, "row"),
+                                            " from row ", first, " on"),
+                                     "The file is damaged or has another layout. Copy the file "
+                                     "again from its source, or create the file again"});
     }
 }
 

@@ -105,10 +105,11 @@ void CompressedWriter::compare_with_file() const {
                           (!field.ragged || h5::read_offsets(file, field.name + "_offsets",
                                                              stream.rows) == stream.offsets);
         if (!same) {
-            throw Error(ExitCode::io,
-                        {concat("dataset ", field.name, " of ", partial_.path().string()),
-                         "the data read back is not what was written",
-                         "Check this disk for faults (dmesg), or name an OUT on another disk"});
+            throw Error(
+                ExitCode::io,
+                {concat("cannot write dataset ", field.name, " of ", partial_.path().string()),
+                 "the data read back is not what was written",
+                 "Check this disk for faults (dmesg), or name an OUT on another disk"});
         }
     }
 }

@@ -110,10 +110,10 @@ void Documents::add(File file) {
         first += line.size() + 1;
     }
     if (!stream.eof()) {
-        throw Error(ExitCode::no_input,
-                    {concat("cannot read ", path.string()),
-                     "a read error occurred in the middle of the file",
-                     "Check the disk of this file for faults (dmesg), or copy the file again"});
+        throw Error(ExitCode::no_input, {concat("cannot read ", path.string()),
+                                         "a read error occurred in the middle of the file",
+                                         "Check the disk of this file for faults (dmesg), or copy "
+                                         "the file again from its source"});
     }
 }
 

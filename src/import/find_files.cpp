@@ -124,7 +124,7 @@ class TreeWalk {
             !has_ending(path, endings_) && !has_ending(path, frame_endings_)) {
             throw Error(ExitCode::no_input, {concat("cannot open ", path.string()),
                                              "it is a link to a file that does not exist",
-                                             "Restore that file, or remove the link"});
+                                             "Put that file back, or remove the link"});
         }
         return type == fs::file_type::directory;
     }

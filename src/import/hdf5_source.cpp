@@ -100,9 +100,9 @@ class Hdf5Source : public ImportSource {
     void add_fields(std::vector<std::string> const& paths, std::string const& only,
                     std::optional<h5::Type> type) {
         if (paths.empty()) {
-            throw Error(ExitCode::usage,
-                        {concat("--", only, " names no dataset"), "expected at least one",
-                         "Name a dataset, or leave the option out"});
+            throw Error(ExitCode::usage, {concat("--", only, " is empty"),
+                                          "the option needs the name of at least one dataset",
+                                          concat("Name a dataset, or leave out --", only)});
         }
         for (auto const& path : paths) {
             add(path, paths.size() == 1 ? only : path, type);
@@ -110,14 +110,18 @@ class Hdf5Source : public ImportSource {
     }
 
     void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
-        if (std::ranges::any_of(fields_, [&](auto const& field) {
-                return field.kept().name == name || field.path() == path;
-            })) {
+        auto const same = std::ranges::find_if(fields_, [&](auto const& field) {
+            return field.kept().name == name || field.path() == path;
+        });
+        if (same != fields_.end()) {
+            bool const twice = same->path() == path;
             throw Error(ExitCode::usage,
-                        {concat("cannot import dataset ", path, " as ", name),
-                         "this dataset is already imported, or another dataset is already imported "
-                         "under that name",
-                         "Name each dataset once in --inputs, --targets and --weights"});
+                        {twice ? concat("dataset ", path, " is named twice")
+                               : concat("cannot import dataset ", path, " as ", name),
+                         twice ? std::string("a data set holds each dataset once")
+                               : concat("dataset ", same->path(), " is imported under that name"),
+                         twice ? "Name each dataset once in --inputs, --targets and --weights"
+                               : "Rename one of the two datasets in the source file"});
         }
         fields_.emplace_back(file_, path, type, name);
         if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {

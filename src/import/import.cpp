@@ -122,8 +122,8 @@ void Import::plan() {
     plan_.identity = hash64(identity);
     if (items_.empty()) {
         throw Error(ExitCode::no_input,
-                    {"there is nothing to import", "the source holds no samples",
-                     "Name a source with at least one sample"});
+                    {concat("cannot create ", options_.out.string()), "the source holds no samples",
+                     "Check the path of the source and its contents, or name another source"});
     }
     sums_ = PartSums(plan_, sets_.size());
 }

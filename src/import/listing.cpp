@@ -84,12 +84,12 @@ Listing from_folders(ListingOptions const& options) {
                                          "classes in a table with --labels FILE.csv"});
         }
         if (!options.split_by.empty() && folders.size() < 2) {
-            throw Error(ExitCode::data,
-                        {file.path.string(),
-                         "--split-by folder needs a subfolder inside the class folder, but this "
-                         "file is in none",
-                         "Move the file into a subfolder, or list all files in a table (--labels "
-                         "FILE.csv) and split by a column of this table"});
+            throw Error(
+                ExitCode::data,
+                {file.path.string(),
+                 "with --split-by folder, each file must be in a subfolder of its class folder",
+                 "Move the file into a subfolder, or list all files in a table (--labels "
+                 "FILE.csv) and split by a column of this table"});
         }
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);

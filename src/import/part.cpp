@@ -54,8 +54,10 @@ void add_moments(ImportPart& part, ImportField const& field, std::vector<std::by
     default:
         throw Error(
             ExitCode::software,
-            {concat("mean and standard deviation of values of type ", h5::name_of(field.type)),
-             "no importer asks for these", "This is a bug; please report it"});
+            {concat("cannot compute the mean and standard deviation of dataset ", field.name),
+             concat("its values have type ", h5::name_of(field.type),
+                    ", which this calculation does not support"),
+             "This is a bug; please report it"});
     }
 }
 
@@ -105,9 +107,10 @@ class Unpacker {
     std::string_view take(std::size_t count) {
         if (count > bytes_.size()) {
             throw Error(ExitCode::data,
-                        {"a part of an import is cut short",
-                         "another version of this program may have written that part",
-                         "Remove OUT.importing and import again"});
+                        {"a temporary file of the import is incomplete",
+                         "the file ends before its last value, so it is damaged or from another "
+                         "version of this program",
+                         "Remove the directory OUT.importing, and run the import again"});
         }
         auto const part = bytes_.substr(0, count);
         bytes_.remove_prefix(count);
@@ -128,10 +131,11 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         auto const& bytes = sample.fields.at(i);
         auto const row = field.row_bytes();
         if (field.ragged ? bytes.size() % row != 0 : bytes.size() != row) {
-            throw Error(ExitCode::software, {concat("a sample of dataset ", field.name, " has ",
-                                                    bytes.size(), " bytes"),
-                                             concat("rows of this dataset have ", row, " bytes"),
-                                             "This is a bug; please report it"});
+            throw Error(
+                ExitCode::software,
+                {concat("a sample of dataset ", field.name, " has ", bytes.size(), " bytes"),
+                 concat(field.ragged ? "expected a multiple of " : "expected ", row, " bytes"),
+                 "This is a bug; please report it"});
         }
         columns[i].bytes.insert(columns[i].bytes.end(), bytes.begin(), bytes.end());
         if (field.ragged) {

@@ -284,12 +284,12 @@ class SeriesSource : public ImportSource {
 std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
     if (options.regression && options.target.empty()) {
         throw Error(ExitCode::usage,
-                    {"--regression", "regression needs a column with the target values",
-                     "Add --target COLUMN"});
+                    {"--regression was given without --target",
+                     "regression needs a column with the target values", "Add --target COLUMN"});
     }
     if (options.fill_forward && !options.target.empty()) {
         throw Error(ExitCode::usage,
-                    {"--fill-forward with --target",
+                    {"--fill-forward cannot be combined with --target",
                      "with --target, each row is a separate sample, so no earlier row can fill an "
                      "empty cell",
                      "Fill the table's empty cells beforehand, or leave out one of the options"});

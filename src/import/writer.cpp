@@ -134,11 +134,12 @@ std::uint64_t SetWriter::commit() {
     file_->sync();
     if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
         auto const& first = damages.front();
-        throw Error(ExitCode::io,
-                    {concat(partial_.path().string(), ", ", first.dataset),
-                     concat("the data read back in bytes ", first.first_byte, " to ",
-                            first.last_byte, " is not what was written"),
-                     "Check this disk for faults (dmesg), or name an OUT on another disk"});
+        throw Error(
+            ExitCode::io,
+            {concat("cannot write dataset ", first.dataset, " of ", partial_.path().string()),
+             concat("the data read back in bytes ", first.first_byte, " to ", first.last_byte,
+                    " is not what was written"),
+             "Check this disk for faults (dmesg), or name an OUT on another disk"});
     }
     auto const size = file_->size();
     partial_.rename(path_);

@@ -28,10 +28,11 @@ void require_mode_of_search(LaunchChoice const& choice) {
         return;
     }
     bool const deck_says = choice.mode.empty();
-    throw Error(ExitCode::usage,
-                {concat("--search with ", deck_says ? "run.mode = dp" : "--mode dp"),
-                 "the replicas of a trial run on ranks, not on threads",
-                 deck_says ? "Set run.mode = auto, or give --mode ddp" : "Leave --mode dp out"});
+    throw Error(
+        ExitCode::usage,
+        {concat("--search cannot be combined with ", deck_says ? "run.mode = dp" : "--mode dp"),
+         "the replicas of a trial run on ranks, not on threads",
+         deck_says ? "Set run.mode = auto, or give --mode ddp" : "Leave --mode dp out"});
 }
 
 /// Writes the job script and becomes the command that submits it.

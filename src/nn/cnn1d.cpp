@@ -74,12 +74,11 @@ Rows rows_of(Interface const& interface) {
     auto const dimensions = shape.size() + (rows.ragged ? 1 : 0); // of a sample
     bool const real_values = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
     if (!real_values || dimensions < 1 || dimensions > 2) {
-        throw Error(
-            ExitCode::data,
-            {"model.name = cnn1d",
-             "the model needs one input of real values, [rows] or [rows, features] for each sample",
-             "Name such a dataset in data.inputs, or import recordings (lockstep data import "
-             "speech)"});
+        throw Error(ExitCode::data, {"model.name = cnn1d",
+                                     "the model needs one dataset of real values whose samples "
+                                     "have the shape [rows] or [rows, features]",
+                                     "Name such a dataset in data.inputs, or import recordings "
+                                     "with lockstep data import speech"});
     }
     rows.features = dimensions == 2;
     rows.width = rows.features ? shape.back() : 1;

@@ -191,10 +191,9 @@ void compare_text(Comparison& comparison, TransformerForm const& form, TextForm 
 std::vector<Contradiction> contradictions_with(std::filesystem::path const& config,
                                                TransformerForm const& form, TextForm const* text) {
     auto const broken = [&](std::string const& why) {
-        return Error(
-            ExitCode::data,
-            {concat(config.string(), " cannot be understood"), why,
-             "Copy the file again, or remove the file to skip its comparison with the deck"});
+        return Error(ExitCode::data, {concat(config.string(), " cannot be understood"), why,
+                                      "Copy the file again from its source, or remove the file to "
+                                      "skip its comparison with the deck"});
     };
     constexpr int max_depth = 32;
     auto const json = parsed_json(read_text(config), max_depth, [&](std::string const& why) {

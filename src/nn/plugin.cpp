@@ -76,7 +76,7 @@ void throw_unknown_kind(PluginUse const& use, std::string const& value, std::str
         names_plugin(value) ? "" : concat(" (its keys: ", use.list, " ", near, ")");
     throw Error(ExitCode::usage,
                 {concat(use.key, " = ", value), concat("expected one of ", joined(names, ", ")),
-                 near.empty() ? concat("Choose one of them (list: ", use.list, ")")
+                 near.empty() ? concat("Choose one of them (", use.list, " lists them)")
                               : concat("Did you mean ", near, "?", its_keys)});
 }
 

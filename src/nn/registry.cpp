@@ -48,7 +48,7 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
                         "shape, but ",
                         found),
                  "Name such a dataset in data.inputs, or choose a model that accepts any inputs "
-                 "(list: lockstep models)"});
+                 "(lockstep models lists all models)"});
 }
 
 } // namespace

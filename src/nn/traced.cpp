@@ -77,13 +77,13 @@ void require_free_states(torch::jit::Graph& graph) {
         auto const drawn = std::ranges::find_if(
             origins, [](auto const* origin) { return draws_always(*origin->node()); });
         if (drawn != origins.end()) {
-            throw Error(
-                ExitCode::usage,
-                {refused,
-                 concat("operator ", (*drawn)->node()->kind().toQualString(),
-                        " draws the first state of its recurrent layer (", name, ") at random"),
-                 "Let the layer start from zeros or from a parameter, or use --format "
-                 "safetensors and load the weights by name"});
+            throw Error(ExitCode::usage,
+                        {refused,
+                         concat("operator ", (*drawn)->node()->kind().toQualString(),
+                                " sets the initial state of the recurrent layer ", name,
+                                " to random values"),
+                         "Let the layer start from zeros or from a parameter, or use --format "
+                         "safetensors and load the weights by name"});
         }
         bool const follows_from_inputs = std::ranges::any_of(origins, [&](auto const* origin) {
             return origin->node()->kind() == torch::jit::prim::Param &&
@@ -92,8 +92,8 @@ void require_free_states(torch::jit::Graph& graph) {
         if (!follows_from_inputs) {
             throw Error(ExitCode::usage,
                         {refused,
-                         concat("the first state of its recurrent layer (", name,
-                                ") would keep the batch size of the trace"),
+                         concat("the initial state of the recurrent layer ", name,
+                                " would keep the batch size of the trace"),
                          "Try --format onnx, or use --format safetensors and load the weights by "
                          "name"});
         }

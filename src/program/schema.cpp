@@ -66,7 +66,7 @@ double real_of(Json const& json) {
 
 void damaged_program(std::string const& why) {
     throw Error(ExitCode::data, {"the exported program is damaged", why,
-                                 "Copy the file again, or export the model again"});
+                                 "Copy the file again from its source, or export the model again"});
 }
 
 namespace {

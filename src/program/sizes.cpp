@@ -170,14 +170,20 @@ c10::IValue calculate(std::string const& target, std::vector<c10::IValue> const&
     } catch (std::out_of_range const&) {
         throw Error(ExitCode::data,
                     {concat("the exported program calls ", target),
-                     "the call has too few arguments",
-                     "Copy the file again or export the model again, because the file is damaged"});
+                     "the call has too few arguments, so the file is damaged",
+                     "Copy the file again from its source, or export the model again"});
     } catch (c10::Error const&) {
+        std::vector<std::string> types;
+        for (auto const& value : values) {
+            types.push_back(value.tagKind());
+        }
         throw Error(ExitCode::data,
                     {concat("the exported program calls ", target),
-                     "this version of Lockstep does not support the types of its arguments",
-                     "Export the model without that calculation, or copy the file again if it may "
-                     "be damaged"});
+                     concat("this version of Lockstep cannot evaluate this call with arguments of "
+                            "the types ",
+                            joined(types, ", ")),
+                     "Remove this calculation from the model's forward method, and export the "
+                     "model again"});
     }
 }
 

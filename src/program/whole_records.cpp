@@ -16,8 +16,9 @@ void require_whole_records(std::filesystem::path const& file) {
     constexpr std::size_t max_ratio = 1100; // of deflate, rounded up
     auto const content = read_text(file);
     auto const damaged = [&](std::string const& why) {
-        return Error(ExitCode::data, {concat(file.string(), " is damaged"), why,
-                                      "Copy the file again, or save the model again"});
+        return Error(ExitCode::data,
+                     {concat(file.string(), " is damaged"), why,
+                      "Copy the file again from its source, or save the model again"});
     };
     try {
         caffe2::serialize::PyTorchStreamReader reader(

@@ -21,9 +21,9 @@ constexpr char const* script_name = "plots.gp";
 void require_gnuplot(double limit_s) {
     if (!output_of({"gnuplot", "--version"}, std::min(version_limit_s, limit_s))) {
         throw Error(ExitCode::unavailable,
-                    {"no pictures", "gnuplot is not installed, or does not start",
-                     "Install gnuplot (Debian: gnuplot-nox), then run lockstep report to draw the "
-                     "pictures"});
+                    {"no pictures were drawn", "gnuplot is not installed, or cannot be started",
+                     "Try gnuplot --version, and install gnuplot if that fails (Debian: "
+                     "gnuplot-nox). Then draw the pictures with lockstep report"});
     }
 }
 
@@ -77,7 +77,7 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
     }
     if (!drawn || files.empty()) {
         throw Error(ExitCode::io,
-                    {concat("no pictures in ", directory.string()),
+                    {concat("no pictures were drawn in ", directory.string()),
                      concat("gnuplot failed on ", script.string()),
                      "Run gnuplot on that script in the script's directory to see the reason"});
     }

@@ -168,11 +168,16 @@ std::vector<double> turbulence(std::span<double const> prices, std::size_t asset
             throw Error(
                 ExitCode::data,
                 {concat("the turbulence of day ", day, " cannot be computed"),
-                 concat("over the ", history,
-                        " days before it, a price never changes, or always changes exactly like "
-                        "another price"),
-                 "Remove that series from the table, set task.turbulence-history to more days than "
-                 "there are series, or switch turbulence off with task.turbulence-quantile = 1"});
+                 history > assets
+                     ? concat("over the ", history,
+                              " days before it, a price never changes, or always changes exactly "
+                              "like another price")
+                     : concat("task.turbulence-history = ", history, " is too small for ", assets,
+                              " series"),
+                 concat(history > assets
+                            ? std::string("Remove that series from the table")
+                            : concat("Set task.turbulence-history to more than ", assets),
+                        ", or switch turbulence off with task.turbulence-quantile = 1")});
         }
         for (std::size_t i = 0; i < assets; ++i) {
             result[day] += off[i] * weighted[i];

@@ -22,9 +22,10 @@ std::string line_of(nlohmann::json const& record) {
 nlohmann::json checked(std::string const& line, std::int64_t number,
                        std::filesystem::path const& path) {
     auto const refuse = [&](std::string const& why) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), ":", number + 1, " is damaged"), why,
-                     "Restore the file from a copy, or start the search in another --directory"});
+        throw Error(
+            ExitCode::data,
+            {concat(path.string(), ":", number + 1, " is damaged"), why,
+             "Copy the file back from a backup, or start the search in another --directory"});
     };
     if (line.size() < tail_bytes || !line.ends_with("\"}") ||
         line.compare(line.size() - tail_bytes, sum_key.size(), sum_key) != 0) {

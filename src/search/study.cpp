@@ -297,13 +297,14 @@ void require_known_trials(std::filesystem::path const& directory, std::size_t kn
     for (auto const& entry : std::filesystem::directory_iterator(directory / "trials", none)) {
         auto const number = number_of<std::size_t>(entry.path().filename().string());
         if (number && *number > known) {
-            throw Error(ExitCode::data,
-                        {concat(entry.path().string(), " is no trial of this search"),
-                         concat("the search's journal ", journal_name, " names only ",
-                                amount_of(known, "trial"),
-                                ", so the journal was removed or is older than the trials"),
-                         "Restore the newest journal, remove the trials that the journal does not "
-                         "name, or start the search in another --directory"});
+            throw Error(
+                ExitCode::data,
+                {concat(entry.path().string(), " does not belong to this search"),
+                 concat(
+                     "the journal ", journal_name, " lists only ", amount_of(known, "trial"),
+                     ", so it was probably deleted and started over, or replaced by an older copy"),
+                 "Copy the newest journal back from a backup, remove the trials that the journal "
+                 "does not list, or start a new search in another --directory"});
         }
     }
 }

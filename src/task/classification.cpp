@@ -79,7 +79,7 @@ class Classification : public Task {
             throw Error(
                 ExitCode::usage,
                 {"task.kind = classification",
-                 concat("the model gives ", amount_of(logits.size(1), "score"),
+                 concat("the model returns ", amount_of(logits.size(1), "score"),
                         " per sample, but there are ", cross_entropy_.classes(), " classes"),
                  "Choose a model that gives one score for each class (policies fit only task.kind "
                  "= ppo)"});

@@ -18,7 +18,7 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
     auto const* const guess = guesses.const_data_ptr<std::int64_t>();
     auto const* const right = truths.const_data_ptr<std::int64_t>();
     if (guesses.numel() != truths.numel()) {
-        throw Error(ExitCode::usage, {concat("the model gives ", guesses.numel(),
+        throw Error(ExitCode::usage, {concat("the model returns ", guesses.numel(),
                                              " predictions for ", truths.numel(), " targets"),
                                       "each target needs one prediction",
                                       "Choose a model that returns a score for each class"});

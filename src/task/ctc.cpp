@@ -161,13 +161,12 @@ class Ctc : public Task, public Remarks {
     Spoken listen(nn::Model& model, Tensors const& batch) const {
         auto const outputs = model.forward(batch.inputs).to(torch::kFloat32);
         if (outputs.dim() != 3 || outputs.size(1) != this->outputs()) {
-            throw Error(
-                ExitCode::usage,
-                {"task.kind = ctc",
-                 concat("the model gives ", nn::sizes_text(outputs.sizes()),
-                        ", but the task needs scores of each symbol and of the blank, [samples, ",
-                        this->outputs(), ", frames]"),
-                 "Choose a model that returns these scores, for example lmu-asr"});
+            throw Error(ExitCode::usage,
+                        {"task.kind = ctc",
+                         concat("the model returns the shape ", nn::sizes_text(outputs.sizes()),
+                                ", but the task needs the shape [samples, ", this->outputs(),
+                                ", frames], with scores of each symbol and of the blank"),
+                         "Choose a model that returns these scores, for example lmu-asr"});
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
@@ -206,8 +205,10 @@ class Ctc : public Task, public Remarks {
         if (wrong.numel() > 0) {
             throw Error(ExitCode::data,
                         {concat("a transcript has symbol ", wrong[0].item<std::int64_t>()),
-                         concat("the files name only ", symbols_, " symbols, numbered from 0"),
-                         "Import the recordings again, all sets at once"});
+                         concat("the data files list only ", amount_of(symbols_, "symbol"),
+                                ", numbered from 0"),
+                         "Import the training, validation and test recordings again with the same "
+                         "--symbols"});
         }
     }
 

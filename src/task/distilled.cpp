@@ -14,7 +14,7 @@ bool learns_classes(std::string const& kind, std::string const& key) {
         return true;
     }
     if (kind != "regression") {
-        throw Error(ExitCode::usage, {concat(key, " with task.kind = ", kind),
+        throw Error(ExitCode::usage, {concat(key, " cannot be combined with task.kind = ", kind),
                                       "only classification, segmentation, language and regression "
                                       "can learn from a teacher's outputs",
                                       concat("Remove ", key, ", or choose one of these tasks")});

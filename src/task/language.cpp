@@ -140,8 +140,9 @@ class Language : public Task {
             throw Error(
                 ExitCode::usage,
                 {"task.kind = language",
-                 concat("the model gives ", nn::sizes_text(logits.sizes()), " for ",
-                        nn::sizes_text(tokens.sizes()), " tokens of a vocabulary of ", vocabulary_),
+                 concat("the model returns the shape ", nn::sizes_text(logits.sizes()),
+                        " for tokens of the shape ", nn::sizes_text(tokens.sizes()),
+                        " and a vocabulary of ", vocabulary_),
                  "Choose a model that returns [samples, vocabulary, tokens], such as transformer"});
         }
         return logits.permute({0, 2, 1}).reshape({-1, vocabulary_}).to(torch::kFloat32);

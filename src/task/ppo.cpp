@@ -20,8 +20,10 @@ class Ppo : public Task {
   public:
     Ppo(config::OwnValues const& values, Samples const& samples) : options_(values) {
         if (!samples.spaces) {
-            throw Error(ExitCode::usage, {"task.kind = ppo", "the task needs an environment",
-                                          "Set task.environment (list: lockstep tasks)"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = ppo", "the task needs an environment",
+                 "Set task.environment to one of the environments that lockstep tasks lists"});
         }
         spaces_ = *samples.spaces;
     }

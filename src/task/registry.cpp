@@ -30,7 +30,7 @@ TaskKind find_kind(std::string const& name) {
         throw Error(ExitCode::unavailable,
                     {"task.kind = ppo", "this program was built without reinforcement learning",
                      "Build the program again with -DLOCKSTEP_WITH_RL=ON, or choose another task "
-                     "(list: lockstep tasks)"});
+                     "(lockstep tasks lists all tasks)"});
     }
     return nn::find_kind(plugins, name, task_kinds());
 }

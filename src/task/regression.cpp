@@ -83,11 +83,11 @@ class Regression : public Task {
                            torch::Tensor const& truth) const {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
         if (given.numel() != truth.numel()) {
-            throw Error(ExitCode::usage, {"task.kind = regression",
-                                          concat("the model gives ", nn::sizes_text(given.sizes()),
-                                                 ", but the target of a sample has ",
-                                                 amount_of(values_, "real value")),
-                                          "Choose a model that returns [samples, real values]"});
+            throw Error(ExitCode::usage,
+                        {"task.kind = regression",
+                         concat("the model returns the shape ", nn::sizes_text(given.sizes()),
+                                ", but each target has ", amount_of(values_, "value")),
+                         concat("Choose a model that returns [samples, ", values_, "]")});
         }
         return given.reshape(truth.sizes());
     }

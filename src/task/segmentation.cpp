@@ -96,8 +96,8 @@ class Segmentation : public Task {
             throw Error(
                 ExitCode::usage,
                 {"task.kind = segmentation",
-                 concat("the model gives ", nn::sizes_text(logits.sizes()),
-                        ", but the targets are ", nn::sizes_text(truth.sizes())),
+                 concat("the model returns the shape ", nn::sizes_text(logits.sizes()),
+                        ", but the targets have the shape ", nn::sizes_text(truth.sizes())),
                  "Choose a model that returns [samples, classes, positions...], such as unet"});
         }
         return logits;

@@ -119,7 +119,8 @@ std::optional<std::vector<LearntScales>> learnt_scales(nn::LayerGraph const& gra
 std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload const& work) {
     auto const refuse = [](std::string const& what, std::string const& why,
                            std::string const& next) {
-        throw Error(ExitCode::usage, {concat("quantise.aware with ", what), why, next});
+        throw Error(ExitCode::usage,
+                    {concat("quantise.aware cannot be combined with ", what), why, next});
     };
     if (deck.precision.compute != "fp32") {
         refuse(concat("precision.compute = ", deck.precision.compute),
@@ -157,7 +158,7 @@ void begin_scales(nn::Model& plain, config::Deck const& deck, Workload const& wo
         if (input == nullptr) {
             throw Error(
                 ExitCode::usage,
-                {concat("quantise.aware with model.name = ", deck.model.name),
+                {concat("quantise.aware cannot be combined with model.name = ", deck.model.name),
                  concat("the layer with weight ", layer.weight, " cannot be trained for int8"),
                  "Quantise the trained model instead (lockstep checkpoint quantise)"});
         }

@@ -20,7 +20,7 @@ std::int64_t total_steps(config::Train const& train, std::int64_t steps_per_epoc
     if (steps == 0) {
         throw Error(ExitCode::usage,
                     {"train.epochs and train.steps are both 0", "the run would never end",
-                     "Set at least one of the two keys above 0"});
+                     "Set train.epochs or train.steps to a value above 0"});
     }
     return steps;
 }

@@ -162,9 +162,9 @@ RankInstances Engine::make_instances(Parts const& parts) {
         (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
     if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
         throw Error(ExitCode::usage,
-                    {"communication.sync-batch-norm with several replicas on a rank",
-                     "these replicas must run concurrently, but this model cannot (for example, "
-                     "because it is an exported program with dropout)",
+                    {"communication.sync-batch-norm cannot be used with several replicas on a rank",
+                     "these replicas must run concurrently, but an exported program with random "
+                     "operators, such as dropout, runs only one replica at a time",
                      "Start one rank for each replica, or export the model without dropout"});
     }
     auto const own = own_node().count;

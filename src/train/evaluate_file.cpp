@@ -159,7 +159,7 @@ Measurable open_set_to_record(comm::Communicator const& world, config::Data cons
         auto const& inputs = set.samples.inputs;
         if (std::ranges::any_of(inputs, [](data::FieldInfo const& info) { return info.ragged; })) {
             throw Error(ExitCode::usage,
-                        {"--outputs with samples of different lengths",
+                        {"--outputs cannot be used with samples of different lengths",
                          "the outputs in a file must have the same shape for all samples",
                          "Instead of writing a file, name the model in distill.teacher, so that "
                          "the teacher runs in each step"});

@@ -139,7 +139,7 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
                 ExitCode::data,
                 {concat("the scales or the zero point of ", layer.weight, " are invalid"),
                  "scales must be positive numbers, and the zero point must be from 0 to 255",
-                 "Quantise the model again"});
+                 "Quantise the model again with lockstep checkpoint quantise"});
         }
     }
     return read;

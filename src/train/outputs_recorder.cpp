@@ -28,11 +28,12 @@ Error of_another_shape() {
 void OutputsRecorder::add(std::int64_t first, torch::Tensor const& outputs) {
     auto const values = outputs.detach().to(torch::kCPU, torch::kFloat32).contiguous();
     if (!torch::isfinite(values).all().item<bool>()) {
-        throw Error(ExitCode::data,
-                    {concat("an output for samples ", first, " to ", first + values.size(0) - 1,
-                            " is not finite"),
-                     "a model cannot learn from outputs that are not finite",
-                     "Check these samples and the model (the first sample has number 0)"});
+        throw Error(
+            ExitCode::data,
+            {concat("the evaluated model returned a value that is not finite for samples ", first,
+                    " to ", first + values.size(0) - 1),
+             "a file of outputs may hold only finite values, because a model learns from them",
+             "Check these samples (counted from 0) and the weights of the evaluated model"});
     }
     auto shape = values.sizes().slice(1).vec();
     if (values_.empty()) {

@@ -37,13 +37,14 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         }
         digits = trimmed(read_secret_text(
             file, "whoever has the key can remove the noise",
-            "Restore the file that the run began with (the noise of the next steps is drawn from "
-            "the key in it), or start over with --checkpoint.resume none"));
+            "Copy the run's key file back from a backup (the noise of the next steps is drawn from "
+            "its key), or start over with --checkpoint.resume none"));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
-            throw Error(ExitCode::data,
-                        {concat(file.string(), " is not a key"),
-                         "a key consists of 64 hexadecimal digits (0-9 and a-f)",
-                         "Restore the key file, or name another file in privacy.key"});
+            throw Error(
+                ExitCode::data,
+                {concat(file.string(), " is not a key"),
+                 "a key consists of 64 hexadecimal digits (0-9 and a-f)",
+                 "Copy the key file back from a backup, or name another file in privacy.key"});
         }
     });
     comm::broadcast_text(world, digits);

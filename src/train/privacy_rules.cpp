@@ -14,7 +14,7 @@ namespace {
 constexpr double min_noise = 1e-9;
 
 Error refused(std::string const& what, std::string const& why, std::string const& next) {
-    return {ExitCode::usage, {concat(what, " with privacy.noise"), why, next}};
+    return {ExitCode::usage, {concat(what, " cannot be combined with privacy.noise"), why, next}};
 }
 
 struct Breach {

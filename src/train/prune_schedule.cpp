@@ -23,7 +23,7 @@ PruneSchedule::PruneSchedule(config::Prune const& prune)
     if (prune.score == "taylor" && begin_ == 0) {
         throw Error(
             ExitCode::usage,
-            {"prune.score = taylor with prune.begin = 0",
+            {"prune.score = taylor cannot be combined with prune.begin = 0",
              "these scores come from gradients, which do not exist before the first step",
              "Set prune.begin to at least 1, for example to the number of steps in an epoch"});
     }

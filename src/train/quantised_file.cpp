@@ -29,7 +29,8 @@ void require_plain_input(nn::Interface const& interface) {
     auto const& inputs = interface.inputs;
     if (inputs.size() != 1 || inputs.front().ragged) {
         throw Error(ExitCode::usage, {"this model cannot be quantised",
-                                      "it takes several inputs, or samples of different lengths",
+                                      inputs.size() != 1 ? "it takes several inputs"
+                                                         : "its samples have different lengths",
                                       "Choose a model with one input whose shape is fixed"});
     }
 }

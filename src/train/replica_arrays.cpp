@@ -34,11 +34,13 @@ void restore_replica_arrays(checkpoint::Reader const& reader,
         auto const whole = array.elements * static_cast<std::uint64_t>(replicas);
         if (!reader.has(name) || reader.array(name).elements != whole) {
             throw Error(ExitCode::data,
-                        {concat(name, " in ", reader.path().string()),
-                         concat("this array is missing, or its size does not fit the ",
-                                amount_of(replicas, "replica"), " of this deck's task"),
-                         "Resume with the same run.replicas, task and policy, or start over with "
-                         "--checkpoint.resume none"});
+                        {concat("cannot restore ", name, " from ", reader.path().string()),
+                         reader.has(name)
+                             ? concat("the array's size does not fit the ",
+                                      amount_of(replicas, "replica"), " of this deck's task")
+                             : std::string("the checkpoint lacks this array"),
+                         "Resume with the run.replicas, task and policy that wrote the checkpoint, "
+                         "or start over with --checkpoint.resume none"});
         }
         for (std::size_t i = 0; i < array.replicas.size(); ++i) {
             reader.read(name, (static_cast<std::uint64_t>(own.first) + i) * array.elements,

@@ -148,9 +148,10 @@ void ReplicaState::require_same_model(checkpoint::Reader const& reader) const {
         }
     }
     auto const throw_other = [&](std::string const& path, std::string const& why) {
-        throw Error(ExitCode::usage, {concat(path, " in ", reader.path().string()), why,
-                                      "Resume with the model that was trained, or start over with "
-                                      "--checkpoint.resume none"});
+        throw Error(ExitCode::usage,
+                    {concat("cannot restore ", path, " from ", reader.path().string()), why,
+                     "Resume with the model that was trained, or start over with "
+                     "--checkpoint.resume none"});
     };
     for (auto const& view : parts_.layout.views("model", parameters_name)) {
         auto const found = there.find(view.path);
@@ -180,10 +181,11 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
         }
         if (reader.array(name).elements != static_cast<std::uint64_t>(whole)) {
             throw Error(ExitCode::data,
-                        {concat(name, " in ", reader.path().string()),
-                         concat("it has ", reader.array(name).elements,
+                        {concat("cannot restore ", name, " from ", reader.path().string()),
+                         concat("the array has ", reader.array(name).elements,
                                 " elements, but the deck's model has ", whole),
-                         "Resume with the model that was trained, or start a new run"});
+                         "Resume with the model that was trained, or start over with "
+                         "--checkpoint.resume none"});
         }
         auto const host = torch::empty(into.sizes(), into.options().device(torch::kCPU));
         reader.read(name, static_cast<std::uint64_t>(first), writable_bytes_of(host));

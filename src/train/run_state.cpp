@@ -84,7 +84,7 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
     } else if (auto const changed = comm::failure_of(compare)) {
         throw Error(changed->code(),
                     {changed->text().what, changed->text().why,
-                     "Restore the old files, or start over with --checkpoint.resume none"});
+                     "Copy the old files back, or start over with --checkpoint.resume none"});
     }
 }
 
@@ -94,7 +94,7 @@ void RunState::require_same_code(checkpoint::Record const& record) {
         if (!options_.force || run_.privacy) {
             throw Error(ExitCode::usage,
                         {concat(subject, " is not the ", what, " that this run began with"), why,
-                         concat("Restore the old file",
+                         concat("Copy the old file back",
                                 run_.privacy ? "" : ", allow the new file with --force",
                                 ", or start over with --checkpoint.resume none")});
         }
@@ -135,8 +135,7 @@ void RunState::require_same_key(checkpoint::Record const& record) const {
         throw Error(ExitCode::usage,
                     {"the key in privacy.key is not the one that this run began with",
                      "each step draws its samples and its noise from the key",
-                     "Restore the file that the run began with, or start over with "
-                     "--checkpoint.resume none"});
+                     "Copy the old key file back, or start over with --checkpoint.resume none"});
     }
 }
 

@@ -38,9 +38,9 @@ CodeHashes same_code_hashes(comm::Communicator const& world, config::Deck const&
     comm::agree(world, "comparing plug-ins", [&] {
         if (own != root) {
             throw Error(ExitCode::usage,
-                        {"this rank's plug-ins or libraries of operators differ from rank 0's",
-                         concat("the hashes of their contents are ", own, " on this rank and ",
-                                root, " on rank 0"),
+                        {"this rank's plug-ins or operator libraries differ from those of rank 0",
+                         concat("the hashes on this rank are (", own, "), but on rank 0 they are (",
+                                root, ")"),
                          "Install the same libraries on all hosts"});
         }
     });
@@ -91,7 +91,8 @@ std::vector<std::string> require_code_of_file(comm::Communicator const& world,
                 throw Error(ExitCode::usage,
                             {concat(what, " is not the library that ", file.path().string(),
                                     " was trained with"),
-                             why, "Restore the old file, or allow the new file with --force"});
+                             why,
+                             "Copy the old library back, or allow the new library with --force"});
             }
             allowed.push_back(concat("other contents of ", what, ": ", why));
         });

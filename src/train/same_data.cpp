@@ -16,7 +16,7 @@ constexpr char const* note = "classes"; ///< their names, a line each
 Error changed(checkpoint::Reader const& reader, std::string const& why) {
     return {ExitCode::usage,
             {concat("data.train is not what ", reader.path().string(), " was trained on"), why,
-             "Restore the old files, allow the change with --force, or start over with "
+             "Copy the old files back, allow the change with --force, or start over with "
              "--checkpoint.resume none"}};
 }
 

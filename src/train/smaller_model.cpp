@@ -12,7 +12,8 @@ namespace lockstep::train {
 void require_channels_can_go(config::Deck const& deck, Workload const& work) {
     auto const refuse = [](std::string const& what, std::string const& why,
                            std::string const& next) {
-        throw Error(ExitCode::usage, {concat("prune.pattern = channels with ", what), why, next});
+        throw Error(ExitCode::usage,
+                    {concat("prune.pattern = channels cannot be combined with ", what), why, next});
     };
     if (work.environment || work.samples.inputs.size() != 1 || work.samples.inputs.front().whole ||
         work.samples.inputs.front().ragged) {
@@ -79,9 +80,9 @@ void require_runs(nn::Model& smaller, std::vector<std::int64_t> const& sample_sh
             {"prune.pattern = channels cannot be used with this model",
              concat("its forward method fails after channels are removed: ",
                     error.code() == ExitCode::usage ? concat(text.what, ": ", text.why) : text.why),
-             "Let its forward method take all sizes from its tensors (flatten(1) instead "
-             "of view(-1, 784)), exempt the layer in prune.except, or set prune.pattern = "
-             "unstructured"});
+             "Let the forward method take all sizes from its tensors (flatten(1) instead of "
+             "view(-1, 784)), list the layer before the failing line in prune.except, or set "
+             "prune.pattern = unstructured"});
     }
 }
 

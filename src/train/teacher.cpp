@@ -340,7 +340,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         }
         if (deck.distill.hidden != "none" && deck.precision.gradient_checkpointing) {
             throw Error(ExitCode::usage,
-                        {"distill.hidden with precision.gradient-checkpointing",
+                        {"distill.hidden cannot be combined with precision.gradient-checkpointing",
                          "gradient checkpointing does not keep the outputs of hidden layers",
                          "Set precision.gradient-checkpointing = false, or remove distill.hidden"});
         }

@@ -48,7 +48,7 @@ with Scratch() as scratch:
     late = 400 if LONG else 160
     train(failed, "--data.validation", changed, "--train.steps", late + 50, "--train.validate-every", late,
           "--checkpoint.every-steps", late - 1, env={"LOCKSTEP_INJECT": "slow-disk"}).expect(
-        65, f" in evaluation at step {late}: ", "it has changed since the run began")
+        65, f" in evaluation at step {late}: ", "the file has changed since the run began")
     check([record["step"] for record in records(failed, "checkpoint")] == [0, late - 1], "told")
     run(["checkpoint", "verify", failed]).expect(0)
 

@@ -128,7 +128,7 @@ with Scratch() as scratch:
     attempt = json.loads((scratch / "ends/history.jsonl").read_text())
     check((attempt["reason"], attempt["exit_code"]) == ("failed", 64), f"how it ended: {attempt}")
 
-    run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "is not a run's directory")
+    run(["checkpoint", "prune", scratch / "nowhere", "--keep", 1]).expect(66, "cannot prune", "it is not a directory")
     run(["data", "import", "hdf5", few, few]).expect(64, "is also the source of the import")
     run(["bench", "checkpoint", "--variant", "fast"]).expect(64, "there is no such value")
 

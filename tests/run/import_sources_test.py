@@ -142,7 +142,8 @@ def tables(scratch):
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind", "--columns", "b").expect(0)
     series(scratch, "b,b,kind\n1,2,x\n", "--target", "kind").expect(65, "names the column b twice")
     series(scratch, "1,2\n3,4\n").expect(65, "line 1: it has no column names, only numbers")
-    series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(64, "--fill-forward with --target")
+    series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(
+        64, "--fill-forward cannot be combined with --target")
     series(scratch, "open,close,kind\n1,2,x\n", "--target", "kind", "--columns", "opne").expect(
         64, "--columns opne", "it has open, close, kind", "Did you mean open?")
     series(scratch, "open,close\n1,2\n", "--time", "date").expect(64, "--time date", "it has open, close")

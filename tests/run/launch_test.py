@@ -228,11 +228,13 @@ def submits(scratch):
         done = subprocess.run(["bash", scratch / "searched.sbatch"], capture_output=True, text=True,
                               env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
         check(done.returncode == 0 and "best: trial" in done.stdout, f"{done}")
-    run(["launch", "--yes", *search, "--force", DECK], env=site.environment()).expect(64, "--search with --force")
+    run(["launch", "--yes", *search, "--force", DECK], env=site.environment()).expect(
+        64, "--search cannot be combined with --force")
     for options in (search, search[4:]):  # a job, and here
         run(["launch", "--yes", *options, DECK, "--run.mode", "dp"], env=site.environment()).expect(
-            64, "--search with run.mode = dp")
-    run(["launch", "--yes", *search, DECK, "--mode", "dp"], env=site.environment()).expect(64, "--search with --mode dp")
+            64, "--search cannot be combined with run.mode = dp")
+    run(["launch", "--yes", *search, DECK, "--mode", "dp"], env=site.environment()).expect(
+        64, "--search cannot be combined with --mode dp")
 
 
 def fits_the_partition(env):

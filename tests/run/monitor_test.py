@@ -142,7 +142,7 @@ with Scratch() as scratch:
     check((scratch / "report/report.md").exists(), "report.md")
     check(not gnuplot or is_png(scratch / "report/plots/speed_up.png"), "speed-up")
     run(["report", one, "--output", "bare"], env={"PATH": "/nowhere"}).expect(
-        0, "warning: no pictures: gnuplot is not installed", "| one | finished |")
+        0, "warning: no pictures were drawn: gnuplot is not installed", "| one | finished |")
     run(["report", "nowhere"]).expect(66, "no metrics")
     run(["report", one, "--price-per-hour", "x"]).expect(64, "--price-per-hour x")
 

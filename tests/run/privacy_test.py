@@ -217,7 +217,7 @@ def lost_keys(runs):
     (runs.scratch / "key").chmod(0o644)
     runs.train("open").expect(64, "others may read")
     (runs.scratch / "key").unlink()
-    runs.train("one", steps=8).expect(66, "Restore the file")
+    runs.train("one", steps=8).expect(66, "key file back from a backup")
 
 
 with Scratch() as scratch:

@@ -58,7 +58,7 @@ def check_refused(scratch):
             (right, ["--data.validation", ""], ("names no validation set",)),
             (SPACE.replace("accuracy max", "acuracy max"), [], ("acuracy", "Did you mean accuracy?")),
             (pbt + "model.hidden = list(16, 32)\n", [], ("model.hidden (", "all trials need the same model")),
-            (pbt + "privacy.noise = list(1, 2)\n", [], ("privacy.noise with strategy = pbt",)))):
+            (pbt + "privacy.noise = list(1, 2)\n", [], ("privacy.noise cannot be combined with",)))):
         run(words(write(scratch / "wrong.ini", text), scratch / "wrong", *more)).expect(64, *phrases)
     check(not (scratch / "wrong").exists(), "a refused search left a directory")
     if LONG:
@@ -131,14 +131,14 @@ def check_older_journal(scratch, done):
     journal = copy / "search.jsonl"
     whole = journal.read_bytes().splitlines(keepends=True)
     journal.unlink()
-    run(again).expect(65, "trials/000", "is no trial of this search", "names only 0 trials")
+    run(again).expect(65, "trials/000", "does not belong to this search", "lists only 0 trials")
     check(journal.read_bytes() == b"", "a refused search began its journal")
 
     def before(event, trial):  # the journal up to this line
         return next(at for at, line in enumerate(map(json.loads, whole))
                     if (line["event"], line.get("trial")) == (event, trial))
     journal.write_bytes(b"".join(whole[:before("ask", 3)]))
-    run(again).expect(65, "trials/0004 is no trial of this search", "names only 3 trials")
+    run(again).expect(65, "trials/0004 does not belong to this search", "lists only 3 trials")
     farther = next(line["trial"] for line in lines(done, "result") if line["share"] == 1)
     journal.write_bytes(b"".join(whole[:before("result", farther)]))
     for trial in (copy / "trials").iterdir():

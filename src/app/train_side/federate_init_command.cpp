@@ -42,21 +42,28 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first) {
     deck.optimizer.proximal = charter.proximal;
-    bool const plain = deck.optimizer.name == "sgd" && deck.optimizer.momentum == 0 &&
-                       deck.schedule.name == "constant" && deck.schedule.warmup_steps == 0 &&
-                       deck.schedule.warmup_epochs == 0 && deck.precision.compute != "fp16";
-    if (charter.has_controls() && !plain) {
-        throw Error(
-            ExitCode::usage,
-            {"--strategy scaffold with this deck",
-             "scaffold computes control variates from the change of the weights, and these are "
-             "correct only for plain SGD",
-             "Set optimizer.name = sgd, optimizer.momentum = 0 and schedule.name = constant, and "
-             "use neither warm-up nor precision.compute = fp16"});
+    auto const misfit =
+        deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
+        : deck.optimizer.momentum != 0 ? concat("optimizer.momentum = ", deck.optimizer.momentum)
+        : deck.schedule.name != "constant" ? concat("schedule.name = ", deck.schedule.name)
+        : deck.schedule.warmup_steps != 0
+            ? concat("schedule.warmup-steps = ", deck.schedule.warmup_steps)
+        : deck.schedule.warmup_epochs != 0
+            ? concat("schedule.warmup-epochs = ", deck.schedule.warmup_epochs)
+        : deck.precision.compute == "fp16" ? std::string("precision.compute = fp16")
+                                           : std::string();
+    if (charter.has_controls() && !misfit.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("--strategy scaffold cannot be used with ", misfit),
+                     "scaffold computes control variates from the change of the weights, and these "
+                     "are correct only for plain SGD",
+                     "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
+                     "schedule.warmup-steps = 0 and schedule.warmup-epochs = 0, and do not use "
+                     "precision.compute = fp16"});
     }
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
-                    {"privacy.noise in a federation's deck",
+                    {"privacy.noise cannot be used in a federation's deck",
                      "each round is a separate run, so epsilon would count only one round",
                      "Leave privacy.noise out and use --noise and --clip, which hide the data of "
                      "whole sites"});

@@ -147,7 +147,7 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                     throw Error(ExitCode::no_input,
                                 {concat("no checkpoint in ", local.directory),
                                  "the checkpoint was removed after the training of this round",
-                                 "Start this round again"});
+                                 "Run the same command again"});
                 }
                 own.tell(site->send_update(standing.round,
                                            federate::ModelVector::read(newest.front().path),

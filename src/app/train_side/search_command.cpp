@@ -187,10 +187,11 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
         return;
     }
     if (has_begun) {
-        throw Error(ExitCode::no_input,
-                    {concat(file.string(), " is missing"),
-                     "the noise of the trials' next steps is drawn from the key in this file",
-                     "Restore the file, or start the search in another --directory"});
+        throw Error(
+            ExitCode::no_input,
+            {concat(file.string(), " is missing"),
+             "the noise of the trials' next steps is drawn from the key in this file",
+             "Copy the file back from a backup, or start the search in another --directory"});
     }
     train::make_privacy_key(file);
 }

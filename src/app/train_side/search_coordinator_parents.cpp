@@ -72,7 +72,8 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
             ExitCode::data,
             {concat("no checkpoint of step ", step, " in ", parent.string()),
              concat("trial ", job.trial + 1, " starts from a checkpoint of trial ", job.parent + 1),
-             "Restore this checkpoint, or start the search in another --directory"});
+             "Copy this checkpoint back from a backup, or start a new search in another "
+             "--directory"});
     }
     make_directories(own);
     std::error_code failure;

@@ -65,7 +65,7 @@ bool may_be_private(config::Deck const& deck, search::Space const& space) {
 void require_shared_states(config::Deck const& deck, search::Space const& space) {
     if (may_be_private(deck, space)) {
         throw Error(ExitCode::usage,
-                    {"privacy.noise with strategy = pbt",
+                    {"privacy.noise cannot be combined with search.strategy = pbt",
                      "a trial continues from the state of another trial with other values, but "
                      "epsilon holds only for a run with an unchanged deck",
                      "Choose another search.strategy, or remove privacy.noise"});
@@ -83,7 +83,8 @@ void require_shared_states(config::Deck const& deck, search::Space const& space)
                                   std::ranges::count(harmless, dimension.key) == 0);
         if (other_model && dimension.levels() != 1) {
             throw Error(ExitCode::usage,
-                        {concat(dimension.key, " (", dimension.origin, ") with strategy = pbt"),
+                        {concat(dimension.key, " (", dimension.origin,
+                                ") cannot be searched with search.strategy = pbt"),
                          "a trial continues from the state of another trial, so all trials need "
                          "the same model",
                          "Give this key one value, or choose another search.strategy"});

@@ -153,8 +153,8 @@ void require_not_ahead(comm::Communicator const& ranks, train::Trainer const& tr
                             ", the trial was not trained beyond step ",
                             std::max(trainer.pause_step(), trial.first_step),
                             ", so the journal is older than the trial"),
-                     "Restore the newest journal, or remove that directory to train the trial "
-                     "again"});
+                     "Copy the newest journal back from a backup, or remove that directory to "
+                     "train the trial again"});
     });
 }
 

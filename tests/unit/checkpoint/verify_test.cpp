@@ -145,7 +145,7 @@ TEST_CASE("a damaged file is called what it is") {
         CHECK(test::says(test::error_of(verified), "cut short at byte 5000"));
         std::filesystem::resize_file(path, 4100);
         CHECK(checkpoint::content_of(File::open_read(path)) == Content::unknown);
-        CHECK(test::says(test::error_of(verified), "Recreate the file, or copy it again"));
+        CHECK(test::says(test::error_of(verified), "Copy the file again from its source"));
     }
 }
 

@@ -70,5 +70,5 @@ TEST_CASE("a file without checksums cannot be verified, which is said") {
     test::ScratchDir const scratch;
     test::write_small_set(scratch / "source.h5", 5);
     CHECK_THROWS_WITH(verify(scratch / "source.h5"),
-                      Catch::Contains("it has no dataset named checksums/rest"));
+                      Catch::Contains("has no dataset named checksums/rest"));
 }

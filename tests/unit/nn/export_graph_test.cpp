@@ -130,9 +130,8 @@ TEST_CASE("a trace of a recurrent layer with a random first state is refused wit
                                       /*batch_first=*/true));
     });
     auto const error = test::error_of([&] { traced(model, torch::rand({3, 4, 3})); });
-    CHECK(
-        error.text().why ==
-        "operator aten::randn draws the first state of its recurrent layer (aten::gru) at random");
+    CHECK(error.text().why == "operator aten::randn sets the initial state of the recurrent layer "
+                              "aten::gru to random values");
 }
 
 TEST_CASE("packed sequences are refused as such, whether their lengths are read or not") {
