@@ -79,7 +79,8 @@ struct Notes {
     std::set<std::string> const& known;
     std::map<void const*, std::size_t> numbers; ///< of values, by their implementation
     std::size_t count = 0;
-    /// Constants that are random, by their implementation, and the operators that drew them.
+    /// Constants that are random, by their storage (functions such as torch::randn return another
+    /// tensor than the operator), and the operators that drew them.
     std::map<void const*, std::pair<torch::Tensor, std::string>> drawn;
     std::optional<Error> refused; ///< TorchScript's interpreter makes texts of exceptions
 
@@ -88,6 +89,12 @@ struct Notes {
         return found == numbers.end() ? std::nullopt : std::optional(found->second);
     }
 };
+
+/// Nothing for a tensor without values.
+void const* storage_of(torch::Tensor const& tensor) {
+    return tensor.defined() && tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl()
+                                                    : nullptr;
+}
 
 class Recorder : public c10::OperatorKernel {
   public:
@@ -115,7 +122,7 @@ class Recorder : public c10::OperatorKernel {
             for_tensors(argument, [&](torch::Tensor const& tensor) {
                 call.values.push_back(notes_.number_of(tensor));
                 depends = depends || call.values.back();
-                auto const drawn = notes_.drawn.find(tensor.unsafeGetTensorImpl());
+                auto const drawn = notes_.drawn.find(storage_of(tensor));
                 if (!call.values.back() && drawn != notes_.drawn.end()) {
                     call.drawn_by = drawn->second.second;
                 }
@@ -178,7 +185,9 @@ class Recorder : public c10::OperatorKernel {
                                                                            : call.drawn_by;
         for (auto at = first; !by.empty() && at < stack.size(); ++at) {
             for_tensors(stack[at], [&](torch::Tensor const& tensor) {
-                notes_.drawn[tensor.unsafeGetTensorImpl()] = {tensor, by};
+                if (auto const* const storage = storage_of(tensor)) {
+                    notes_.drawn[storage] = {tensor, by};
+                }
             });
         }
     }

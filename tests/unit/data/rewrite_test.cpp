@@ -112,7 +112,7 @@ TEST_CASE("several inputs and targets, ragged ones and weights come along, in an
 
     options.targets = {"text/tokens_offsets"}; // five of them
     CHECK(test::says(test::error_of([&] { hdf5_source(options); }),
-                     "4 samples in dataset text/tokens"));
+                     "dataset text/tokens has 4 samples, but dataset text/tokens_offsets has 5"));
     options.targets = {"price"};
     options.weights = "price"; // which is the target
     CHECK(test::error_of([&] { hdf5_source(options); }).code() == ExitCode::usage);

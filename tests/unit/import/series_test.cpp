@@ -68,7 +68,7 @@ TEST_CASE("a table of prices becomes a series for each name, with times and colu
     CHECK(why(options).find("line 3: the value in column Date is earlier than") !=
           std::string::npos);
     options.columns = {"Open"};
-    CHECK(why(options).find("it has Date, Volume") != std::string::npos);
+    CHECK(why(options).find("its columns are Date, Volume") != std::string::npos);
 }
 
 TEST_CASE("a table whose rows are samples, of classes or with numbers as targets") {
