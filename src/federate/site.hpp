@@ -44,6 +44,12 @@ class Site {
     ///         a federation that the site has not joined
     Standing proceed(std::optional<std::int64_t> samples) const;
 
+    /// That the site trains on as many samples as it has announced, by which its change is
+    /// weighted.
+    ///
+    /// Throws  Error 64 for another number
+    void require_announced(std::int64_t round, std::int64_t samples) const;
+
     /// The run directory of the round's training.
     std::filesystem::path run_directory(std::int64_t round) const;
 

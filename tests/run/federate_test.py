@@ -424,6 +424,9 @@ with Scratch() as scratch:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "none from site-00003", "waits for site-00001, site-00002")
     simple.site(SITES[0], "--optimizer.learning-rate", 1).expect(64, "a site cannot change")
+    # The change is weighted with the number of samples that was announced.
+    simple.site(SITES[0], "--data.validation", "50 %", ranks=2).expect(
+        64, f"site {SITES[0]} announced ", "for round 1: these data and options give ", "of the announcement")
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     flip(update, 9000)

@@ -126,6 +126,7 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                     standing = site->proceed(samples);
                 }
                 if (standing.need == federate::Need::training) {
+                    site->require_announced(standing.round, count_samples(deck));
                     packed = local_run(*federation, *site, deck, standing.round).packed();
                 }
             }
