@@ -429,6 +429,19 @@ with Scratch() as scratch:
         64, f"site {SITES[0]} announced ", "for round 1: these data and options give ", "of the announcement")
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
+    # A resume of the round's training with other data, where the update is lost.
+    kept, data = simple.local / SITES[0] / "round-0001/update.h5", simple.data / f"{SITES[0]}.h5"
+    sent, good = (update.read_bytes(), kept.read_bytes()), data.read_bytes()
+    update.unlink()
+    kept.unlink()
+    with h5py.File(data, "r+") as file:
+        file["inputs"][...] = file["inputs"][()][::-1] + 1
+    refused = simple.site(SITES[0]).expect(
+        64, "Repeat with the data and options that the training of this round began with")
+    check("--force" not in refused.text, "no advice that federate round cannot follow")
+    data.write_bytes(good)
+    update.write_bytes(sent[0])
+    kept.write_bytes(sent[1])
     flip(update, 9000)
     simple.coordinate().expect(0, "site-00001.h5 was refused", "waits for site-00001")
     simple.site(SITES[0]).expect(0, "waiting for the other sites")  # sent again

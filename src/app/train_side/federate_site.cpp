@@ -80,9 +80,24 @@ double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
     return sum;
 }
 
+/// What a resume of a round's training is refused for, with advice that the commands of a
+/// federation can follow: they have no --force, and a site cannot start its round over.
+AgreedError refused_resume(AgreedError const& error) {
+    auto const& text = error.text();
+    bool const of_train = text.next.find("--force") != std::string::npos;
+    return {error.code(),
+            {text.what, text.why,
+             of_train ? "Repeat with the data and options that the training of this round began "
+                        "with"
+                      : text.next},
+            error.rank(),
+            error.cause()};
+}
+
 /// Whether training came to its end.
 ///
 /// Collective  over the site's ranks
+/// Throws      AgreedError as train::train
 bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local) {
     deck.run.directory = local.directory;
     deck.run.name = std::filesystem::path(local.directory).filename().string();
@@ -93,16 +108,20 @@ bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local)
     deck.monitor.tensorboard = false;
     deck.monitor.images = 0;
     deck.monitor.plots = false;
-    auto const ended = train::train(own.ranks,
-                                    {.deck = deck,
-                                     .version = build::version,
-                                     .observers = observers,
-                                     .stepped = [&] { own.watchdog.hear_of_exit_first(); },
-                                     .asked = own.asked,
-                                     .place = own.place,
-                                     .correction = local.correction},
-                                    own.signals);
-    return ended.reason == "finished" || ended.reason == "already finished";
+    try {
+        auto const ended = train::train(own.ranks,
+                                        {.deck = deck,
+                                         .version = build::version,
+                                         .observers = observers,
+                                         .stepped = [&] { own.watchdog.hear_of_exit_first(); },
+                                         .asked = own.asked,
+                                         .place = own.place,
+                                         .correction = local.correction},
+                                        own.signals);
+        return ended.reason == "finished" || ended.reason == "already finished";
+    } catch (AgreedError const& error) {
+        throw refused_resume(error);
+    }
 }
 
 } // namespace
