@@ -88,6 +88,12 @@ def simulated_in_groups(scratch, expected):
                         (("--rounds", 3), f"--rounds = 3 (was {SETTINGS[1]})"), (("--run.seed", 9), "run.seed = 9 (was "),
                         (("--train.steps", 5), "train.steps = 5 (was 4)")):
         simulate(directory, 1, *wrong).expect(64, "started with other options", told, "name another run.directory")
+    # A damaged file of the options is not taken for other options.
+    options = (directory / "options.txt").read_bytes()
+    for damaged in (options[:len(options) // 2], b"", b"\0\xff" * 100, options.replace(b"--rounds", b"--round_", 1)):
+        (directory / "options.txt").write_bytes(damaged)
+        text = simulate(directory, 1).expect(65, "options.txt is damaged", "Remove this file to continue").text
+        check("(was" not in text and "\0" not in text, f"no options: {text}")
     # In a directory of an earlier version, which has no options.txt, a refused start leaves none.
     (directory / "options.txt").unlink()
     simulate(directory, 1, "--train.steps", 5).expect(64, "holds another simulation")

@@ -24,6 +24,16 @@
 
 namespace lockstep::app {
 
+namespace {
+
+/// The lines of the options, and their hash: without it, lines that were lost or overwritten would
+/// look like options that have changed.
+std::string with_checksum(std::string_view lines) {
+    return concat(lines, "checksum = ", hex(hash64(lines)), "\n");
+}
+
+} // namespace
+
 Simulation::Simulation(config::Deck deck, FederateSimulateTold told)
     : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
 
@@ -48,8 +58,18 @@ void Simulation::require_same_options() const {
     if (!std::filesystem::exists(options_file())) {
         return; // nothing was divided yet, or by an earlier version: `found` compares the charter
     }
+    auto const text = read_text(options_file());
+    auto const lines = std::string_view(text).substr(0, text.rfind("checksum = "));
+    if (text != with_checksum(lines)) {
+        throw Error(ExitCode::data,
+                    {concat(options_file().string(), " is damaged"),
+                     "its lines do not have the checksum of the options with which this simulation "
+                     "was started",
+                     "Remove this file to continue without comparing the options, or name another "
+                     "run.directory"});
+    }
     std::map<std::string, std::string> before;
-    for (auto const& line : split(trimmed(read_text(options_file())), '\n')) {
+    for (auto const& line : split(trimmed(lines), '\n')) {
         auto const sign = std::min(line.find('='), line.size());
         auto const value = std::string_view(line).substr(std::min(sign + 1, line.size()));
         before[std::string(trimmed(std::string_view(line).substr(0, sign)))] = trimmed(value);
@@ -92,7 +112,7 @@ void Simulation::divide_data() const {
         for (auto const& [name, value] : options()) {
             lines += concat(name, " = ", value, "\n");
         }
-        write_text_durably(options_file(), lines);
+        write_text_durably(options_file(), with_checksum(lines));
     }
     for (std::size_t i = 0; i < count(); ++i) {
         if (!std::filesystem::exists(data_of(i))) {

@@ -31,7 +31,7 @@ class Simulation {
 
     /// On rank 0: that an earlier start in this directory, if there is one, was told the same.
     ///
-    /// Throws  Error 64 with each option that differs
+    /// Throws  Error 64 with each option that differs; 65 where the file of the options is damaged
     void require_same_options() const;
 
     /// On rank 0: divides the data among the sites, and founds the federation or opens it.
