@@ -83,6 +83,15 @@ def simulated_in_groups(scratch, expected):
         simulate(scratch / name, 1, "--dirichlet", "1e6", "--data.validation", share, *more).expect(
             64, "too few samples for site-00001", told, "or change data.validation")
         check(not (scratch / name / "sites").exists(), "no site has trained")
+    # So few are left that not even the whole set would be enough for the first weights.
+    small = scratch / "small.h5"
+    with h5py.File(DATA / "train.h5") as file, h5py.File(small, "w") as some:
+        for field in ("inputs", "targets"):
+            some[field] = file[field][:30]
+    run(["federate", "simulate", DECK, "--sites", 3, *SETTINGS, *KEYS, "--data.train", small,
+         "--data.validation", "90 %", "--run.replicas", 4, "--run.directory", scratch / "few"]).expect(
+             64, "too few samples for site-00001")
+    check(not (scratch / "few/first-weights").exists(), "no first weights are left behind")
     # A simulation that continues is told what it began with: which samples a site has does not change.
     for wrong, told in ((("--dirichlet", 2), "--dirichlet = 2 (was 1)"), (("--sites", 4), "--sites = 4 (was 3)"),
                         (("--rounds", 3), f"--rounds = 3 (was {SETTINGS[1]})"), (("--run.seed", 9), "run.seed = 9 (was "),

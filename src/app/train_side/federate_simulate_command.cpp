@@ -214,6 +214,11 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                     simulation.require_same_options();
                 }
             });
+            comm::agree(world, "dividing the data", [&] {
+                if (world.is_root()) {
+                    simulation.divide(); // before the first weights, which need enough samples, too
+                }
+            });
             SiteGroups groups(world, told.groups);
             federate::ModelVector first;
             groups.work_apart("", [&] {

@@ -84,8 +84,8 @@ void Simulation::require_same_options() const {
     }
 }
 
-void Simulation::divide_data() const {
-    auto const fields = fields_of_deck();
+void Simulation::divide() {
+    static_cast<void>(fields_of_deck()); // which refuses other data than one plain file
     auto const whole = open_training_set(deck_.data);
     std::vector<std::int64_t> labels(static_cast<std::size_t>(whole.samples()), 0);
     if (whole.has_labels()) {
@@ -99,12 +99,16 @@ void Simulation::divide_data() const {
     }
     auto const owners = federate::sites_of_samples(
         labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
-    std::vector<std::vector<std::int64_t>> samples(count());
+    samples_.assign(count(), {});
     for (std::size_t sample = 0; sample < owners.size(); ++sample) {
-        samples[static_cast<std::size_t>(owners[sample])].push_back(
+        samples_[static_cast<std::size_t>(owners[sample])].push_back(
             static_cast<std::int64_t>(sample));
     }
-    require_steps(samples, labels);
+    require_steps(labels);
+}
+
+void Simulation::write_data() const {
+    auto const fields = fields_of_deck();
     make_directories(directory_ / "data");
     // Of a federation without this file, made by an earlier version, nobody knows all options.
     if (!federation_ && !std::filesystem::exists(options_file())) {
@@ -116,7 +120,7 @@ void Simulation::divide_data() const {
     }
     for (std::size_t i = 0; i < count(); ++i) {
         if (!std::filesystem::exists(data_of(i))) {
-            federate::write_part(deck_.data.train, fields, samples[i], data_of(i));
+            federate::write_part(deck_.data.train, fields, samples_[i], data_of(i));
         }
     }
 }
@@ -152,22 +156,21 @@ std::int64_t Simulation::learnt_of(std::vector<std::int64_t> const& samples,
 }
 
 /// That each site has samples enough for a step, before any of them trains.
-void Simulation::require_steps(std::vector<std::vector<std::int64_t>> const& samples,
-                               std::vector<std::int64_t> const& labels) const {
+void Simulation::require_steps(std::vector<std::int64_t> const& labels) const {
     auto const& run = deck_.run;
     auto const of_all = deck_.data.global_batch / run.replicas;
     std::vector<std::string> poor;
     std::string why;
     for (std::size_t i = 0; i < count(); ++i) {
         auto const failure = comm::failure_of([&] {
-            data::TrainPlan({.samples = learnt_of(samples[i], labels),
+            data::TrainPlan({.samples = learnt_of(samples_[i], labels),
                              .batch = of_all > 0 ? of_all : deck_.data.batch,
                              .replicas = static_cast<int>(run.replicas),
                              .accumulate = static_cast<int>(deck_.optimizer.accumulate),
                              .drop_last = deck_.data.drop_last});
         });
         if (failure) {
-            poor.push_back(concat(site_name(i), " (", std::ssize(samples[i]), ")"));
+            poor.push_back(concat(site_name(i), " (", std::ssize(samples_[i]), ")"));
             why = failure->text().why;
         }
     }
@@ -208,7 +211,7 @@ void Simulation::found(federate::ModelVector const& first) {
                          "Name another run.directory, or remove the directory of that simulation"});
         }
     }
-    divide_data();
+    write_data();
     make_directories(directory_ / "keys");
     coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
     if (!federation_) {

@@ -34,11 +34,18 @@ class Simulation {
     /// Throws  Error 64 with each option that differs; 65 where the file of the options is damaged
     void require_same_options() const;
 
-    /// On rank 0: divides the data among the sites, and founds the federation or opens it.
+    /// On rank 0: chooses the samples of each site, and writes nothing.
     ///
-    /// Throws  Error 64 for a deck that no federation can have, where the directory holds another
-    ///         federation, for data that cannot be divided so, or sites with too few samples to
-    ///         train; 73 where another process works in the directory
+    /// Throws  Error 64 for data that cannot be divided so, or sites with too few samples to train;
+    ///         as data::Dataset
+    void divide();
+
+    /// On rank 0, after `divide`: writes the data of the sites, and founds the federation or opens
+    /// it.
+    ///
+    /// Throws  Error 64 for a deck that no federation can have, or where the directory holds
+    /// another
+    ///         federation; 73 where another process works in the directory
     void found(federate::ModelVector const& first);
 
     /// On rank 0 of another group, once the federation exists: its sites.
@@ -57,11 +64,10 @@ class Simulation {
   private:
     std::map<std::string, std::string> options() const;
     /// The samples of each site, in files of their own, after a file of the options.
-    void divide_data() const;
+    void write_data() const;
     std::int64_t learnt_of(std::vector<std::int64_t> const& samples,
                            std::vector<std::int64_t> const& labels) const;
-    void require_steps(std::vector<std::vector<std::int64_t>> const& samples,
-                       std::vector<std::int64_t> const& labels) const;
+    void require_steps(std::vector<std::int64_t> const& labels) const;
     void open_sites(std::size_t first, std::size_t step);
     federate::FieldNames fields_of_deck() const;
     federate::Secret secret(std::string const& name) const;
@@ -73,6 +79,7 @@ class Simulation {
     config::Deck deck_;
     FederateSimulateTold told_;
     std::filesystem::path directory_;
+    std::vector<std::vector<std::int64_t>> samples_; ///< of each site: places in data.train
     std::unique_ptr<federate::PrivateKey> coordinator_key_;
     std::unique_ptr<federate::Federation> federation_;
     std::unique_ptr<FileLock> lock_;
