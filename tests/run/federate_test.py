@@ -403,6 +403,7 @@ with Scratch() as scratch:
     expected = model(scratch / "n1/federation")
     check(same(expected, model(scratch / "n3/federation")), "1 and 3 ranks, plain and secure, give the same bits")
     check(not same(expected, model(scratch / "n1/federation", "round-0000.h5")), "something was learnt")
+    simulate(scratch / "n1", 1).expect(0, f"the simulation has finished: {scratch / 'n1/federation/global' / LAST}")
     if LONG:
         simulate(scratch / "n2", 2, "--secure").expect(0)
         check(same(expected, model(scratch / "n2/federation")), "so do 2 ranks")

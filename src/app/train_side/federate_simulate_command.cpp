@@ -139,6 +139,12 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, 
             tell_quality(world, deck, before + static_cast<std::int64_t>(i), files[i]);
         }
         if (finished) {
+            if (world.is_root()) {
+                auto const& federation = *simulation.federation();
+                std::cout << "the simulation has finished: "
+                          << federation.global_file(federation.current_round() - 1).string()
+                          << std::endl;
+            }
             return ExitCode::ok;
         }
         if (!train_sites(context, groups, simulation, topology, signals)) {
