@@ -163,7 +163,7 @@ def check_refused(scratch, train):
              "dimension 1 is 24, but the export allows only 5"),
             (lambda: exported(Net().double(), ANY, (torch.randn(4, 24).double(),)), "as its input named x",
              "values of type Double, but the batch holds Float"),
-            (lambda: exported(Words()), "the gradient of words.weight is sparse", "sparse=False"),
+            (lambda: exported(Words()), "the gradient of parameter words.weight is sparse", "sparse=False"),
             (frozen, "cannot be trained", "does not depend on its parameters"),
             (lambda: exported(nn.ReLU()), "has no parameters"),
             (lambda: exported(Net(lambda self, x: (self.calls.unsqueeze_(0), x)[1])),
