@@ -147,6 +147,67 @@ std::vector<std::string> input_names(std::vector<ExportInput> const& inputs) {
     return names;
 }
 
+namespace {
+
+/// Values that differ from sample to sample, but for whole numbers, whose range is not known.
+std::vector<torch::Tensor> varied(std::vector<ExportInput> const& inputs, std::int64_t samples) {
+    auto values = trial(inputs, samples);
+    for (auto& each : values) {
+        if (each.is_floating_point()) {
+            each = torch::arange(each.numel(), torch::kFloat64)
+                       .sin()
+                       .to(each.scalar_type())
+                       .view(each.sizes());
+        }
+    }
+    return values;
+}
+
+/// A graph takes batches of any size: the samples of a larger batch, and one alone, must give what
+/// they give in the batches that were recorded. Only large differences count, since kernels round
+/// in other ways for other batch sizes.
+void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
+    constexpr std::int64_t many = 9;
+    constexpr double tolerance = 0.02;
+    auto const all = varied(inputs, many);
+    auto const outputs_of = [&](std::int64_t count) {
+        std::vector<torch::Tensor> part;
+        for (auto const& each : all) {
+            part.push_back(each.narrow(0, 0, count).clone()); // which the model may change
+        }
+        return model.forward(fields_of(part)).to(torch::kFloat64);
+    };
+    auto const require = [&](std::int64_t count) {
+        auto const refuse = [&](std::string const& why) {
+            refuse_export(
+                concat("its forward method ", why, " a batch of ", amount_of(count, "sample")),
+                "a single graph must represent all batch sizes");
+        };
+        auto const wanted = outputs_of(2);
+        torch::Tensor found;
+        try {
+            found = outputs_of(count);
+        } catch (std::exception const&) {
+            refuse("fails for");
+        }
+        if (wanted.dim() == 0 || found.dim() != wanted.dim() ||
+            found.size(0) * 2 != wanted.size(0) * count ||
+            found.numel() * 2 != wanted.numel() * count) {
+            refuse("returns another shape than for 2 samples for");
+        }
+        auto const shared = std::min(found.size(0), wanted.size(0));
+        auto const scale = wanted.nan_to_num(0, 0, 0).abs().max().item<double>();
+        if (!torch::allclose(found.narrow(0, 0, shared), wanted.narrow(0, 0, shared), 0,
+                             tolerance * scale, /*equal_nan=*/true)) {
+            refuse("computes something else for the same samples in");
+        }
+    };
+    require(1);
+    require(many);
+}
+
+} // namespace
+
 deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs) {
     torch::NoGradGuard const no_grad;
     EvaluationMode const evaluation(model);
@@ -183,6 +244,7 @@ deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs)
     }
     lower_all(graph, table, recordings, lowerings);
     graph.set_output(table.values.at(recordings[0].output));
+    require_independent(model, inputs);
     return graph;
 }
 

@@ -66,7 +66,8 @@ bool asks_for_form(std::string const& name) {
     static std::set<std::string> const others{"aten::size",         "aten::stride",
                                               "aten::numel",        "aten::dim",
                                               "aten::is_same_size", "aten::storage_offset"};
-    return name.starts_with("aten::sym_") || name.starts_with("aten::is_") || others.contains(name);
+    return name.starts_with("aten::sym_") || others.contains(name) ||
+           (name.starts_with("aten::is_") && name != "aten::is_nonzero");
 }
 
 /// Whether an operator's results are the same for all tensors of a form.
@@ -82,7 +83,9 @@ struct Notes {
     /// Constants that are random, by their storage (functions such as torch::randn return another
     /// tensor than the operator), and the operators that drew them.
     std::map<void const*, std::pair<torch::Tensor, std::string>> drawn;
-    std::optional<Error> refused; ///< TorchScript's interpreter makes texts of exceptions
+    std::set<void const*> computed; ///< storages of values
+    std::set<void const*> lasting;  ///< storages of parameters that a recorded call takes
+    std::optional<Error> refused;   ///< TorchScript's interpreter makes texts of exceptions
 
     std::optional<std::size_t> number_of(torch::Tensor const& tensor) const {
         auto const found = numbers.find(tensor.unsafeGetTensorImpl());
@@ -121,9 +124,18 @@ class Recorder : public c10::OperatorKernel {
         for (auto const& argument : call.arguments) {
             for_tensors(argument, [&](torch::Tensor const& tensor) {
                 call.values.push_back(notes_.number_of(tensor));
-                depends = depends || call.values.back();
-                auto const drawn = notes_.drawn.find(storage_of(tensor));
-                if (!call.values.back() && drawn != notes_.drawn.end()) {
+                if (call.values.back()) {
+                    depends = true;
+                    return;
+                }
+                auto const* const storage = storage_of(tensor);
+                if (notes_.computed.contains(storage)) {
+                    refuse_export(concat("operator ", schema.name(),
+                                         " takes a tensor that shares its memory with a computed "
+                                         "one, as .data does"),
+                                  "an exported graph cannot contain such a tensor");
+                }
+                if (auto const drawn = notes_.drawn.find(storage); drawn != notes_.drawn.end()) {
                     call.drawn_by = drawn->second.second;
                 }
             });
@@ -137,10 +149,12 @@ class Recorder : public c10::OperatorKernel {
         }
         c10::impl::ExcludeDispatchKeyGuard const plainly(mode);
         if (!depends) {
+            require_fixed(op, call);
             op.callBoxed(stack);
             note_drawn(op, call, *stack, first);
             return;
         }
+        auto const read = constants_read(call);
         keep_constants(call);
         if (op.hasTag(at::Tag::inplace_view)) {
             keep_form(call.arguments.front().toTensor());
@@ -148,18 +162,55 @@ class Recorder : public c10::OperatorKernel {
             require_whole(call);
         }
         op.callBoxed(stack);
-        note(std::move(call), *stack, first);
+        note(std::move(call), *stack, first, read);
     }
 
     /// What is not a parameter may be changed before the call is looked at.
-    static void keep_constants(RecordedCall& call) {
+    void keep_constants(RecordedCall& call) {
         std::size_t at = 0;
-        for (auto& argument : call.arguments) {
-            if (argument.isTensor() && !call.values[at] && argument.toTensor().defined() &&
-                !argument.toTensor().requires_grad()) {
-                argument = argument.toTensor().clone();
+        auto const kept = [&](torch::Tensor const& tensor) {
+            if (call.values[at++] || !tensor.defined()) {
+                return tensor;
             }
-            for_tensors(argument, [&](torch::Tensor const&) { ++at; });
+            if (!tensor.requires_grad()) {
+                return tensor.clone();
+            }
+            notes_.lasting.insert(storage_of(tensor));
+            return tensor;
+        };
+        for (auto& argument : call.arguments) {
+            if (argument.isTensor()) {
+                argument = kept(argument.toTensor());
+            } else if (argument.isTensorList()) {
+                c10::List<torch::Tensor> list;
+                for (auto const& tensor : argument.toTensorVector()) {
+                    list.push_back(kept(tensor));
+                }
+                argument = list;
+            } else {
+                for_tensors(argument, [&](torch::Tensor const&) { ++at; });
+            }
+        }
+    }
+
+    /// What depends on no input is computed once, for all runs of the graph.
+    void require_fixed(c10::OperatorHandle const& op, RecordedCall const& call) const {
+        auto const& schema = op.schema();
+        if (!call.drawn_by.empty() && !asks_for_form(call.name) &&
+            std::ranges::none_of(schema.returns(), [](auto const& each) {
+                return each.type()->kind() == c10::TypeKind::TensorType ||
+                       each.type()->kind() == c10::TypeKind::ListType;
+            })) {
+            refuse_export(concat("operator ", call.drawn_by, " draws a number at random"),
+                          "an exported graph gives the same outputs each time");
+        }
+        for (std::size_t at = 0; at < call.arguments.size(); ++at) {
+            auto const* const alias = schema.arguments()[at].alias_info();
+            if (alias != nullptr && alias->isWrite() && call.arguments[at].isTensor() &&
+                notes_.lasting.contains(storage_of(call.arguments[at].toTensor()))) {
+                refuse_export(concat("operator ", schema.name(), " changes a parameter"),
+                              "an exported graph cannot contain such a write");
+            }
         }
     }
 
@@ -181,8 +232,9 @@ class Recorder : public c10::OperatorKernel {
     /// Random numbers, and constants that are made of them.
     void note_drawn(c10::OperatorHandle const& op, RecordedCall const& call,
                     torch::Stack const& stack, std::size_t first) {
-        auto const by = call.drawn_by.empty() && program::draws_always(op) ? call.schema->name()
-                                                                           : call.drawn_by;
+        auto const by = call.drawn_by.empty() && program::draws_with(op, call.arguments)
+                            ? call.schema->name()
+                            : call.drawn_by;
         for (auto at = first; !by.empty() && at < stack.size(); ++at) {
             for_tensors(stack[at], [&](torch::Tensor const& tensor) {
                 if (auto const* const storage = storage_of(tensor)) {
@@ -205,7 +257,23 @@ class Recorder : public c10::OperatorKernel {
         }
     }
 
-    void note(RecordedCall call, torch::Stack const& stack, std::size_t first) {
+    /// The storages of constants that a call reads and does not change: a result may be a view.
+    static std::set<void const*> constants_read(RecordedCall const& call) {
+        std::set<void const*> read;
+        std::size_t flat = 0;
+        for (std::size_t at = 0; at < call.arguments.size(); ++at) {
+            auto const* const alias = call.schema->arguments()[at].alias_info();
+            for_tensors(call.arguments[at], [&](torch::Tensor const& tensor) {
+                if (!call.values[flat++] && (alias == nullptr || !alias->isWrite())) {
+                    read.insert(storage_of(tensor));
+                }
+            });
+        }
+        return read;
+    }
+
+    void note(RecordedCall call, torch::Stack const& stack, std::size_t first,
+              std::set<void const*> const& read) {
         for (auto at = first; at < stack.size(); ++at) {
             for_tensors(stack[at],
                         [&](torch::Tensor const& tensor) { call.results.push_back(tensor); });
@@ -220,6 +288,10 @@ class Recorder : public c10::OperatorKernel {
         }
         for (auto const& result : call.results) {
             notes_.numbers[result.unsafeGetTensorImpl()] = notes_.count++;
+            if (auto const* const storage = storage_of(result);
+                storage != nullptr && !read.contains(storage)) {
+                notes_.computed.insert(storage);
+            }
         }
         notes_.recording.calls.push_back(std::move(call));
     }
@@ -237,9 +309,10 @@ bool is_recording() {
 Recording
 record_calls(std::function<torch::Tensor(std::vector<torch::Tensor> const&)> const& function,
              std::vector<torch::Tensor> const& inputs, std::set<std::string> const& known) {
-    Notes notes{{inputs, {}, 0}, known, {}, 0, {}, std::nullopt};
+    Notes notes{{inputs, {}, 0}, known, {}, 0, {}, {}, {}, std::nullopt};
     for (auto const& input : inputs) {
         notes.numbers[input.unsafeGetTensorImpl()] = notes.count++;
+        notes.computed.insert(storage_of(input));
     }
     torch::Library library(torch::Library::IMPL, "_", mode, __FILE__, __LINE__);
     library.fallback(torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Recorder>(notes)));

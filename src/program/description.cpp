@@ -20,10 +20,6 @@ constexpr int schema_major = 8; ///< of torch/_export/serde/schema.py
     throw Error(ExitCode::usage, {what, why, advice});
 }
 
-bool is_false(c10::IValue const& value) {
-    return (value.isBool() && !value.toBool()) || (value.isDouble() && value.toDouble() == 0);
-}
-
 void note_mode(Graph const& graph, Mode& mode) {
     for (auto const& node : graph.nodes) {
         bool trains = false;

@@ -135,6 +135,21 @@ bool is_mode(std::string const& argument) {
     return std::find(names.begin(), names.end(), argument) != names.end();
 }
 
+bool is_false(c10::IValue const& value) {
+    return (value.isBool() && !value.toBool()) || (value.isDouble() && value.toDouble() == 0);
+}
+
+bool draws_with(c10::OperatorHandle const& op, std::vector<c10::IValue> const& arguments) {
+    auto const& schema = op.schema().arguments();
+    for (std::size_t at = 0; at < arguments.size(); ++at) {
+        auto const& name = schema.at(at).name();
+        if ((is_mode(name) || name == "p") && is_false(arguments[at])) { // p: of dropout
+            return false;
+        }
+    }
+    return draws(op);
+}
+
 bool draws_always(c10::OperatorHandle const& op) {
     auto const& arguments = op.schema().arguments();
     return draws(op) && std::none_of(arguments.begin(), arguments.end(),

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace lockstep::program {
 
@@ -26,8 +27,12 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
 bool draws(c10::OperatorHandle const& op);
 /// Whether it draws them in evaluation mode, too: no argument tells it the mode.
 bool draws_always(c10::OperatorHandle const& op);
+/// Whether it draws them with these arguments, one for each of its schema.
+bool draws_with(c10::OperatorHandle const& op, std::vector<c10::IValue> const& arguments);
 
 /// Whether an argument of this name tells an operator whether it is in training.
 bool is_mode(std::string const& argument);
+/// false, or 0 as a real number.
+bool is_false(c10::IValue const& value);
 
 } // namespace lockstep::program

@@ -157,6 +157,16 @@ class KeptAnswer : public nn::Model {
     std::vector<std::string> const& layers_;
 };
 
+/// A model may change its inputs in place.
+nn::Fields copy_of(nn::Fields const& inputs) {
+    std::vector<nn::Field> fields;
+    for (std::size_t at = 0; at < inputs.size(); ++at) {
+        fields.push_back(inputs[at]);
+        fields.back().values = fields.back().values.clone();
+    }
+    return nn::Fields(std::move(fields));
+}
+
 /// Lends teachers to threads, one to each at a time. They compute the same.
 class Lent {
   public:
@@ -211,9 +221,10 @@ class Distilled : public Task {
     Loss training_loss(nn::Model& model, Tensors const& whole) const override {
         auto const [batch, recorded] = parts_of(whole);
         KeptAnswer kept(model, layers_);
+        auto const same = lesson_.recorded ? nn::Fields() : copy_of(batch.inputs);
         auto loss = task_->training_loss(kept, batch);
         auto const taught =
-            lesson_.recorded ? Answer{recorded, {}} : teachers_.run(batch.inputs, teacher_layers_);
+            lesson_.recorded ? Answer{recorded, {}} : teachers_.run(same, teacher_layers_);
         auto const student = kept.answer.outputs.to(torch::kFloat32);
         auto const teacher = taught.outputs.detach().to(torch::kFloat32);
         if (teacher.sizes() != student.sizes()) {

@@ -99,6 +99,80 @@ TEST_CASE("a constant that is random is refused with the operator that draws it"
     });
 }
 
+TEST_CASE("random numbers are found in what they are written into, and where they become numbers") {
+    auto const refused = [](Function::Forward const& forward, char const* part) {
+        CHECK(holds(refusal_of(forward), part));
+    };
+    refused(
+        [](auto const& x) {
+            return x * torch::dropout(torch::ones({4, 3}), 0.5, true);
+        },
+        "operator aten::dropout draws one of its arguments at random");
+    refused(
+        [](auto const& x) {
+            auto first = torch::zeros({4, 3});
+            first.select(0, 1).copy_(at::rand({3}));
+            return x + first;
+        },
+        "operator aten::rand draws one of its arguments at random");
+    refused(
+        [](auto const& x) {
+            auto first = torch::zeros({4, 3});
+            first.view(-1).normal_();
+            return x + first;
+        },
+        "operator aten::normal_ draws one of its arguments at random");
+    refused([](auto const& x) { return x * at::rand({1}).template item<double>(); },
+            "operator aten::rand draws a number at random");
+    refused([](auto const& x) { return at::rand({1}).gt(0.5).is_nonzero() ? x * 2 : x; },
+            "operator aten::rand draws a number at random");
+}
+
+TEST_CASE("a constant of a list is as it was at the call, also where it is changed afterwards") {
+    auto const graph = exported([](torch::Tensor const& x) {
+        auto const constant = torch::zeros({x.size(0), 1, 3});
+        auto const before = torch::cat({x, constant}, 1);
+        constant.add_(1);
+        return before + 3 * torch::cat({x, constant}, 1);
+    });
+    auto const holds_rows_of = [&](float value) {
+        return std::ranges::any_of(graph.tensors(), [&](deploy::Tensor const& tensor) {
+            return tensor.constant && tensor.element == deploy::Element::f32 &&
+                   tensor.values.size() == 3 * sizeof(float) && tensor.reals().front() == value;
+        });
+    };
+    CHECK(holds_rows_of(0));
+    CHECK(holds_rows_of(1));
+}
+
+TEST_CASE("writes that bypass the recorded values are refused") {
+    auto const weights = torch::rand({3, 3}).requires_grad_();
+    CHECK(holds(refusal_of([](torch::Tensor const& x) {
+                    auto const values = x * 2;
+                    auto const same = values.variable_data(); // .data in Python
+                    same.add_(1);
+                    return values + same;
+                }),
+                "shares its memory with a computed one"));
+    CHECK(holds(refusal_of([&](torch::Tensor const& x) {
+                    auto const values = x.matmul(weights);
+                    weights.variable_data().mul_(0.5);
+                    auto const others = x.matmul(weights);
+                    weights.variable_data().mul_(2);
+                    return values + others;
+                }),
+                "changes a parameter"));
+}
+
+TEST_CASE("what depends on the batch size is refused") {
+    CHECK(holds(refusal_of([](auto const& x) { return x.size(0) == 1 ? x * 5 : x; }),
+                "computes something else for the same samples in a batch of 1 sample"));
+    CHECK(holds(refusal_of([](auto const& x) { return x * (1 + x.size(0) / 4); }),
+                "computes something else for the same samples in a batch of 9 samples"));
+    CHECK(holds(refusal_of([](auto const& x) { return x.narrow(1, 0, 1).squeeze(); }),
+                "a batch of 1 sample"));
+}
+
 TEST_CASE("dropout that evaluation does not switch off is refused") {
     auto const attention = [](double dropout) {
         return [dropout](torch::Tensor const& inputs) {

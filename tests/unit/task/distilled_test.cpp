@@ -228,3 +228,21 @@ TEST_CASE("some tasks have no outputs that a teacher could show") {
     CHECK(test::error_of([] { task::learns_classes("ctc", "--outputs"); }).text().what ==
           "--outputs with task.kind = ctc");
 }
+
+TEST_CASE("a teacher gets the inputs as they were, also where the model changes its own in place") {
+    class Doubles : public nn::Model {
+      public:
+        torch::Tensor forward(nn::Fields const& inputs) override { return inputs.only().mul_(2); }
+    };
+    auto given = lesson(1);
+    given.teachers = {std::make_shared<Layers>()}; // gives its inputs
+    auto expected = lesson(1);
+    expected.teachers = {std::make_shared<Always>(student())};
+    Doubles model;
+    auto const loss_of = [&](task::Lesson const& with) {
+        return task::distilled(plain_task(), with)
+            ->training_loss(model, taught_batch())
+            .sum.item<double>();
+    };
+    CHECK(loss_of(given) == loss_of(expected));
+}
