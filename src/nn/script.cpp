@@ -98,7 +98,8 @@ torch::jit::Module loaded(std::string const& file) {
     program::require_whole_records(file);
     auto const refuse = [&](std::string const& why) {
         throw Error(ExitCode::data, {concat(file, " is not a TorchScript module"),
-                                     kind.name.empty() || kind.name == "a TorchScript module"
+                                     is_hdf5(file) ? std::string("it is an HDF5 file")
+                                     : kind.name.empty() || kind.name == "a TorchScript module"
                                          ? why
                                          : concat("it is ", kind.name),
                                      "Save the model with torch.jit.script(model).save(FILE)"});

@@ -178,6 +178,7 @@ with Scratch() as scratch:
                 code, *phrases).text
             check("frame #" not in text and "miniz" not in text and "Exception raised" not in text, text)
 
+        scripted(best, 65, "it is an HDF5 file", "torch.jit.script(model).save(")
         for name in ("state.pt", "old.pth", "model.pt2", "model.onnx", "m.safetensors", "image.h5"):
             scripted(scratch / name, 65, foreign.get(name, ["a safetensors file"])[0],
                      "Set model.name = export" if name == "model.pt2" else "torch.jit.script(model).save(")

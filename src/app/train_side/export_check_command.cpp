@@ -45,6 +45,12 @@ ExportFacts facts_in(std::filesystem::path const& file) {
     if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string() ||
         !json.contains("rows") || !json["rows"].is_number_integer()) {
         auto const kind = kind_of_file(file).name;
+        if (kind.ends_with("that this program exported")) {
+            throw Error(ExitCode::data,
+                        {concat(file.string(), " is damaged"),
+                         concat("it is ", kind, ", but does not name its checkpoint"),
+                         "Export the checkpoint again"});
+        }
         throw Error(
             ExitCode::data,
             {concat(file.string(), " was not exported by lockstep to ONNX or C"),
