@@ -226,7 +226,7 @@ TEST_CASE("some tasks have no outputs that a teacher could show") {
     CHECK_FALSE(task::learns_classes("regression"));
     CHECK(test::error_of([] { task::learns_classes("ctc"); }).code() == ExitCode::usage);
     CHECK(test::error_of([] { task::learns_classes("ctc", "--outputs"); }).text().what ==
-          "--outputs with task.kind = ctc");
+          "--outputs cannot be combined with task.kind = ctc");
 }
 
 TEST_CASE("a teacher gets the inputs as they were, also where the model changes its own in place") {
