@@ -86,8 +86,7 @@ def simulated_in_groups(scratch, expected):
     # So few are left that not even the whole set would be enough for the first weights.
     small = scratch / "small.h5"
     with h5py.File(DATA / "train.h5") as file, h5py.File(small, "w") as some:
-        for field in ("inputs", "targets"):
-            some[field] = file[field][:30]
+        some["inputs"], some["targets"] = file["inputs"][:30], file["targets"][:30] % 2
     run(["federate", "simulate", DECK, "--sites", 3, *SETTINGS, *KEYS, "--data.train", small,
          "--data.validation", "90 %", "--run.replicas", 4, "--run.directory", scratch / "few"]).expect(
              64, "too few samples for site-00001")
