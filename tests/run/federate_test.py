@@ -211,7 +211,7 @@ def control_variates(scratch):
         check(numpy.allclose(values, found["one-plain"][1][name], atol=1e-5), f"{name}: one step a round is FedAvg's")
     simulate(scratch / "adam", 1, settings=settings["scaffold"]).expect(64, "plain SGD")
     check(not (scratch / "adam/options.txt").exists(), "the options of a refused start are not kept")
-    simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 with")
+    simulate(scratch / "norm", 1, *sgd, "--clip", 1, settings=settings["scaffold"]).expect(64, "--clip 1 cannot be combined with")
 
 
 COPY = '''import os, pathlib, shutil, sys
