@@ -39,6 +39,6 @@ with Scratch() as scratch:
               f"{name} has the same bytes")
         run(["data", "verify", scratch / "out" / name]).expect(0)
     run([*words, "--overwrite"], ranks=2).expect(0)  # and again, over what is there
-    run([*words[:-3], "nobody", *words[-2:]]).expect(64, "it has a, b, kind, owner")
+    run([*words[:-3], "nobody", *words[-2:]]).expect(64, "its columns are a, b, kind, owner")
     run([*words, "--deflate", "10"]).expect(64)
     run(["data", "import", "movies", table, scratch / "x"]).expect(64, "the kinds are idx, images")
