@@ -72,7 +72,10 @@ bool asks_for_form(std::string const& name) {
 
 /// Whether an operator's results are the same for all tensors of a form.
 bool takes_form_only(std::string const& name) {
-    return name == "aten::zeros_like" || name == "aten::ones_like";
+    static std::set<std::string> const names{"aten::zeros_like", "aten::ones_like",
+                                             "aten::full_like",  "aten::new_zeros",
+                                             "aten::new_ones",   "aten::new_full"};
+    return names.contains(name);
 }
 
 struct Notes {
@@ -132,7 +135,8 @@ class Recorder : public c10::OperatorKernel {
                 if (notes_.computed.contains(storage)) {
                     refuse_export(concat("operator ", schema.name(),
                                          " takes a tensor that shares its memory with a computed "
-                                         "one, as .data does"),
+                                         "one (.data, or a constant of which a part was "
+                                         "overwritten)"),
                                   "an exported graph cannot contain such a tensor");
                 }
                 if (auto const drawn = notes_.drawn.find(storage); drawn != notes_.drawn.end()) {
@@ -245,16 +249,30 @@ class Recorder : public c10::OperatorKernel {
     }
 
     /// Views of what is changed in place would change unnoticed.
-    static void require_whole(RecordedCall const& call) {
+    void require_whole(RecordedCall const& call) const {
         for (std::size_t at = 0; at < call.arguments.size(); ++at) {
             auto const* const alias = call.schema->arguments()[at].alias_info();
             if (alias != nullptr && alias->isWrite() && call.arguments[at].isTensor() &&
-                call.arguments[at].toTensor().storage().use_count() > 1) {
+                has_views(call.arguments[at].toTensor())) {
                 refuse_export(concat("operator ", call.schema->name(),
                                      " writes into a tensor that has views"),
                               "an exported graph cannot contain such a write");
             }
         }
+    }
+
+    /// Whether another value shares its memory. LibTorch's own views, such as in a linear layer of
+    /// sequences, are none.
+    bool has_views(torch::Tensor const& tensor) const {
+        auto const shares = [&](torch::Tensor const& value) {
+            return !value.is_same(tensor) && storage_of(value) != nullptr &&
+                   storage_of(value) == storage_of(tensor);
+        };
+        auto const& [inputs, calls, output] = notes_.recording;
+        return std::ranges::any_of(inputs, shares) ||
+               std::ranges::any_of(calls, [&](RecordedCall const& each) {
+                   return std::ranges::any_of(each.results, shares);
+               });
     }
 
     /// The storages of constants that a call reads and does not change: a result may be a view.

@@ -5,11 +5,14 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/record_calls.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/csrc/jit/frontend/error_report.h>
+#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/script.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "foreign.hpp"
@@ -20,6 +23,25 @@
 namespace lockstep::nn {
 
 namespace {
+
+bool holds_kind(torch::jit::Block const& block, c10::Symbol kind) {
+    return std::ranges::any_of(block.nodes(), [&](torch::jit::Node const* node) {
+        return node->kind() == kind ||
+               std::ranges::any_of(node->blocks(), [&](torch::jit::Block const* inner) {
+                   return holds_kind(*inner, kind);
+               });
+    });
+}
+
+/// Tensor.tolist calls no operator, so that a recording would not see that values leave a tensor.
+void require_tensors(torch::jit::Module const& module) {
+    auto const graph = module.get_method("forward").graph()->copy();
+    torch::jit::Inline(*graph);
+    if (holds_kind(*graph->block(), c10::prim::tolist)) {
+        refuse_export("Tensor.tolist takes values out of a tensor",
+                      "an exported graph cannot depend on the values of its inputs");
+    }
+}
 
 /// A module of a script as one of ours, with the same tensors under the same names.
 template <class Base>
@@ -146,6 +168,9 @@ class Script : public Mirror<Model> {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
+        if (is_recording()) {
+            require_tensors(module_);
+        }
         // Optimised graphs are made from what the first runs saw, and round otherwise from then on.
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
         torch::manual_seed(random_key()->value); // scripts draw from torch's one generator

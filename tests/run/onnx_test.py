@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+from typing import List
 
 import h5py
 import numpy as np
@@ -406,8 +407,21 @@ class RandomStart(torch.nn.Module):
         return self.scores(self.rows(images.reshape(-1, 8, 8), first)[0][:, -1])
 
 
+class Listed(torch.nn.Module):
+    """Makes numbers of its inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.scores = torch.nn.Linear(64, 3)
+
+    def forward(self, images):
+        numbers: List[List[float]] = images.reshape(-1, 64).tolist()
+        return self.scores(torch.tensor(numbers))
+
+
 def mistakes(scratch):
     for net, told in some(((Odd(), "operator aten::sort"), (Mixing(), "along the batch"),
+                           (Listed(), "Tensor.tolist takes values out of a tensor"),
                            (Packed(), "operator aten::_pack_padded_sequence packs sequences"),
                            (RandomStart(), "operator aten::randn draws one of its arguments at random"))):
         trained_script(scratch, "odd", net, "inputs", scratch / "images.h5")

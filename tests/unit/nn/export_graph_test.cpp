@@ -164,6 +164,19 @@ TEST_CASE("writes that bypass the recorded values are refused") {
                 "changes a parameter"));
 }
 
+TEST_CASE("a layer whose result LibTorch makes as a view of its own may be changed in place") {
+    auto const weights = torch::rand({5, 3});
+    auto const bias = torch::rand({5});
+    exported([&](torch::Tensor const& x) { return torch::linear(x, weights, bias).relu_(); });
+    CHECK(holds(refusal_of([](auto const& x) {
+                    auto const values = x * 2;
+                    auto const view = values.view({x.size(0), 12});
+                    values.relu_();
+                    return view + 1;
+                }),
+                "writes into a tensor that has views"));
+}
+
 TEST_CASE("what depends on the batch size is refused") {
     CHECK(holds(refusal_of([](auto const& x) { return x.size(0) == 1 ? x * 5 : x; }),
                 "computes something else for the same samples in a batch of 1 sample"));
