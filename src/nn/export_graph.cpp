@@ -177,13 +177,13 @@ void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
         }
         return model.forward(fields_of(part)).to(torch::kFloat64);
     };
+    auto const wanted = outputs_of(2);
     auto const require = [&](std::int64_t count) {
         auto const refuse = [&](std::string const& why) {
             refuse_export(
                 concat("its forward method ", why, " a batch of ", amount_of(count, "sample")),
                 "a single graph must represent all batch sizes");
         };
-        auto const wanted = outputs_of(2);
         torch::Tensor found;
         try {
             found = outputs_of(count);
