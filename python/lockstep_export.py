@@ -19,8 +19,10 @@ Needs PyTorch 2.9 or later, and nothing else.
 """
 import contextlib
 import copy
+import functools
 import inspect
 import json
+import math
 import operator
 import os
 import pathlib
@@ -32,6 +34,7 @@ import zlib
 import torch
 
 FORMAT = 1
+STEP_FORMAT = 2
 
 
 @contextlib.contextmanager
@@ -272,14 +275,17 @@ def compile(path, *, segments=1, threads=1, processor=None):
               "cpp.march": None if processor == machine else processor,
               "cpp.simdlen": {"x86-64-v2": 1, "x86-64-v3": 256}.get(processor)}
     parts = {}
-    for number, (module, inputs, outputs) in enumerate(_cut(joint, segments)):
+    for number, (module, inputs, gradients, outputs) in enumerate(_cut(joint, segments)):
         examples = tuple(values[name] for name in inputs)
+        places = tuple(torch.zeros(joint.state_dict[name].shape, dtype=joint.state_dict[name].dtype)
+                       for name in gradients)
         with torch.no_grad(), torch.random.fork_rng():
-            files, results = _native_code(module, examples, native)
+            files, results = _native_code(module, examples, places, native)
         parts |= {f"data/lockstep/step{number}{suffix}": content for suffix, content in files.items()}
         values |= dict(zip(outputs, results))  # laid out in memory as the next part will find them
-        step["segments"].append({"inputs": inputs, "outputs": outputs, "code": zlib.crc32(files[".so"])})
-    step |= {"format": FORMAT, "torch": torch.__version__.split("+")[0], "processor": processor,
+        step["segments"].append({"inputs": inputs, "gradients": gradients, "outputs": outputs,
+                                 "code": zlib.crc32(files[".so"])})
+    step |= {"format": STEP_FORMAT, "torch": torch.__version__.split("+")[0], "processor": processor,
              "threads": threads, "graph": zlib.crc32(records["models/train.json"])}
     kept = {name: content for name, content in records.items() if not name.startswith("data/lockstep/")}
     _write_records(path, kept | parts | {"data/lockstep/step.json": json.dumps(step).encode()})
@@ -295,7 +301,7 @@ def _forward_and_backward(program, loss):
 def _meaning(joint):
     """What the inputs and outputs of the step are, by their names in its graph: inputs are parameters,
     buffers and constants by name, or numbers of the batch's tensors."""
-    given, outputs = 0, {"sums": [], "gradients": [], "buffers": []}
+    given, outputs = 0, {"sums": [], "buffers": []}
     inputs = {}
     for spec in joint.graph_signature.input_specs:
         inputs[spec.arg.name] = spec.target if spec.target else given
@@ -305,11 +311,9 @@ def _meaning(joint):
             outputs["sums"].append(spec.arg.name)
             if spec.kind.name == "LOSS_OUTPUT":
                 outputs["loss"] = spec.arg.name
-        elif spec.kind.name == "GRADIENT_TO_PARAMETER":
-            outputs["gradients"].append([spec.arg.name, spec.target])
         elif spec.kind.name == "BUFFER_MUTATION":
             outputs["buffers"].append([spec.arg.name, spec.target])
-        else:
+        elif spec.kind.name != "GRADIENT_TO_PARAMETER":
             raise ValueError(f"the step cannot be compiled: it has an output of kind {spec.kind.name}")
     return {"inputs": inputs, **outputs, "segments": []}
 
@@ -322,8 +326,9 @@ def _example_values(joint):
 
 
 def _cut(joint, segments):
-    """The step in `segments` graphs, each with the names of its inputs and outputs: what forward
-    returns comes out of the first, with the gradients of the last layers."""
+    """The step in `segments` graphs, each with the names of its inputs, of the parameters whose gradients
+    it writes into further inputs, and of its outputs: what forward returns comes out of the first, which
+    writes the gradients of the last layers."""
     graph = joint.graph_module.graph
     outputs = next(node for node in graph.nodes if node.op == "output").args[0]
     kinds = [(spec.kind.name, spec.target) for spec in joint.graph_signature.output_specs]
@@ -333,18 +338,20 @@ def _cut(joint, segments):
     for name in order:
         part_of[name] = min(segments - 1, int(before / share))
         before += sizes[name]
-    wanted = [[] for _ in range(segments)]
+    returned = list(dict.fromkeys(node for (kind, _), node in zip(kinds, outputs)
+                                  if kind != "GRADIENT_TO_PARAMETER"))
+    gradients = [{} for _ in range(segments)]
     for (kind, target), node in zip(kinds, outputs):
-        part = part_of[target] if kind == "GRADIENT_TO_PARAMETER" else 0
-        if node not in wanted[part]:
-            wanted[part].append(node)
+        if kind == "GRADIENT_TO_PARAMETER":
+            gradients[part_of[target]][target] = node
     done, parts = set(), []
-    for each in filter(None, wanted):
-        needed = _needed(each, done)
-        done |= {node for node in needed if not _is_size(node)}
-        parts.append((each, needed))
-    return [_graph_of(joint, each, needed, [later for _, later in parts[number + 1:]])
-            for number, (each, needed) in enumerate(parts)]
+    for number, each in enumerate(gradients):
+        results = [] if number else returned
+        if each or results:
+            needed = _needed([*results, *each.values()], done)
+            done |= {node for node in needed if not _is_size(node)}
+            parts.append((results, each, needed))
+    return [_graph_of(joint, *part, parts[number + 1:]) for number, part in enumerate(parts)]
 
 
 def _needed(wanted, done):
@@ -364,33 +371,65 @@ def _is_size(node):
     return isinstance(node.meta.get("val"), (torch.SymInt, int))
 
 
-def _graph_of(joint, wanted, needed, later):
+def _graph_of(joint, returned, gradients, needed, later):
     nodes = joint.graph_module.graph.nodes
     used = [node for node in nodes
-            if node not in needed and any(user in needed for user in node.users)]
+            if node not in needed and (node in gradients.values() or any(user in needed for user in node.users))]
     crossing = [node for node in nodes
-                if node in needed and node not in wanted and isinstance(node.meta.get("val"), torch.Tensor)
-                and any(user in part for user in node.users for part in later)]
+                if node in needed and node not in returned and isinstance(node.meta.get("val"), torch.Tensor)
+                and any(node in gradients.values() or any(user in part for user in node.users)
+                        for _, gradients, part in later)]
     graph, copies = torch.fx.Graph(), {}
     for node in used:
         copies[node] = graph.placeholder(node.name)
         copies[node].meta = node.meta
+    places = [graph.placeholder(f"gradient_{number}") for number, _ in enumerate(gradients)]
     for node in nodes:
         if node in needed:
             copies[node] = graph.node_copy(node, copies.__getitem__)
-    results = [*wanted, *crossing]
-    graph.output(tuple(copies[node] for node in results))
+    results = [*returned, *crossing]
+    with graph.inserting_before(graph.output(tuple(copies[node] for node in results))):
+        for place, node in zip(places, gradients.values()):
+            place.meta = node.meta
+            _write(graph, copies[node], place)
     return (torch.fx.GraphModule(joint.graph_module, graph), [node.name for node in used],
-            [node.name for node in results])
+            list(gradients), [node.name for node in results])
 
 
-def _native_code(module, examples, options):
+def _write(graph, gradient, place):
+    """Inductor would compute a matrix product elsewhere, and copy it at the end of the step."""
+    nodes = [gradient]
+    while nodes[-1].target is torch.ops.aten.t.default:
+        nodes.append(nodes[-1].args[0])
+    product = nodes[-1]
+    if product.target is torch.ops.aten.mm.default and len(nodes) % 2 == 1 and not gradient.users \
+            and all(len(node.users) == 1 for node in nodes[1:]):
+        with graph.inserting_before(product):
+            graph.call_function(_mm_into(), (*product.args, place))
+        for node in nodes:
+            graph.erase_node(node)
+    else:
+        graph.call_function(torch.ops.aten.copy_.default, (place, gradient))
+
+
+@functools.cache
+def _mm_into():
+    """An operator that the program has, too."""
+    @torch.library.custom_op("lockstep::mm_into", mutates_args=["place"])
+    def mm_into(a: torch.Tensor, b: torch.Tensor, place: torch.Tensor) -> None:
+        torch.mm(a, b, out=place)
+    mm_into.register_fake(lambda a, b, place: None)
+    return torch.ops.lockstep.mm_into.default
+
+
+def _native_code(module, examples, places, options):
     """Its files: the shared library, and the calls that it makes of operators by name, where there
-    are; and what it returns for `examples`."""
+    are; and what it returns for `examples`. Gradients are written into `places`, without a copy where
+    an operator can write its result there."""
     varying = [{at: torch.export.Dim.DYNAMIC for at, size in enumerate(node.meta["val"].shape)
                 if isinstance(size, torch.SymInt)}
                for node in module.graph.nodes if node.op == "placeholder"]
-    program = torch.export.export(module, examples, dynamic_shapes=tuple(varying), strict=False)
+    program = torch.export.export(module, examples + places, dynamic_shapes=tuple(varying), strict=False)
     with tempfile.TemporaryDirectory() as directory:
         package = os.path.join(directory, "step.pt2")
         torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=options)
@@ -400,11 +439,13 @@ def _native_code(module, examples, options):
         for suffix, content in files.items():
             pathlib.Path(directory, "step" + suffix).write_bytes(content)
         torch.manual_seed(0)
-        expected = module(*examples)
+        expected = [*module(*examples, *places), *(place.clone() for place in places)]
+        for place in places:
+            place.fill_(math.nan)
         torch.manual_seed(0)
         runner = torch._C._aoti.AOTIModelContainerRunnerCpu(os.path.join(directory, "step.so"), 1)
-        results = runner.run(list(examples))
-    _require_close(results, expected)
+        results = runner.run([*examples, *places])
+    _require_close([*results, *places], expected)
     return files, results
 
 

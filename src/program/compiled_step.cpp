@@ -16,6 +16,7 @@
 
 #include "native_code.hpp"
 #include "processor.hpp"
+#include "program/gradient_place.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {
@@ -23,15 +24,15 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* step_record = "data/lockstep/step.json";
-constexpr int step_format = 1;
+constexpr int step_format = 2;
 
 /// A result, by its name in the step's graph, and the program's tensor that it belongs to.
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
 struct Segment {
     std::vector<std::string> inputs;
+    std::vector<at::Tensor> parameters; ///< whose gradients it writes into its last inputs
     std::vector<std::string> outputs;
-    std::vector<NamedTensor> gradients; ///< of its outputs
     std::unique_ptr<NativeCode> code;
 };
 
@@ -65,12 +66,18 @@ struct Pass : torch::CustomClassHolder {
 
     std::shared_ptr<StepDescription const> step;
     Tensors values;
+    std::vector<at::Tensor> gradients; ///< of the segment that ran last
 
     void run(Segment const& segment) {
         std::vector<at::Tensor> inputs;
         for (auto const& name : segment.inputs) {
             inputs.push_back(values.at(name));
         }
+        gradients.clear();
+        for (auto const& parameter : segment.parameters) {
+            gradients.push_back(claim_place_of_gradient(parameter));
+        }
+        inputs.insert(inputs.end(), gradients.begin(), gradients.end());
         c10::AutoGradMode const no_grad(false);
         auto outputs = segment.code->run(std::move(inputs));
         if (outputs.size() != segment.outputs.size()) {
@@ -83,12 +90,6 @@ struct Pass : torch::CustomClassHolder {
         for (std::size_t at = 0; at < outputs.size(); ++at) {
             values[segment.outputs[at]] = std::move(outputs[at]);
         }
-    }
-
-    /// No longer held here, so that the gradient need not be copied.
-    at::Tensor take(std::string const& name) {
-        auto const node = values.extract(name);
-        return node.mapped();
     }
 };
 
@@ -117,9 +118,12 @@ struct SegmentFunction : torch::autograd::Function<SegmentFunction> {
         auto const& scale = given.front();
         bool const scaled = scale.item<double>() != 1;
         torch::autograd::variable_list results(2); // of the pass and the segment's number
-        for (auto const& [name, parameter] : segment.gradients) {
-            auto gradient = pass->take(name);
-            results.push_back(scaled ? gradient.mul(scale) : std::move(gradient));
+        for (auto& gradient : std::exchange(pass->gradients, {})) {
+            if (scaled) {
+                gradient.mul_(scale);
+            }
+            results.push_back(
+                std::move(gradient)); // held by nobody else: autograd need not copy it
         }
         if (at + 1 < pass->step->segments.size()) {
             results.push_back(scale);
@@ -145,21 +149,21 @@ class StepReader {
         }
         step.sums = json_.at("sums").get<std::vector<std::string>>();
         step.loss = json_.at("loss").get<std::string>();
-        step.buffers = results("buffers");
-        auto const gradients = results("gradients");
+        for (auto const& [result, name] :
+             json_.at("buffers").get<std::vector<std::pair<std::string, std::string>>>()) {
+            step.buffers.emplace_back(result, tensor(name));
+        }
         for (auto const& each : json_.at("segments")) {
             auto const code = concat("data/lockstep/step", step.segments.size());
             if (each.at("code").get<std::uint64_t>() != sum_of(archive_, code + ".so")) {
                 archive_.damaged(concat(code, ".so has changed since it was compiled"));
             }
             Segment segment{each.at("inputs").get<std::vector<std::string>>(),
-                            each.at("outputs").get<std::vector<std::string>>(),
                             {},
+                            each.at("outputs").get<std::vector<std::string>>(),
                             std::make_unique<NativeCode>(archive_, code)};
-            for (auto const& gradient : gradients) {
-                if (std::ranges::find(segment.outputs, gradient.first) != segment.outputs.end()) {
-                    segment.gradients.push_back(gradient);
-                }
+            for (auto const& name : each.at("gradients").get<std::vector<std::string>>()) {
+                segment.parameters.push_back(tensor(name));
             }
             step.segments.push_back(std::move(segment));
         }
@@ -182,15 +186,6 @@ class StepReader {
                                     amount_of(train_.inputs(), "input")));
         }
         return number;
-    }
-
-    std::vector<NamedTensor> results(char const* key) const {
-        std::vector<NamedTensor> all;
-        for (auto const& [result, name] :
-             json_.at(key).get<std::vector<std::pair<std::string, std::string>>>()) {
-            all.emplace_back(result, tensor(name));
-        }
-        return all;
     }
 
     Archive const& archive_;
@@ -216,7 +211,7 @@ void require_whole(StepDescription const& step, Archive const& archive) {
     for (auto const& segment : step.segments) {
         std::ranges::for_each(segment.inputs, require);
         known.insert(segment.outputs.begin(), segment.outputs.end());
-        gradients += segment.gradients.size();
+        gradients += segment.parameters.size();
         if (&segment == &step.segments.front()) {
             require(step.loss);
             std::ranges::for_each(step.sums, require);
@@ -237,8 +232,10 @@ std::string CompiledStep::misfit(Archive const& archive) {
     try {
         auto const json = archive.json(step_record);
         if (json.at("format") != step_format) {
-            return concat("the file's compiled step has the unknown format ",
-                          json.at("format").dump());
+            return concat("the file's step was compiled by another version of lockstep_export "
+                          "(format ",
+                          json.at("format").dump(), ", but this program reads format ", step_format,
+                          ")");
         }
         if (auto const torch = json.at("torch").get<std::string>(); torch != version_of_torch()) {
             return concat("the file's step was compiled for LibTorch ", torch,
@@ -291,10 +288,7 @@ std::vector<at::Tensor> CompiledStep::run(std::vector<at::Tensor> const& inputs)
 
     at::Tensor link;
     for (auto at = description_->segments.size(); at-- > 0;) {
-        torch::autograd::variable_list parameters;
-        for (auto const& [name, parameter] : description_->segments[at].gradients) {
-            parameters.push_back(parameter);
-        }
+        torch::autograd::variable_list parameters = description_->segments[at].parameters;
         if (link.defined()) {
             parameters.push_back(link);
         }

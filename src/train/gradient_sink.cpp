@@ -3,17 +3,19 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <utility>
 
+#include "program/gradient_place.hpp"
+
 namespace lockstep::train {
 
-class GradientSink::Hook : public torch::autograd::PostAccumulateGradHook {
+class GradientSink::Hook : public program::GradientPlace {
   public:
     Hook(GradientSink& sink, std::size_t index) : sink_(sink), index_(index) {}
     void operator()(torch::autograd::Variable const&) override { sink_.arrived(index_); }
+    torch::Tensor claim() override { return sink_.claim(index_); }
 
   private:
     GradientSink& sink_;
@@ -58,6 +60,7 @@ void GradientSink::begin(torch::Tensor target) {
     target_ = std::move(target);
     pass_ = {};
     pass_.written.assign(states_.size(), 0);
+    pass_.claimed.assign(states_.size(), 0);
     for (std::size_t index = 0; index < states_.size(); ++index) {
         auto& state = states_[index];
         auto const& entry = layout_.entries[index];
@@ -98,6 +101,16 @@ void GradientSink::replayed(int last) {
     }
 }
 
+torch::Tensor GradientSink::claim(std::size_t index) {
+    auto const& state = states_[index];
+    if (pass_.written.empty() || pass_.written[index] != 0 || pass_.claimed[index] != 0 ||
+        state.view.scalar_type() != state.parameter.scalar_type()) {
+        return {};
+    }
+    pass_.claimed[index] = 1;
+    return state.view.detach();
+}
+
 void GradientSink::arrived(std::size_t index) {
     torch::NoGradGuard const no_grad;
     auto& state = states_[index];
@@ -114,7 +127,7 @@ void GradientSink::arrived(std::size_t index) {
     auto& gradient = state.parameter.mutable_grad();
     if (pass_.written[index] != 0) {
         state.view.add_(gradient);
-    } else {
+    } else if (gradient.const_data_ptr() != state.view.const_data_ptr()) {
         state.view.copy_(gradient);
     }
     pass_.written[index] = 1;

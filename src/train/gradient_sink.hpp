@@ -10,8 +10,9 @@
 namespace lockstep::train {
 
 /// Catches a module's gradients the moment backward has made them, and puts them into a flat array.
-/// The first of a step is copied and later ones are added, so that the array is never zeroed and
-/// autograd need not read it; a parameter without gradient counts as zero.
+/// The first of a step is copied, or written there by who claims the place, and later ones are
+/// added, so that the array is never zeroed and autograd need not read it; a parameter without
+/// gradient counts as zero.
 class GradientSink {
   public:
     /// `model` and `layout` must outlive it.
@@ -70,12 +71,14 @@ class GradientSink {
     /// What has arrived since `begin`.
     struct Pass {
         std::vector<char> written; ///< by entry
+        std::vector<char> claimed; ///< by entry, for a gradient that will be written in place
         std::vector<char> settled; ///< by entry, in the backward that is announced
         std::vector<int> missing;  ///< by bucket
         BucketsReady ready;
         int next_bucket = 0;
     };
 
+    torch::Tensor claim(std::size_t index);
     void arrived(std::size_t index);
     void settle(std::size_t index);
     void announce_complete();

@@ -25,8 +25,8 @@ ROOMS = {
     "deploy": ["base"],
     "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "federate", "rl", "nn",
-              "task", "deploy", "trace"],
+    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "federate", "rl", "program",
+              "nn", "task", "deploy", "trace"],
     "monitor": ["base", "config", "comm", "trace", "train"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "train", "monitor", "search"],
@@ -42,6 +42,7 @@ ROOMS = {
 ONLY = {
     ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp",
                             "src/federate/noise.hpp"],
+    ("train", "program"): ["src/program/gradient_place.hpp"],
     ("monitor", "train"): ["include/lockstep/train/events.hpp"],
     ("report", "train"): ["include/lockstep/train/events.hpp"],
 }
