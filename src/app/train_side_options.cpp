@@ -188,7 +188,8 @@ Options export_check_options(ExportCheckTold& told) {
                               told.checkpoint),
                  option::real("--tolerance D",
                               "largest allowed value of |difference| / (1 + |output|); default: "
-                              "1e-5, or for int8 models 1/255 of the range of all outputs",
+                              "1e-5, but for int8 models |difference| may be up to 1/255 of the "
+                              "range of all outputs",
                               told.tolerance)},
         .nearest_key = config::nearest_key};
 }
