@@ -62,7 +62,7 @@ Options search_tell_options(NothingTold&) {
         .about =
             "Records the result of a suggested trial: one VALUE for each goal in search.goals, in "
             "the same order, or the word failed. If lockstep search trains the trials itself, only "
-            "failed is accepted, for a trial that ends the job each time it runs."};
+            "the word failed is accepted: use it for a trial that ends the job each time it runs."};
 }
 
 /// The lock of a search that people drive themselves, as a running search has it.

@@ -184,7 +184,8 @@ void require_plain(std::string const& key, std::string const& value, std::string
         refuse("it is not one line of UTF-8 text", "Remove the bytes that encode no character");
     }
     if (value.find('#') != std::string::npos) {
-        refuse("the value contains a #", "In a deck, # begins a comment; use another name");
+        refuse("the value contains a #, which begins a comment in a deck",
+               "Use a value without #; if it is the name of a file, rename the file");
     }
 }
 

@@ -222,7 +222,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "with prune.pattern = unstructured or channels: step after which the last weights are "
           "removed; from prune.begin to this step, the removed share grows on a cubic schedule; 0: "
           "all weights are removed at prune.begin");
-    visit("prune.every", prune.every, at_least(1, fixed), "steps between removals");
+    visit("prune.every", prune.every, at_least(1, fixed),
+          "with prune.pattern = unstructured or channels: steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),
           "train with quantisation: layers round their weights and inputs as in int8, and learn "
@@ -267,7 +268,7 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit(
         "communication.static-graph", communication.static_graph, any(fixed),
         "assume that parameters without a gradient in the first step never have one, so that their "
-        "buckets are sent earlier; if such a parameter gets a gradient later, this is an error");
+        "buckets are sent earlier; if such a parameter gets a gradient later, the run fails");
     visit("communication.broadcast-buffers", communication.broadcast_buffers, any(fixed),
           "every replica starts each step with the buffers of replica 0; false: every replica "
           "keeps its own buffers");

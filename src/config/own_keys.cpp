@@ -43,7 +43,7 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
             auto const near = nearest_name(name, candidates);
             throw Error(ExitCode::usage,
                         {concat("unknown key ", section_, ".", name, place_of(given, name)),
-                         names.empty() ? concat("[", section_, "] has no keys of its own here")
+                         names.empty() ? concat("this ", section_, " has no keys of its own")
                                        : concat(names.size() == 1 ? "the only valid key is "
                                                                   : "the valid keys are ",
                                                 list_text(names)),
