@@ -81,8 +81,8 @@ Options estimate_options(measure::EstimateOptions& told) {
                  "or, if only one was started, the number of devices or cores of this host",
                  told.per_host),
              option::wholes("--batches B,B,...",
-                            "numbers of samples per step, over all replicas, to compare by memory and "
-                            "speed",
+                            "numbers of samples per step, over all replicas, to compare by memory "
+                            "and speed",
                             told.batches),
              option::real("--price-per-hour P", "price of one rank per hour, in any currency",
                           told.price),
