@@ -233,7 +233,10 @@ Progress Coordinator::advance(Waiting waiting) const {
                 progress.lines.push_back(
                     concat("round ", round, " begins when ", needed,
                            needed == 1 ? " site is accepted" : " sites are accepted",
-                           removed == 0 ? "" : concat(", apart from the ", removed, " removed")));
+                           removed == 0   ? ""
+                           : removed == 1 ? " (the removed site does not count)"
+                                          : concat(" (the ", removed,
+                                                   " removed sites do not count)")));
                 return progress;
             }
             plan(round);
@@ -306,7 +309,8 @@ void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
                sites == 0 ? std::string("no site was drawn")
                           : concat("secure aggregation needs ", min_answers(),
                                    " sites, but the number of sites drawn was ", sites),
-               ", so only noise was added, ", federation_.global_file(round).string()));
+               ", so only noise was added; the new model is ",
+               federation_.global_file(round).string()));
 }
 
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,

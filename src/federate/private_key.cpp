@@ -24,6 +24,52 @@ Error no_key(std::filesystem::path const& file) {
              "With --key, name a file that lockstep federate init or join made"}};
 }
 
+/// The coordinator's list in a file of a round, in the words of a message.
+std::string sites_in(std::string const& phase) {
+    return phase == "roster"    ? "the coordinator's list of the sites that take part"
+           : phase == "sharers" ? "the coordinator's list of the sites that have shared their keys"
+                                : "the coordinator's list of the sites whose updates count";
+}
+
+/// The message where `what` differs from what the key's journal has recorded.
+ErrorText broken_promise(std::string const& what, std::string const& key,
+                         std::string const& journal) {
+    if (what == "coordinator") {
+        return {"the federation's charter.h5 is not signed by the coordinator that this site "
+                "trusts",
+                concat("its signature belongs to a different key than the coordinator's key that ",
+                       journal, " has recorded"),
+                "Somebody may have replaced charter.h5. Ask the coordinator to send the original "
+                "file again"};
+    }
+    if (what == "charter") {
+        return {"the federation's charter.h5 has changed since this site joined",
+                concat("a site accepts only the charter that ", journal, " has recorded"),
+                "Ask the coordinator to send the original file again"};
+    }
+    if (what == "card") {
+        return {"this site has already joined the federation with another key",
+                concat(key, " is not the key that ", journal, " has recorded"),
+                concat("Copy the old key back from a backup to ", key,
+                       ", or join under another name, with another --key FILE")};
+    }
+    auto const words = split(what, '-'); // PHASE-of-round-N
+    auto const& phase = words.front();
+    auto const& round = words.back();
+    if (phase == "update") {
+        return {concat("this site has already sent another update in round ", round),
+                concat(journal, " has recorded the first update, and a second update in the same "
+                                "round could reveal secrets"),
+                "Copy the site's data and the run directory of this round back from a backup, and "
+                "repeat the command. Or ask the coordinator to abandon the round (--abandon)"};
+    }
+    return {concat(sites_in(phase), " in round ", round, " has changed"),
+            concat(journal, " has recorded another list, and to answer two lists could reveal "
+                            "secrets"),
+            concat("Ask the coordinator to send the first ", phase,
+                   ".h5 of this round again, or to abandon the round (--abandon)")};
+}
+
 } // namespace
 
 PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::string const& name) {
@@ -80,12 +126,7 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
     auto const begin = concat(federation, " ", what, " ");
     auto const known = promises(begin);
     if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
-        throw Error(ExitCode::data,
-                    {concat(what, " is not the same as before"),
-                     concat(journal().string(), " recorded other contents, and sending different "
-                                                "contents now could reveal secrets"),
-                     "Copy the previous files back from a backup, or ask the coordinator to "
-                     "abandon the round (--abandon)"});
+        throw Error(ExitCode::data, broken_promise(what, file_.string(), journal().string()));
     }
     if (!known.empty()) {
         return;

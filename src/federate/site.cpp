@@ -73,8 +73,9 @@ std::vector<std::string> Site::listed(std::int64_t round, std::string const& pha
 std::vector<std::string> Site::listed_in(Message const& message) {
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
-        throw Error(ExitCode::data, {concat("the list of sites in the coordinator's ",
-                                            message.binding().phase, " was refused"),
+        throw Error(ExitCode::data, {concat("the coordinator's list of sites in ",
+                                            message.binding().phase, ".h5 of round ",
+                                            message.binding().round, " was refused"),
                                      "the names are not in order, or a name occurs twice",
                                      "Ask the coordinator to send the list again"});
     }
@@ -96,7 +97,9 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         throw Error(ExitCode::data,
                     {concat("the federation in ", federation_.directory().string(),
                             " is not one that this site has joined"),
-                     "the charter or this site's journal has changed since lockstep federate join",
+                     "this site has not run lockstep federate join for this federation, or the "
+                     "charter or the site's journal (the file of --key with .journal) has changed "
+                     "since then",
                      "Ask the coordinator for its fingerprint, then run lockstep federate join "
                      "with --coordinator FINGERPRINT"});
     }
@@ -257,7 +260,9 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     message.add_words("change", change.words);
     make_directories(run_directory(round));
     message.write(run_directory(round) / "update.h5", key_.signing_key());
-    send_kept_update(round);
+    if (!send_kept_update(round)) { // throws, if it differs from the update that was sent
+        key_.promise(charter.id, concat("update-of-round-", round), hex_text(message.digest()));
+    }
     auto words = concat("round ", round, ": update sent; ", count_text(own.samples, "sample"),
                         ", norm of the change ", change.norm);
     if (charter.clip > 0 && change.norm > charter.clip) {

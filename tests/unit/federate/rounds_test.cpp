@@ -305,6 +305,10 @@ TEST_CASE("a site sends nothing that is not finite, clips the norm, and says one
     auto other = world.trained("site0", 1);
     other.values[0] += 1;
     CHECK(test::code_of([&] { site.send_update(1, other); }) == ExitCode::data);
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::update, "site0")));
+    CHECK(test::code_of([&] { site.send_update(1, other); }) == ExitCode::data);
+    site.send_update(1, world.trained("site0", 1)); // the update that was lost
     auto const sent = world.federation->read_of_site(1, phase::update, "site0").words("change");
     auto const roster =
         Roster::of_text(world.federation->read_of_coordinator(1, phase::roster).text("members"));
@@ -506,7 +510,8 @@ TEST_CASE("a round to which too few sites are left is refused at once, and only 
     world.coordinator().abandon();
     auto const lines = world.advance().lines;
     REQUIRE(lines.size() == 1);
-    CHECK(lines[0] == "round 2 begins when 2 sites are accepted, apart from the 2 removed");
+    CHECK(lines[0] ==
+          "round 2 begins when 2 sites are accepted (the 2 removed sites do not count)");
 }
 
 TEST_CASE("a site trains from a copy of the model that it has verified") {
