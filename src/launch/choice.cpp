@@ -113,7 +113,8 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
         throw Error(ExitCode::usage,
                     {concat("--devices ", choice.devices),
                      concat("this run can use only ", here.text()),
-                     "Lower --devices, or add --oversubscribe to let ranks share devices"});
+                     concat("Set --devices to at most ", here.count(),
+                            ", or add --oversubscribe to let ranks share devices")});
     }
     return plan;
 }

@@ -14,7 +14,7 @@ int HostDevices::count() const {
 }
 
 std::string HostDevices::text() const {
-    return gpus.empty() ? concat(amount_of(cores, "core"), ", at ", amount_of(threads, "thread"),
+    return gpus.empty() ? concat(amount_of(cores, "core"), ", with ", amount_of(threads, "thread"),
                                  " per rank")
                         : amount_of(gpus.size(), "GPU");
 }

@@ -16,7 +16,7 @@ struct HostDevices {
 
     /// How many ranks fit: the GPUs, or the cores divided by threads per rank.
     int count() const;
-    std::string text() const; ///< "2 GPUs", "8 cores for ranks of 2 threads"
+    std::string text() const; ///< "2 GPUs", "8 cores, with 2 threads per rank"
 };
 
 /// Throws  Error 64 or 69 when run.devices names a device that does not exist here
