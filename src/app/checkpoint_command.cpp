@@ -139,7 +139,7 @@ ExitCode prune(std::filesystem::path const& run, int keep) {
         throw Error(
             ExitCode::no_input,
             {concat("cannot prune ", run.string()), "it is not a directory",
-             "Name a run directory, whose folder checkpoints holds the checkpoints to prune"});
+             "Name the directory of a run; its checkpoints are in the folder checkpoints"});
     }
     files_of(run, false); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {

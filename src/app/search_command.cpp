@@ -137,7 +137,7 @@ search::Outcome outcome_of(std::vector<std::string> const& words,
     for (std::size_t at = 0; at < settings.goals.size(); ++at) {
         auto const value = number_of<double>(words[at + 2]);
         if (!value || !std::isfinite(*value)) {
-            refuse(concat("VALUE ", words[at + 2]), "expected a finite number, or failed");
+            refuse(concat("VALUE ", words[at + 2]), "expected a finite number, or \"failed\"");
         }
         outcome.metrics[settings.goals[at].metric] = *value;
     }
@@ -155,7 +155,7 @@ ExitCode tell_command(Invocation const& invocation) {
         throw Error(
             ExitCode::usage,
             {concat("no value can be recorded for search ", directory.string()),
-             "this search trains its trials itself, so only the word failed can be recorded",
+             "this search trains its trials itself, so only \"failed\" can be recorded",
              "Start the search again to train its remaining trials"});
     }
     std::optional<Lease> lease; // a search may run where this host's lock does not reach

@@ -29,8 +29,8 @@ constexpr char const* of_sounds =
 constexpr char const* of_films =
     "Make a data set of videos: lockstep data import video DIRECTORY OUT.h5";
 constexpr char const* of_federation =
-    "Each model of a federation is a file global/round-….h5 in its directory; lockstep federate "
-    "info DIRECTORY lists the messages";
+    "Name a model of the federation: a file global/round-….h5 in the federation's directory. To "
+    "list the federation's messages, run lockstep federate info DIRECTORY";
 constexpr char const* a_model =
     "This file holds a model instead of samples. Set model.weights to this file";
 

@@ -88,8 +88,8 @@ void Reader::read(std::string const& array, std::uint64_t first, std::span<std::
     auto const unit = h5::size_of(known.type);
     auto const count = into.size() / unit;
     if (into.size() % unit != 0 || first > known.elements || count > known.elements - first) {
-        throw lacking(path(), concat(count, " elements from index ", first, " on in array ", array,
-                                     ", which has ", known.elements, " elements"));
+        throw lacking(path(), concat("array ", array, " of at least ", first + count,
+                                     " elements, only one of ", known.elements));
     }
     auto const index = static_cast<std::size_t>(&known - arrays_.data());
     read_(index, first * unit, into);

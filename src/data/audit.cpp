@@ -99,7 +99,7 @@ void Audit::add_rests(Dataset const& set) {
             remarks_.push_back(concat(
                 "warning: dataset", added.size() == 1 ? " " : "s ", joined(added, ", "),
                 added.size() == 1 ? " was" : " were", " added to ", source.path_of(file).string(),
-                " after the import, so the file's checksums cover only its samples"));
+                " after the import, so only the file's imported datasets are verified"));
         } else if (auto covered = covered_ranges(h5)) {
             groups_.push_back(
                 {.set = &set, .first = file, .last = file + 1, .covered = std::move(*covered)});

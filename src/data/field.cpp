@@ -106,8 +106,8 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
         throw Error(ExitCode::data,
                     {file.path().string(),
-                     concat("the entries of dataset ", offsets,
-                            " are not integers of at most 64 bits, in one dimension"),
+                     concat("dataset ", offsets,
+                            " must be one-dimensional, with integers of at most 64 bits"),
                      "For N samples, store N + 1 integers in this dataset: the first row of each "
                      "sample, then the number of rows"});
     }
@@ -139,7 +139,7 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
     require(other.type == info_.type, "type");
     require(other.vocabulary == info_.vocabulary && other.end_of_text == info_.end_of_text,
             "vocabulary");
-    require(other.ragged == info_.ragged, "form, with offsets or without,");
+    require(other.ragged == info_.ragged, "layout (with or without offsets)");
 }
 
 void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std) {

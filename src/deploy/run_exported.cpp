@@ -61,8 +61,8 @@ std::vector<std::string> compiled(std::filesystem::path const& file, RunInputs c
                             log, "Install a C compiler that is called cc");
     if (code != 0) {
         refuse_file(file, "cannot be compiled", last_line(log),
-                    "Check that cc -std=c99 compiles other programs and that the disk has space; "
-                    "if it does, export the model again");
+                    "Check that cc -std=c99 compiles other programs and that the disk has space. "
+                    "If both are true, export the model again");
     }
     return {program};
 }

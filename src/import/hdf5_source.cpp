@@ -119,7 +119,8 @@ class Hdf5Source : public ImportSource {
                         {twice ? concat("dataset ", path, " is named twice")
                                : concat("cannot import dataset ", path, " as ", name),
                          twice ? std::string("a data set holds each dataset once")
-                               : concat("dataset ", same->path(), " is imported under that name"),
+                               : concat("dataset ", same->path(),
+                                        " is already imported under that name"),
                          twice ? "Name each dataset once in --inputs, --targets and --weights"
                                : "Rename one of the two datasets in the source file"});
         }

@@ -206,7 +206,7 @@ def check_lethal(scratch):
     space = write(scratch / "lethal.ini", SPACE)
     begun = words(space, scratch / "lethal")
     check(run(begun, 1, env={"LOCKSTEP_INJECT": "kill:rank=0:step=2"}).code != 0, "the search was killed")
-    run(["search", "tell", scratch / "lethal", "1", "0.5"]).expect(64, "only the word failed can be recorded")
+    run(["search", "tell", scratch / "lethal", "1", "0.5"]).expect(64, 'only "failed" can be recorded')
     run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(0)
     run(["search", "tell", scratch / "lethal", "1", "failed"]).expect(64, "cannot get a result")
     run(begun, 1).expect(0, "best: trial")

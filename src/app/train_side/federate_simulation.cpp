@@ -170,7 +170,8 @@ void Simulation::require_steps(std::vector<std::int64_t> const& labels) const {
                              .drop_last = deck_.data.drop_last});
         });
         if (failure) {
-            poor.push_back(concat(site_name(i), " (", std::ssize(samples_[i]), ")"));
+            poor.push_back(
+                concat(site_name(i), " (", amount_of(std::ssize(samples_[i]), "sample"), ")"));
             why = failure->text().why;
         }
     }

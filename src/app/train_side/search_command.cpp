@@ -152,7 +152,7 @@ void print_best(search::Study const& study, std::filesystem::path const& directo
                      first.code != 0 ? concat("trial 1 failed (", first.code, "): ", first.message)
                                      : concat(study.settings().goals.front().metric,
                                               " of trial 1 is not a finite number"),
-                     concat("See the reasons of all trials with lockstep search report ",
+                     concat("To see why each trial failed, run lockstep search report ",
                             directory.string(),
                             ". Then correct the deck or SPACE.ini, and start the search in another "
                             "--directory")});
