@@ -98,8 +98,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
                     {concat("the federation in ", federation_.directory().string(),
                             " is not one that this site has joined"),
                      "this site has not run lockstep federate join for this federation, or the "
-                     "charter or the site's journal (the file of --key with .journal) has changed "
-                     "since then",
+                     "charter or the site's journal (KEY.journal) has changed since then",
                      "Ask the coordinator for its fingerprint, then run lockstep federate join "
                      "with --coordinator FINGERPRINT"});
     }
