@@ -66,7 +66,7 @@ run_launcher() { # WORDS...
 
 put_back() {
     if [ "$REQUEUE" != yes ]; then
-        say "the next job of the chain continues"
+        say "the next job of the chain continues the run"
     elif [ -e "$chain.stop" ]; then
         say "not requeued: $chain.stop exists"
     elif ! again; then
@@ -122,7 +122,7 @@ act_on_code() {
 # launcher and its options.
 train() { # WORDS...
     if [ "$REQUEUE" != yes ] && [ -e "$chain.stop" ]; then
-        say "nothing to do: $chain.stop exists"
+        say "not started: $chain.stop exists and ends the chain"
         exit 0
     fi
     if [ -n "${RUN_SECONDS:-}" ]; then

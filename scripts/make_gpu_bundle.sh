@@ -102,8 +102,8 @@ for each in "${files[@]}"; do
     done < <(readelf -d "$each" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 done
 [[ ${#missing[@]} -eq 0 ]] ||
-    stop "these files of the bundle need libraries that are missing here: $(printf '%s; ' "${missing[@]}")" \
-        "install the libraries, or leave those files out of the bundle"
+    stop "these files of the bundle need libraries that are missing here:" \
+        "$(printf '%s; ' "${missing[@]}" | sed 's/; $//'). Install the libraries, or leave those files out of the bundle"
 
 # --- what it is, and the archive ----------------------------------------------------------------------
 
