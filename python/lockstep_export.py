@@ -68,7 +68,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     examples = (*inputs, *targets)
     sizes = {len(each) for each in examples}
     if len(sizes) != 1 or min(sizes) < 2:
-        raise ValueError(f"all tensors need one batch size (first dimension) of at least 2, but have {sorted(sizes)}")
+        raise ValueError("all tensors must have the same batch size (first dimension), at least 2, but the batch sizes "
+                         f"are {sorted(sizes)}")
     if targets and loss is None:
         raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
     module = _with_loss(model, len(inputs), loss) if loss else model
@@ -234,8 +235,9 @@ def _differences(module, program, batch, path):
     if lost:
         raise ValueError(f"{path} was not written: the exported program differs from the model in "
                          f"{', '.join(lost[:3])}. torch.export loses the backward of a custom "
-                         "autograd.Function, and buffers that forward replaces (self.buffer = ...): "
-                         "change them in place (self.buffer.copy_(...))")
+                         "autograd.Function: use PyTorch's own operators instead. It also loses buffers that "
+                         "forward replaces (self.buffer = ...): change buffers in place "
+                         "(self.buffer.copy_(...))")
     return differ
 
 
