@@ -24,13 +24,14 @@ TrainPlan::TrainPlan(PlanOptions const& options)
     : options_(options), micro_samples_(options.batch * options.replicas),
       step_samples_(micro_samples_ * options.accumulate), learnt_(options.samples) {
     if (options.samples < fewest_samples()) {
-        throw Error(
-            ExitCode::usage,
-            {concat(options.samples, " training samples for ", options.replicas, " replicas"),
-             "each replica needs at least two samples",
-             options.samples < 4 ? std::string("Add samples")
-                                 : concat("Set run.replicas to at most ", options.samples / 2,
-                                          ", or add samples")});
+        throw Error(ExitCode::usage,
+                    {concat(amount_of(options.samples, "training sample"), " for ",
+                            amount_of(options.replicas, "replica")),
+                     "each replica needs at least two samples",
+                     options.samples < 2   ? std::string("Add samples")
+                     : options.samples < 4 ? std::string("Set run.replicas = 1, or add samples")
+                                           : concat("Set run.replicas to at most ",
+                                                    options.samples / 2, ", or add samples")});
     }
     if (options.bucket > 0 && options.shuffle == Shuffle::block) {
         throw Error(ExitCode::usage,

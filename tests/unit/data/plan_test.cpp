@@ -143,6 +143,10 @@ TEST_CASE("too few samples are refused with the remedy") {
     CHECK(test::says(error, "5 training samples for 3 replicas"));
     CHECK(test::says(error, "run.replicas to at most 2"));
 
+    options.samples = 3;
+    CHECK(test::says(test::error_of([&] { TrainPlan const plan(options); }),
+                     "Set run.replicas = 1, or add samples"));
+
     options.samples = 11;
     options.drop_last = true;
     auto const none_left = test::error_of([&] { TrainPlan const plan(options); });
