@@ -353,8 +353,8 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s) cons
             return Lost{peer.view,
                         {concat("its host has sent nothing for ", fixed(silence, 0), " s"),
                          reached
-                             ? "that host answers, but its ranks are stopped or get no processor "
-                               "time"
+                             ? "the host can be reached, but all its ranks are stopped or get no "
+                               "processor time"
                              : "that host is cut off from the network or switched off, or all its "
                                "ranks are stopped",
                          "Look at that host and at its network"},

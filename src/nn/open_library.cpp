@@ -27,11 +27,27 @@ std::string_view torch_version_in(std::string_view library) {
     return library.substr(0, library.find('\0'));
 }
 
-/// Symbols of LibTorch change with its version.
-std::string why_not_loaded() {
+/// Symbols of LibTorch change with its version. The loader's text begins with the library that it
+/// lacks.
+Error not_loaded(std::string const& failed, std::string const& build_it) {
     auto const reason = loader_reason();
-    bool const lacks_symbol = reason.find("undefined symbol") != std::string::npos;
-    return lacks_symbol ? concat("it was probably built for another LibTorch: ", reason) : reason;
+    if (reason.find("undefined symbol") != std::string::npos) {
+        return {ExitCode::unavailable,
+                {failed, concat("it was probably built for another LibTorch: ", reason), build_it}};
+    }
+    bool const lacks_library = reason.starts_with("lib") &&
+                               reason.find("cannot open shared object file") != std::string::npos;
+    if (lacks_library && reason.starts_with("libtorch_python")) {
+        return {ExitCode::unavailable,
+                {failed, reason, concat(build_it, ", and do not link it with libtorch_python")}};
+    }
+    if (lacks_library && !reason.starts_with("libtorch") && !reason.starts_with("libc10")) {
+        return {ExitCode::unavailable,
+                {failed, concat("it needs a library that was not found: ", reason),
+                 "Load the module of the missing library, or add its directory to "
+                 "LD_LIBRARY_PATH"}};
+    }
+    return {ExitCode::unavailable, {failed, reason, build_it}};
 }
 
 } // namespace
@@ -58,7 +74,7 @@ void* open_library(std::string const& what, std::string const& file, std::string
     program::note_operators_of_torch();
     void* const library = ::dlopen(path.c_str(), RTLD_NOW);
     if (library == nullptr) {
-        throw Error(ExitCode::unavailable, {failed, why_not_loaded(), build_it});
+        throw not_loaded(failed, build_it);
     }
     return library;
 }
