@@ -77,10 +77,10 @@ void BlockAgain::require_unchanged() const {
             throw Error(
                 ExitCode::usage,
                 {"precision.gradient-checkpointing cannot run a block again",
-                 concat("the input of a block was changed in place after the block had run",
+                 concat("the input of the block was changed in place after the block had run",
                         node.origin.empty() ? "" : concat("; the block begins at ", node.origin)),
-                 "Change the model so that no tensor is changed in place there, or set "
-                 "precision.gradient-checkpointing = false"});
+                 "Change the model so that no operator after the block changes the block's input "
+                 "in place, or set precision.gradient-checkpointing = false"});
         }
     }
 }

@@ -13,7 +13,8 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* name_dimension =
-    "Export the model with dynamic_shapes that name this dimension, as lockstep_export.save does";
+    "Export the model with dynamic_shapes that name this dimension (without dynamic_shapes, "
+    "lockstep_export.save names only the first dimension, the batch)";
 
 /// Compares a batch with what a program was exported for.
 class Fit {

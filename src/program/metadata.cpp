@@ -1,6 +1,7 @@
 #include "program/metadata.hpp"
 
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 
@@ -31,8 +32,11 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
     try {
         auto const json = archive.json(record);
         if (json.at("format") != format) {
-            archive.damaged(concat("its lockstep.json has format ", json.at("format").dump(),
-                                   ", but this version of Lockstep reads only format ", format));
+            throw Error(ExitCode::data,
+                        {concat(archive.path().string(), " cannot be read"),
+                         concat("its lockstep.json has format ", json.at("format").dump(),
+                                ", but this version of Lockstep reads only format ", format),
+                         "Save the model with the lockstep_export.py of this version"});
         }
         if (!json.contains("sums")) {
             return std::nullopt;

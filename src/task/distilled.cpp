@@ -80,8 +80,8 @@ torch::Tensor hidden_distance(torch::Tensor const& teacher, torch::Tensor const&
              concat(
                  "the layer of this run's model has outputs of ", nn::sizes_text(student.sizes()),
                  ", but the layer of the teacher has outputs of ", nn::sizes_text(teacher.sizes())),
-             "Choose two layers with outputs of the same shape, or with outputs of at least "
-             "three dimensions of which only one, the width, differs"});
+             "Choose two layers whose outputs have the same shape. If the outputs have at least "
+             "three dimensions, one dimension other than the batch may differ"});
     }
     return torch::mse_loss(map_of(student, other.front()), map_of(teacher, other.front()),
                            at::Reduction::Sum) /

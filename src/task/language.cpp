@@ -44,16 +44,17 @@ class Language : public Task {
         auto const tokens = tokens_of(samples);
         vocabulary_ = values.integer("vocabulary", 0);
         vocabulary_ = vocabulary_ == 0 ? tokens.vocabulary : vocabulary_;
-        if (vocabulary_ < std::max<std::int64_t>(tokens.vocabulary, 2)) {
+        auto const fewest = std::max<std::int64_t>(tokens.vocabulary, 2);
+        if (vocabulary_ < fewest) {
             throw Error(
                 ExitCode::usage,
                 {concat("task.vocabulary = ", vocabulary_),
-                 tokens.vocabulary == 0
-                     ? std::string("the data files do not state the number of tokens")
-                     : concat("it must be at least ", std::max<std::int64_t>(tokens.vocabulary, 2),
-                              ", because the vocabulary of the files has ",
-                              amount_of(tokens.vocabulary, "token")),
-                 "Set task.vocabulary to the number of tokens"});
+                 vocabulary_ == 0 ? std::string("the data files do not state the number of tokens")
+                 : tokens.vocabulary > vocabulary_
+                     ? concat("the vocabulary of the files has ", tokens.vocabulary, " tokens")
+                     : "a model of texts needs at least 2 tokens",
+                 vocabulary_ == 0 ? std::string("Set task.vocabulary to the number of tokens")
+                                  : concat("Set task.vocabulary to at least ", fewest)});
         }
         auto const documents = values.text("documents");
         if (documents != "separate" && documents != "joined") {
