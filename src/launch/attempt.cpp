@@ -92,7 +92,7 @@ bool LaunchedAttempt::late(std::string& why) {
         all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
             why = concat("not all ranks started within ", duration_text(limit_s),
-                         " (LOCKSTEP_START_SECONDS, else "
+                         " (the limit is LOCKSTEP_START_SECONDS or, if that is not set, "
                          "fault-tolerance.recovery-timeout-seconds)");
             return true;
         }
@@ -100,7 +100,7 @@ bool LaunchedAttempt::late(std::string& why) {
     recovering_ = recovering_ && !watcher_.stepped();
     if (recovering_ && watch_.seconds() > start_.limit_s) {
         why = concat("no step was completed within ", duration_text(start_.limit_s),
-                     " of the restart (fault-tolerance.recovery-timeout-seconds)");
+                     " of the restart (the limit is fault-tolerance.recovery-timeout-seconds)");
         return true;
     }
     return false;

@@ -165,9 +165,9 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
     auto const ratio = static_cast<double>(replicas) / static_cast<double>(reference);
     auto const rate = deck.optimizer.learning_rate;
     std::cout << "  A step trains on the samples of " << amount_of(replicas, "replica")
-              << "; the learning rate " << rate << " was chosen for " << reference << ".\n  none "
-              << rate << ", linear " << rate * ratio << ", sqrt " << rate * std::sqrt(ratio)
-              << "\n";
+              << "; the learning rate " << rate << " was chosen for "
+              << amount_of(reference, "replica") << ".\n  Scaled learning rates: none " << rate
+              << ", linear " << rate * ratio << ", sqrt " << rate * std::sqrt(ratio) << "\n";
     choice.scale_rate = ask({"Scale the learning rate", deck.optimizer.scale_learning_rate,
                              one_of({"none", "linear", "sqrt"})});
 }

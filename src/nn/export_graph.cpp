@@ -193,7 +193,8 @@ void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
         if (wanted.dim() == 0 || found.dim() != wanted.dim() ||
             found.size(0) * 2 != wanted.size(0) * count ||
             found.numel() * 2 != wanted.numel() * count) {
-            refuse("returns another shape than for 2 samples for");
+            refuse("returns an output whose shape does not scale with the batch size, for example "
+                   "for");
         }
         auto const shared = std::min(found.size(0), wanted.size(0));
         auto const scale = wanted.nan_to_num(0, 0, 0).abs().max().item<double>();

@@ -134,9 +134,9 @@ class Recorder : public c10::OperatorKernel {
                 auto const* const storage = storage_of(tensor);
                 if (notes_.computed.contains(storage)) {
                     refuse_export(concat("operator ", schema.name(),
-                                         " takes a tensor that shares its memory with a computed "
-                                         "one (.data, or a constant of which a part was "
-                                         "overwritten)"),
+                                         " takes a tensor that shares memory with a computed "
+                                         "tensor (through .data, or because a part of a constant "
+                                         "was overwritten)"),
                                   "an exported graph cannot contain such a tensor");
                 }
                 if (auto const drawn = notes_.drawn.find(storage); drawn != notes_.drawn.end()) {

@@ -20,9 +20,8 @@ class Scaled : public Environment {
                 ExitCode::usage,
                 {concat("task.observation-scale has ", scale_.size(), " numbers"),
                  concat("the list needs ", numbers, " numbers, one for each number of ",
-                        spaces.window > 1 ? "a time step of an observation" : "an observation",
-                        ", or 1 number for all"),
-                 "Give the list as many numbers as that"});
+                        spaces.window > 1 ? "a time step of an observation" : "an observation"),
+                 concat("Write ", numbers, " numbers, or one number for all")});
         }
     }
 

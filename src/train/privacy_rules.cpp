@@ -140,8 +140,9 @@ void require_private(config::Deck const& deck, nn::Model const& model, task::Tas
     }
     if (!task.class_weights().empty()) {
         throw refused("task.class-weights",
-                      "weights from class counts would reveal single samples, and privacy.clip "
-                      "clips a sample's gradient whatever its weight",
+                      "weights computed from class counts would reveal single samples, and "
+                      "privacy.clip limits the gradients of all samples to the same norm, "
+                      "whatever their weights",
                       "Set task.class-weights = none");
     }
 }

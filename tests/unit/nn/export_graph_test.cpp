@@ -153,7 +153,7 @@ TEST_CASE("writes that bypass the recorded values are refused") {
                     same.add_(1);
                     return values + same;
                 }),
-                "shares its memory with a computed one"));
+                "shares memory with a computed tensor"));
     CHECK(holds(refusal_of([&](torch::Tensor const& x) {
                     auto const values = x.matmul(weights);
                     weights.variable_data().mul_(0.5);
