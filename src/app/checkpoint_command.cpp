@@ -136,10 +136,9 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
 
 ExitCode prune(std::filesystem::path const& run, int keep) {
     if (!std::filesystem::is_directory(run)) {
-        throw Error(
-            ExitCode::no_input,
-            {concat("cannot prune ", run.string()), "it is not a directory",
-             "Name the directory of a run; its checkpoints are in the folder checkpoints"});
+        throw Error(ExitCode::no_input,
+                    {concat("cannot prune ", run.string()), "it is not a directory",
+                     "Name the directory of a run; its checkpoints are in the folder checkpoints"});
     }
     files_of(run, false); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {

@@ -152,11 +152,10 @@ ExitCode tell_command(Invocation const& invocation) {
     auto const lock = locked(directory);
     auto outcome = outcome_of(words, before->settings());
     if (trains_itself && outcome.code == 0) {
-        throw Error(
-            ExitCode::usage,
-            {concat("no value can be recorded for search ", directory.string()),
-             "this search trains its trials itself, so only \"failed\" can be recorded",
-             "Start the search again to train its remaining trials"});
+        throw Error(ExitCode::usage,
+                    {concat("no value can be recorded for search ", directory.string()),
+                     "this search trains its trials itself, so only \"failed\" can be recorded",
+                     "Start the search again to train its remaining trials"});
     }
     std::optional<Lease> lease; // a search may run where this host's lock does not reach
     if (trains_itself) {

@@ -88,7 +88,7 @@ void Audit::settle(Group& group, std::uint64_t digest) {
         auto const after = group.last - group.first - 1;
         failure_ =
             changed_data(group.field->info().name, group.set->parts_->source.path_of(group.first),
-                         after > 1 ? concat(", or those of one of the next ", after, " files")
+                         after > 1    ? concat(", or those of one of the next ", after, " files")
                          : after == 1 ? ", or those of the next file"
                                       : "");
         failed_ = true;

@@ -230,13 +230,12 @@ Progress Coordinator::advance(Waiting waiting) const {
             auto const needed = std::max(charter.min_sites, std::int64_t{1});
             if (std::cmp_less(admission_.remaining().size(), needed)) {
                 auto const removed = federation_.removed().size();
-                progress.lines.push_back(
-                    concat("round ", round, " begins when ", needed,
-                           needed == 1 ? " site is accepted" : " sites are accepted",
-                           removed == 0   ? ""
-                           : removed == 1 ? " (the removed site does not count)"
-                                          : concat(" (the ", removed,
-                                                   " removed sites do not count)")));
+                progress.lines.push_back(concat(
+                    "round ", round, " begins when ", needed,
+                    needed == 1 ? " site is accepted" : " sites are accepted",
+                    removed == 0   ? ""
+                    : removed == 1 ? " (the removed site does not count)"
+                                   : concat(" (the ", removed, " removed sites do not count)")));
                 return progress;
             }
             plan(round);
@@ -304,13 +303,12 @@ void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     apply_change(model, mean_of_noise(model.values.size(), charter, noise_key(round)), charter);
     write_result(round, model, {});
     auto const sites = sites_of(round, phase::plan).size();
-    progress.lines.push_back(
-        concat("round ", round, " is over: ",
-               sites == 0 ? std::string("no site was drawn")
-                          : concat("secure aggregation needs ", min_answers(),
-                                   " sites, but the number of sites drawn was ", sites),
-               ", so only noise was added; the new model is ",
-               federation_.global_file(round).string()));
+    progress.lines.push_back(concat(
+        "round ", round, " is over: ",
+        sites == 0 ? std::string("no site was drawn")
+                   : concat("secure aggregation needs ", min_answers(),
+                            " sites, but the number of sites drawn was ", sites),
+        ", so only noise was added; the new model is ", federation_.global_file(round).string()));
 }
 
 bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,

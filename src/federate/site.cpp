@@ -73,11 +73,11 @@ std::vector<std::string> Site::listed(std::int64_t round, std::string const& pha
 std::vector<std::string> Site::listed_in(Message const& message) {
     auto names = lines_in(message.text("sites"));
     if (!std::ranges::is_sorted(names, std::ranges::less_equal{})) {
-        throw Error(ExitCode::data, {concat("the coordinator's list of sites in ",
-                                            message.binding().phase, ".h5 of round ",
-                                            message.binding().round, " was refused"),
-                                     "the names are not in order, or a name occurs twice",
-                                     "Ask the coordinator to send the list again"});
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's list of sites in ", message.binding().phase,
+                            ".h5 of round ", message.binding().round, " was refused"),
+                     "the names are not in order, or a name occurs twice",
+                     "Ask the coordinator to send the list again"});
     }
     return names;
 }

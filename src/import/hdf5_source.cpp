@@ -115,14 +115,14 @@ class Hdf5Source : public ImportSource {
         });
         if (same != fields_.end()) {
             bool const twice = same->path() == path;
-            throw Error(ExitCode::usage,
-                        {twice ? concat("dataset ", path, " is named twice")
-                               : concat("cannot import dataset ", path, " as ", name),
-                         twice ? std::string("a data set holds each dataset once")
-                               : concat("dataset ", same->path(),
-                                        " is already imported under that name"),
-                         twice ? "Name each dataset once in --inputs, --targets and --weights"
-                               : "Rename one of the two datasets in the source file"});
+            throw Error(
+                ExitCode::usage,
+                {twice ? concat("dataset ", path, " is named twice")
+                       : concat("cannot import dataset ", path, " as ", name),
+                 twice ? std::string("a data set holds each dataset once")
+                       : concat("dataset ", same->path(), " is already imported under that name"),
+                 twice ? "Name each dataset once in --inputs, --targets and --weights"
+                       : "Rename one of the two datasets in the source file"});
         }
         fields_.emplace_back(file_, path, type, name);
         if (auto const& added = fields_.back(); added.samples() != fields_.front().samples()) {

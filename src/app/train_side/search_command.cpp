@@ -147,15 +147,15 @@ void print_best(search::Study const& study, std::filesystem::path const& directo
     auto const best = study.best();
     if (best.empty()) {
         auto const& first = *study.trials().front().newest();
-        throw Error(ExitCode::usage,
-                    {"no trial of the search has a result",
-                     first.code != 0 ? concat("trial 1 failed (", first.code, "): ", first.message)
-                                     : concat(study.settings().goals.front().metric,
-                                              " of trial 1 is not a finite number"),
-                     concat("To see why each trial failed, run lockstep search report ",
-                            directory.string(),
-                            ". Then correct the deck or SPACE.ini, and start the search in another "
-                            "--directory")});
+        throw Error(
+            ExitCode::usage,
+            {"no trial of the search has a result",
+             first.code != 0 ? concat("trial 1 failed (", first.code, "): ", first.message)
+                             : concat(study.settings().goals.front().metric,
+                                      " of trial 1 is not a finite number"),
+             concat("To see why each trial failed, run lockstep search report ", directory.string(),
+                    ". Then correct the deck or SPACE.ini, and start the search in another "
+                    "--directory")});
     }
     for (auto const trial : best) {
         auto const& outcome = *study.trials()[static_cast<std::size_t>(trial)].newest();
