@@ -1,11 +1,13 @@
 #include "train/arena.hpp"
 #include "train/gradient_sink.hpp"
 
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 
 #include "catch.hpp"
+#include "program/gradient_place.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
@@ -95,4 +97,37 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     sink.announce(note);
     model.forward(torch::ones({4, 70})).sum().backward();
     CHECK(announced.size() == static_cast<std::size_t>(partition.buckets()));
+}
+
+TEST_CASE(
+    "a gradient that was written into its place is not copied, and the place is claimed once") {
+    OddModel model;
+    auto const layout = Layout::of(model);
+    comm::Partition const partition(layout.size, 1, reduction_block, reduction_block);
+    GradientSink sink(model, layout, partition);
+    auto const within = [](torch::Tensor const& memory, torch::Tensor const& whole) {
+        return memory.storage().data() == whole.storage().data();
+    };
+    auto const& weight = model.unused->weight;
+    CHECK(program::claim_place_of_gradient(weight).sizes() == weight.sizes()); // before any step
+    auto const target = torch::full({layout.size}, 77.0F);
+    sink.begin(target);
+    auto const place = program::claim_place_of_gradient(weight);
+    REQUIRE(within(place, target));
+    CHECK_FALSE(within(program::claim_place_of_gradient(weight), target));
+    CHECK_FALSE(
+        within(program::claim_place_of_gradient(model.half->weight), target)); // half precision
+    CHECK_FALSE(within(program::claim_place_of_gradient(torch::ones({3})), target));
+    auto const backward = [&](torch::Tensor gradient) {
+        torch::autograd::backward({model.unused->weight}, {std::move(gradient)});
+    };
+    place.fill_(5);
+    backward(place.detach());
+    CHECK(torch::equal(place, torch::full_like(place, 5)));
+    auto const more = program::claim_place_of_gradient(weight); // it would be added
+    REQUIRE_FALSE(within(more, target));
+    backward(more.fill_(2));
+    CHECK(torch::equal(place, torch::full_like(place, 7)));
+    sink.begin(target);
+    CHECK(within(program::claim_place_of_gradient(weight), target));
 }
