@@ -99,8 +99,7 @@ TEST_CASE("shared, frozen, short and unused parameters get the gradients that to
     CHECK(announced.size() == static_cast<std::size_t>(partition.buckets()));
 }
 
-TEST_CASE(
-    "a gradient that was written into its place is not copied, and the place is claimed once") {
+TEST_CASE("the place of a gradient is claimed once, and by nobody who would add to it") {
     OddModel model;
     auto const layout = Layout::of(model);
     comm::Partition const partition(layout.size, 1, reduction_block, reduction_block);
