@@ -76,8 +76,10 @@ std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
         }
         auto text = error.text();
         text.what = concat(text.what, " (data.train)");
-        text.next = concat(text.next, "; or leave data.train empty: the evaluated set is then "
-                                      "scaled by the mean and std in its own file");
+        text.next = concat(text.next,
+                           "; or leave data.train empty: the evaluated set is then scaled by the "
+                           "mean and std in ",
+                           scale_is_known ? "the file of weights" : "its own file");
         throw AgreedError(error.code(), text, error.rank(), error.cause());
     }
 }
@@ -105,7 +107,7 @@ Measurable open_file_to_measure(comm::Communicator const& world, config::Data co
     auto const train = training_set(world, data, scale.has_value());
     comm::agree(world, opening, [&] {
         set.samples = task::Samples::of(*set.dataset);
-        if (!train && scale && !trimmed(data.train).empty()) {
+        if (!train && scale) {
             set.dataset->scale_as(scale->first, scale->second);
         }
         if (train) {
