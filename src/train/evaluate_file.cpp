@@ -14,6 +14,7 @@
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
 #include "train/quantised_file.hpp"
+#include "train/same_code.hpp"
 #include "train/workload.hpp"
 
 #include <algorithm>
@@ -29,7 +30,6 @@
 #include "place.hpp"
 #include "plain_deck.hpp"
 #include "replica_state.hpp"
-#include "same_code.hpp"
 #include "teacher_outputs.hpp"
 #include "validation_share.hpp"
 

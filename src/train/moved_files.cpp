@@ -3,12 +3,12 @@
 #include "base/text.hpp"
 #include "config/share.hpp"
 #include "nn/named_code.hpp"
+#include "train/same_code.hpp"
 
 #include <initializer_list>
 #include <utility>
 
 #include "progress.hpp"
-#include "same_code.hpp"
 
 namespace lockstep::train {
 

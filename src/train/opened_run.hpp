@@ -4,6 +4,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "train/device.hpp"
 #include "train/engine.hpp"
+#include "train/same_code.hpp"
 #include "train/workload.hpp"
 
 #include <c10/core/StreamGuard.h>
@@ -18,7 +19,6 @@
 #include "data_module.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
-#include "same_code.hpp"
 
 namespace lockstep::train {
 

@@ -6,11 +6,11 @@
 #include "lockstep/base/error.hpp"
 #include "nn/named_code.hpp"
 #include "train/privacy_key.hpp"
+#include "train/same_code.hpp"
 
 #include "input_scale.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
-#include "same_code.hpp"
 #include "same_data.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "same_code.hpp"
+#include "train/same_code.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"

@@ -146,6 +146,8 @@ with Scratch() as scratch:
     library.write_bytes(bytes_ + b" ")
     again = ["train", plug, "--run.directory", scratch / "by-plugin", "--train.steps", 28]
     run(again).expect(64, f"model.name = plugin:{library}:skip is not the library that this run began with")
+    run(["checkpoint", "export", best, script, "--model.name", skip, "--task.kind", margins, "--overwrite"]).expect(
+        0, f"lockstep: warning: model.name = {skip} is not the library that {best} was trained with")
     if LONG:
         run([*again, "--force"]).expect(0, "resumed from", "other contents of model.name")
     run(["evaluate", margin, best]).expect(64, f"is not the library that {best} was trained with", "--force")

@@ -6,6 +6,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "nn/named_code.hpp"
+#include "train/same_code.hpp"
+
+#include <iostream>
 
 namespace lockstep::app {
 
@@ -23,6 +26,16 @@ void require_code_named_here(config::DeckSource const& source, config::Deck cons
                          concat("Add --", key, " ", value, " if you trust this library")});
         }
     }
+}
+
+void warn_of_other_code(config::Deck const& deck, checkpoint::Record const& record,
+                        std::string const& file) {
+    train::compare_code(
+        record, nn::code_hashes(deck), [&](std::string const& key, std::string const& why) {
+            std::cerr << concat("lockstep: warning: ", key, " = ", nn::named_code(deck).at(key),
+                                " is not the library that ", file, " was trained with: ", why,
+                                "\n");
+        });
 }
 
 /// Weights alone do not say what to make of them.
@@ -43,14 +56,15 @@ Error no_deck_in(std::filesystem::path const& file) {
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words) {
     config::DeckSource source;
     auto const deck = concat("the deck in ", file.path().string());
-    auto const stored = checkpoint::open_weights(file)->record().deck;
-    source.read_printed(stored, deck);
+    auto const record = checkpoint::open_weights(file)->record();
+    source.read_printed(record.deck, deck);
     words = source.take_options(words);
-    if (stored.empty() && !source.values().contains("model.name")) {
+    if (record.deck.empty() && !source.values().contains("model.name")) {
         throw no_deck_in(file.path());
     }
     auto parsed = source.parse();
     require_code_named_here(source, parsed, deck);
+    warn_of_other_code(parsed, record, file.path().string());
     return parsed;
 }
 

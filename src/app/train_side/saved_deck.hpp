@@ -9,10 +9,10 @@
 namespace lockstep::app {
 
 /// The deck that a file's model was trained with, changed by the keys in `words`, which are removed
-/// from there.
+/// from there. Warns of plug-ins that are not those of the training.
 ///
-/// Throws  Error 64 for a plug-in that only the file names, or an unknown key; as
-///         `checkpoint::open_weights`
+/// Throws  Error 64 for a plug-in that only the file names, or an unknown key; 66 for a missing
+///         plug-in; as `checkpoint::open_weights`
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words);
 
 } // namespace lockstep::app
