@@ -13,13 +13,14 @@
 #include <optional>
 #include <utility>
 
+#include "exported_step.hpp"
 #include "foreign.hpp"
 #include "models.hpp"
 #include "operator_libraries.hpp"
-#include "program/compiled_step.hpp"
 #include "program/metadata.hpp"
 #include "program/program.hpp"
 #include "sync_batch_norm.hpp"
+#include "try_backward.hpp"
 
 namespace lockstep::nn {
 
@@ -81,21 +82,6 @@ Programs programs_of(program::Archive const& archive) {
     return {only, std::nullopt, std::nullopt};
 }
 
-/// Hears of the operator without a derivative, at which LibTorch only warns: the gradient is then
-/// zero, unless the kernel calls operators that have one.
-struct MissingDerivative : c10::WarningHandler {
-    void process(c10::Warning const& warning) override {
-        auto const at = warning.msg().find(": an autograd kernel was not registered");
-        if (at != std::string::npos) {
-            of = warning.msg().substr(0, at);
-        } else {
-            c10::WarningHandler::process(warning);
-        }
-    }
-
-    std::string of;
-};
-
 class Exported : public Model {
   public:
     Exported(config::OwnValues const& values, Interface const& interface)
@@ -147,7 +133,7 @@ class Exported : public Model {
     bool is_replayable() const override { return false; } // masks are of LibTorch's generator
 
     std::uint64_t fingerprint() const override { return hash_; }
-    std::string remark() const override { return remark_; }
+    std::string remark() const override { return compiled_->remark(); }
     bool takes_sizes_from_tensors() const override { return true; } // see program::sized
 
   private:
@@ -163,7 +149,10 @@ class Exported : public Model {
         } catch (c10::Error const& error) {
             archive.damaged(split(error.what_without_backtrace(), '\n').front());
         }
-        use_compiled(archive, compiled, interface);
+        compiled_.emplace(archive, compiled, interface, programs_.train, parameters());
+        if (compiled_->is_used()) { // its bits are its own: a run continues with them alone
+            hash_ = hash64(concat(hash_, " compiled"));
+        }
         if (interface.recompute) {
             programs_.train.recompute();
         }
@@ -196,75 +185,6 @@ class Exported : public Model {
                                                            trains, norm.momentum, norm.epsilon,
                                                            given[8].toBool()));
             });
-    }
-
-    struct Misfit {
-        std::string why;
-        std::string next;
-    };
-
-    /// Why a compiled step does not do what the deck asks for; nothing where it does.
-    std::optional<Misfit> misfit(program::Archive const& archive,
-                                 Interface const& interface) const {
-        std::string const leave_out = "Set model.compiled = none";
-        if (!has_loss_) {
-            return Misfit{"compiled steps are only for task.kind = export, with a file that has a "
-                          "loss",
-                          leave_out};
-        }
-        if (interface.recompute || interface.sync_batch_norm) {
-            return Misfit{concat("a compiled step does not support ",
-                                 interface.recompute ? "precision.gradient-checkpointing"
-                                                     : "communication.sync-batch-norm"),
-                          leave_out};
-        }
-        if (interface.autocast) {
-            return Misfit{"a compiled step computes in float32, but precision.compute names "
-                          "another type",
-                          "Set precision.compute = fp32, or model.compiled = none"};
-        }
-        if (interface.on_device) {
-            return Misfit{"a compiled step runs on CPUs only, but this run uses an accelerator",
-                          "Set run.device = cpu, or model.compiled = none"};
-        }
-        if (interface.loses_channels) {
-            return Misfit{"the step was compiled for all channels, but prune.pattern = channels "
-                          "removes some",
-                          leave_out};
-        }
-        auto why = program::CompiledStep::misfit(archive);
-        return why.empty() ? std::nullopt
-                           : std::optional(Misfit{std::move(why),
-                                                  "Compile the step for this machine and deck with "
-                                                  "lockstep_export.compile(FILE), or set "
-                                                  "model.compiled = none"});
-    }
-
-    void use_compiled(program::Archive const& archive, std::string const& wish,
-                      Interface const& interface) {
-        if (wish != "none" && wish != "prefer" && wish != "require") {
-            throw Error(ExitCode::usage,
-                        {concat("model.compiled = ", wish), "expected none, prefer or require",
-                         "Choose one of them"});
-        }
-        if (wish == "none") {
-            return;
-        }
-        auto const why_not = misfit(archive, interface);
-        if (!why_not) {
-            compiled_.emplace(archive, programs_.train);
-            compiled_parameters_ = parameters();
-            compiled_elements_ = elements();
-            // Its bits are its own: a run continues with them alone.
-            hash_ = hash64(concat(hash_, " compiled"));
-        } else if (wish == "require") {
-            throw Error(ExitCode::usage,
-                        {concat(file_, " cannot be trained with model.compiled = require"),
-                         why_not->why, why_not->next});
-        } else {
-            remark_ = concat("model.compiled = prefer: the graph of ", file_,
-                             " runs instead of a compiled step, because ", why_not->why);
-        }
     }
 
     /// Under their names in Python, through modules of those names.
@@ -350,33 +270,13 @@ class Exported : public Model {
         if (is_training() && programs_.train.draws()) {
             torch::manual_seed(random_key()->value); // exported operators have LibTorch's generator
         }
-        if (is_training() && compiled_ && torch::GradMode::is_enabled() &&
-            program::CompiledStep::takes(arguments)) {
+        if (is_training() && torch::GradMode::is_enabled() && compiled_->takes(arguments)) {
             programs_.train.require_fit(arguments);
-            require_all_channels();
             auto const sums = compiled_->run(arguments);
             return {sums.begin(), sums.end()};
         }
         return run(is_training() || !programs_.evaluation ? programs_.train : *programs_.evaluation,
                    arguments);
-    }
-
-    /// Native code reads as many weights as it was compiled for.
-    void require_all_channels() const {
-        if (elements() != compiled_elements_) {
-            throw Error(ExitCode::usage, {concat("the compiled step of ", file_, " cannot be used"),
-                                          "the step was compiled for all channels, but some "
-                                          "channels of this model have been removed",
-                                          "Set model.compiled = none"});
-        }
-    }
-
-    std::int64_t elements() const {
-        std::int64_t sum = 0;
-        for (auto const& parameter : compiled_parameters_) {
-            sum += parameter.numel();
-        }
-        return sum;
     }
 
     std::vector<c10::IValue> run(program::Program& program,
@@ -441,46 +341,7 @@ class Exported : public Model {
     }
 
     void try_training(Interface const& interface) {
-        auto const total = try_with(interface, 2);
-        if (!total.requires_grad()) {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot be trained"),
-                 "its result does not depend on its parameters",
-                 "Export the model outside torch.no_grad, with parameters that require gradients"});
-        }
-        MissingDerivative missing;
-        try {
-            c10::WarningUtils::WarningHandlerGuard const listening(&missing);
-            total.backward();
-        } catch (c10::OutOfMemoryError const&) {
-            throw;
-        } catch (c10::Error const& error) {
-            throw Error(ExitCode::usage, {concat(file_, " cannot be trained"),
-                                          split(error.what_without_backtrace(), '\n').front(),
-                                          "Use only operators that have a derivative, or detach "
-                                          "the inputs of the other operators"});
-        }
-        if (!missing.of.empty()) {
-            throw Error(
-                ExitCode::usage,
-                {concat(file_, " cannot be trained"),
-                 concat("operator ", missing.of,
-                        " has no autograd kernel, so its gradients may be missing or wrong"),
-                 "In the operator's library, register a derivative for Autograd. If the operator "
-                 "only calls PyTorch's operators, register its kernel for "
-                 "CompositeImplicitAutograd instead. Or detach the operator's inputs"});
-        }
-        for (auto const& parameter : named_parameters()) {
-            if (parameter.value().grad().defined() && parameter.value().grad().is_sparse()) {
-                throw Error(
-                    ExitCode::usage,
-                    {concat(file_, " cannot be trained"),
-                     concat("the gradient of parameter ", parameter.key(),
-                            " is sparse, but gradients of replicas are added as dense arrays"),
-                     "Make the layer with sparse=False, and export the model again"});
-            }
-        }
+        try_backward(file_, *this, try_with(interface, 2));
     }
 
     std::string file_;
@@ -489,10 +350,7 @@ class Exported : public Model {
     bool has_loss_;        ///< of the task export
     bool teaches_ = false; ///< a teacher, in a file with a loss
     Programs programs_;
-    std::optional<program::CompiledStep> compiled_;
-    std::vector<torch::Tensor> compiled_parameters_; ///< those that it reads
-    std::int64_t compiled_elements_ = 0;             ///< of them
-    std::string remark_;
+    std::optional<ExportedStep> compiled_; ///< from the constructor on
 };
 
 double exported_parameters(config::OwnValues const& values, Interface const& /*interface*/) {
