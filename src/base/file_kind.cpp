@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "base/zip_directory.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -142,40 +143,15 @@ FileKind cut_off(std::string const& name) {
     return {name, again, again, again, true};
 }
 
-/// Little-endian, as all numbers in an archive.
-template <class Number>
-Number number_at(std::string_view bytes, std::size_t at) {
-    Number number{};
-    std::memcpy(&number, bytes.data() + at, sizeof number);
-    return number;
-}
-
-/// A ZIP archive's list of contents, which lies where the archive's end says. Without a value where
-/// it does not: an archive that is cut off may end with another one that it holds, such as the
-/// inputs in a program of PyTorch.
-///
-/// Source  PKWARE's APPNOTE.TXT 6.3.10, sections 4.3.14 to 4.3.16
+/// The first part of a ZIP archive's list of contents, if the archive is whole.
 std::optional<std::string> contents_of_archive(File const& file) {
-    constexpr std::size_t end_bytes = 22;       // and a comment of at most 64 KiB
-    constexpr std::size_t locator_bytes = 20;   // of the same in 64 bits
-    constexpr std::size_t end_bytes_in_64 = 76; // its locator included
-    auto const size = file.size();
-    auto const looked_at = std::min<std::uint64_t>(size, end_bytes + 0xffff);
-    auto const tail = read_part(file, size - looked_at, looked_at);
-    auto const at = tail.rfind("PK\5\6"sv);
-    if (at == std::string::npos || tail.size() - at < end_bytes) {
+    auto const looked_at = std::min(file.size(), zip_end_bytes);
+    auto const tail = read_part(file, file.size() - looked_at, looked_at);
+    auto const directory = zip_directory(tail, file.size());
+    if (!directory) {
         return std::nullopt;
     }
-    bool const in_64 = at >= end_bytes_in_64 && has(tail, at - locator_bytes, "PK\6\7"sv);
-    auto const end = size - looked_at + at - (in_64 ? end_bytes_in_64 : 0);
-    auto const bytes = in_64 ? number_at<std::uint64_t>(tail, at - end_bytes_in_64 + 40)
-                             : number_at<std::uint32_t>(tail, at + 12);
-    auto const begin = in_64 ? number_at<std::uint64_t>(tail, at - end_bytes_in_64 + 48)
-                             : number_at<std::uint32_t>(tail, at + 16);
-    if (bytes > end || begin != end - bytes) {
-        return std::nullopt;
-    }
-    return read_part(file, end - bytes, std::min<std::uint64_t>(bytes, list_bytes));
+    return read_part(file, directory->begin, std::min<std::uint64_t>(directory->size, list_bytes));
 }
 
 FileKind archive(std::string_view names) {

@@ -15,7 +15,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <cstring>
 
-#include "zip_directory.hpp"
+#include "record_checksums.hpp"
 
 namespace lockstep::program {
 

@@ -8,7 +8,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <memory>
 
-#include "zip_directory.hpp"
+#include "record_checksums.hpp"
 
 namespace lockstep::program {
 
