@@ -222,13 +222,12 @@ def texts(root):
 
 def check_words(root):
     """None of the old words is left."""
-    words = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in OLD_WORDS.items()}
+    words = {re.compile(pattern.lower(), re.ASCII): instead for pattern, instead in OLD_WORDS.items()}
     for path, name in texts(root):
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            for word, instead in words.items():
-                found = word.search(line)
-                if found:
-                    yield f"{name}:{number}: {found[0]!r}: say {instead}"
+        text = path.read_text(errors="replace").lower()
+        for word, instead in words.items():
+            for found in word.finditer(text):
+                yield f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]!r}: say {instead}"
 
 
 def check_mutations(root):
