@@ -17,6 +17,7 @@ and a third program, of the model without the loss, for exports and for teachers
 
 Needs PyTorch 2.9 or later, and nothing else.
 """
+import collections
 import contextlib
 import copy
 import functools
@@ -262,7 +263,8 @@ def compile(path, *, segments=1, threads=1, processor=None):
     processor  the oldest processor that the step must run on, in the compiler's terms (-march);
                default on x86: x86-64-v3 (AVX2)
 
-    Raises ValueError if the compiled step differs from the graph by more than rounding."""
+    Raises ValueError if the compiled step differs from the graph by more than rounding, or if the
+    trained parameters do not have a gradient each."""
     machine = platform.machine()
     processor = processor or ("x86-64-v3" if machine == "x86_64" else machine)
     records = _read_records(path)
@@ -286,18 +288,31 @@ def compile(path, *, segments=1, threads=1, processor=None):
         parts |= {f"data/lockstep/step{number}{suffix}": content for suffix, content in files.items()}
         values |= dict(zip(outputs, results))  # laid out in memory as the next part will find them
         step["segments"].append({"inputs": inputs, "gradients": gradients, "outputs": outputs,
-                                 "code": zlib.crc32(files[".so"])})
+                                 "code": {suffix: zlib.crc32(content) for suffix, content in files.items()}})
     step |= {"format": STEP_FORMAT, "torch": torch.__version__.split("+")[0], "processor": processor,
              "threads": threads, "graph": zlib.crc32(records["models/train.json"])}
     kept = {name: content for name, content in records.items() if not name.startswith("data/lockstep/")}
-    _write_records(path, kept | parts | {"data/lockstep/step.json": json.dumps(step).encode()})
+    _write_records(path, kept | parts | {"data/lockstep/step.json": _with_checksum(step)})
+
+
+def _with_checksum(step):
+    """As JSON: the program runs code by what it says."""
+    def text(values):
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return text(step | {"checksum": zlib.crc32(text(step))})
 
 
 def _forward_and_backward(program, loss):
     """One graph of LibTorch's own operators: decompositions would change the gradients of attention."""
     from torch.export.exported_program import _decompose_exported_program
-    return _decompose_exported_program(program, cia_to_decomp={}, python_decomp_table={},
-                                       joint_loss_index=loss, decompose_custom_triton_ops=False)
+    try:
+        return _decompose_exported_program(program, cia_to_decomp={}, python_decomp_table={},
+                                           joint_loss_index=loss, decompose_custom_triton_ops=False)
+    except AssertionError as error:
+        raise ValueError("the step cannot be compiled, because a parameter has no gradient, or the same "
+                         "gradient as another parameter (as in a + b). Freeze unused parameters with "
+                         "requires_grad_(False) and save the file again, or train without a compiled step "
+                         f"(PyTorch: {error})") from None
 
 
 def _meaning(joint):
@@ -391,21 +406,29 @@ def _graph_of(joint, returned, gradients, needed, later):
             copies[node] = graph.node_copy(node, copies.__getitem__)
     results = [*returned, *crossing]
     with graph.inserting_before(graph.output(tuple(copies[node] for node in results))):
-        for place, node in zip(places, gradients.values()):
+        values = [copies[node] for node in gradients.values()]
+        uses = collections.Counter(node for value in values for node in _transposed(value))
+        for place, node, value in zip(places, gradients.values(), values):
             place.meta = node.meta
-            _write(graph, copies[node], place)
+            _write(graph, value, place, alone=max(uses[each] for each in _transposed(value)) == 1)
     return (torch.fx.GraphModule(joint.graph_module, graph), [node.name for node in used],
             list(gradients), [node.name for node in results])
 
 
-def _write(graph, gradient, place):
-    """Inductor would compute a matrix product elsewhere, and copy it at the end of the step."""
-    nodes = [gradient]
+def _transposed(node):
+    """The node, and what it is a transposition of."""
+    nodes = [node]
     while nodes[-1].target is torch.ops.aten.t.default:
         nodes.append(nodes[-1].args[0])
+    return nodes
+
+
+def _write(graph, gradient, place, alone):
+    """Inductor would compute a matrix product elsewhere, and copy it at the end of the step."""
+    nodes = _transposed(gradient)
     product = nodes[-1]
-    if product.target is torch.ops.aten.mm.default and len(nodes) % 2 == 1 and not gradient.users \
-            and all(len(node.users) == 1 for node in nodes[1:]):
+    if product.target is torch.ops.aten.mm.default and len(nodes) % 2 == 1 and alone and \
+            not gradient.users and all(len(node.users) == 1 for node in nodes[1:]):
         with graph.inserting_before(product):
             graph.call_function(_mm_into(), (*product.args, place))
         for node in nodes:
@@ -455,10 +478,16 @@ def _require_close(values, expected):
     """Where rounding moves an activation across a kink, the gradients before it differ by some
     thousandths; and some gradients are nothing but rounding, as a bias' before batch norm: they are
     measured by the largest."""
-    largest = max(float(each.double().norm()) for each in expected)
+    def finite(tensor):
+        return tensor.double().nan_to_num(0, 0, 0)
+
+    def differs(value, right):
+        return (value.shape != right.shape or not torch.equal(value.isfinite(), right.isfinite()) or
+                (finite(value) - finite(right)).norm() > 0.02 * finite(right).norm() + 1e-5 * largest)
+
+    largest = max(float(finite(each).norm()) for each in expected)
     wrong = [number for number, (value, right) in enumerate(zip(values, expected, strict=True))
-             if value.shape != right.shape or
-             (value.double() - right.double()).norm() > 0.02 * right.double().norm() + 1e-5 * largest]
+             if differs(value, right)]
     if wrong:
         raise ValueError(f"the compiled step was not added: its results {wrong} differ from the "
                          "graph's by more than rounding")

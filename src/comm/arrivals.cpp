@@ -115,11 +115,13 @@ void Arrivals::wait(int rank, std::uint32_t count) const {
         }
         if (Clock::now() > deadline) {
             throw Error(ExitCode::rank_lost,
-                        {concat("rank ", rank, " of this host has not responded for ",
+                        {concat("local rank ", rank,
+                                " of this host (counted from 0) has not "
+                                "responded for ",
                                 fixed(patience_.count(), 0), " s"),
                          "this rank is dead, stopped, or far slower than the others",
-                         "Look at the process of that rank on this host. If that rank is only "
-                         "slow, raise communication.timeout-seconds"});
+                         "Look at that rank's process on this host. If that rank is only slow, "
+                         "raise communication.timeout-seconds"});
         }
     }
 }

@@ -192,9 +192,9 @@ void Field::require_tokens(Source const& source, std::span<std::int64_t const> i
     auto const file = source.file_of(sample);
     throw Error(
         ExitCode::data,
-        {concat("token ", *wrong, " of sample ", sample - source.first_of_file[file],
-                " in dataset ", info_.name, " of ", source.path_of(file).string()),
-         concat("the vocabulary has ", info_.vocabulary, " tokens, numbered from 0"),
+        {concat("sample ", sample - source.first_of_file[file], " in dataset ", info_.name, " of ",
+                source.path_of(file).string(), " holds the token ", *wrong),
+         concat("the vocabulary has only the tokens 0 to ", info_.vocabulary - 1),
          "Import the texts again, because the file is damaged or was made with another tokenizer"});
 }
 

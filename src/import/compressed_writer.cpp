@@ -81,7 +81,7 @@ void CompressedWriter::read_back() const {
         throw Error(ExitCode::io,
                     {concat("the data read back from ", partial_.path().string(),
                             " is not what was written"),
-                     error.what(),
+                     concat(error.text().what, ": ", error.text().why),
                      "Check this disk for faults (dmesg), or name an OUT on another disk"});
     }
 }

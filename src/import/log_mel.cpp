@@ -57,7 +57,9 @@ LogMel::LogMel(LogMelOptions const& options) {
         if (band.weights.empty()) {
             throw Error(ExitCode::usage,
                         {concat("--mels ", options.bands),
-                         concat("band ", b, " contains no frequency at a sample rate of ",
+                         concat("band ", b,
+                                " (counted from 0) contains no frequency of the Fourier "
+                                "transform at a sample rate of ",
                                 options.rate, " Hz"),
                          "Lower --mels"});
         }

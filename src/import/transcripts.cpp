@@ -56,8 +56,9 @@ std::vector<Transcript> from_table(TranscriptOptions const& options) {
 
 std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
     if (!std::filesystem::is_regular_file(options.path)) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", options.path.string()),
-                                         "no such file", "Name the file with the transcripts"});
+        throw Error(ExitCode::no_input,
+                    {concat("cannot open ", options.path.string()),
+                     "it does not exist or is not a file", "Name the file with the transcripts"});
     }
     auto const text = read_text(options.path);
     auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);

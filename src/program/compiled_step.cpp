@@ -36,8 +36,7 @@ struct Segment {
     std::unique_ptr<NativeCode> code;
 };
 
-std::uint64_t sum_of(Archive const& archive, std::string const& record) {
-    auto const text = archive.text(record);
+std::uint64_t sum_of(std::string_view text) {
     return ::crc32(0, reinterpret_cast<Bytef const*>(text.data()), static_cast<uInt>(text.size()));
 }
 
@@ -139,6 +138,7 @@ class StepReader {
         : archive_(archive), train_(train), json_(archive.json(step_record)) {}
 
     StepDescription read() const {
+        require_unchanged();
         StepDescription step{archive_.path().string(), {}, {}, {}, {}, {}, {}};
         for (auto const& [name, meaning] : json_.at("inputs").items()) {
             if (meaning.is_string()) {
@@ -155,8 +155,10 @@ class StepReader {
         }
         for (auto const& each : json_.at("segments")) {
             auto const code = concat("data/lockstep/step", step.segments.size());
-            if (each.at("code").get<std::uint64_t>() != sum_of(archive_, code + ".so")) {
-                archive_.damaged(concat(code, ".so has changed since it was compiled"));
+            for (auto const& [suffix, sum] : each.at("code").items()) {
+                if (sum.get<std::uint64_t>() != sum_of(archive_.text(code + suffix))) {
+                    archive_.damaged(concat(code, suffix, " has changed since it was compiled"));
+                }
             }
             Segment segment{each.at("inputs").get<std::vector<std::string>>(),
                             {},
@@ -171,6 +173,16 @@ class StepReader {
     }
 
   private:
+    /// Native code writes through what the description names, and checks no shapes.
+    void require_unchanged() const {
+        auto rest = json_;
+        rest.erase("checksum");
+        if (json_.at("checksum").get<std::uint64_t>() != sum_of(rest.dump())) {
+            archive_.damaged("the description of its compiled step has changed since it was "
+                             "compiled");
+        }
+    }
+
     at::Tensor tensor(std::string const& name) const {
         auto const found = train_.tensors().find(name);
         if (found == train_.tensors().end()) {
@@ -207,19 +219,25 @@ void require_whole(StepDescription const& step, Archive const& archive) {
     for (auto const& [name, number] : step.batch) {
         known.insert(name);
     }
-    std::size_t gradients = 0;
+    std::set<void const*> parameters;
     for (auto const& segment : step.segments) {
         std::ranges::for_each(segment.inputs, require);
         known.insert(segment.outputs.begin(), segment.outputs.end());
-        gradients += segment.parameters.size();
+        for (auto const& parameter : segment.parameters) {
+            if (!parameter.requires_grad() ||
+                !parameters.insert(parameter.unsafeGetTensorImpl()).second) {
+                archive.damaged("its compiled step has a gradient twice, or one of a tensor that "
+                                "is not trained");
+            }
+        }
         if (&segment == &step.segments.front()) {
             require(step.loss);
             std::ranges::for_each(step.sums, require);
             std::ranges::for_each(step.buffers, require, &NamedTensor::first);
         }
     }
-    if (step.segments.empty() || gradients == 0) {
-        archive.damaged("its compiled step has no gradients");
+    if (step.segments.empty() || step.segments.back().parameters.empty()) {
+        archive.damaged("its compiled step, or the last segment of it, has no gradients");
     }
 }
 
@@ -249,7 +267,7 @@ std::string CompiledStep::misfit(Archive const& archive) {
             return concat("the file's step was compiled for run.threads = ", threads, ", not ",
                           at::get_num_threads());
         }
-        if (json.at("graph").get<std::uint64_t>() != sum_of(archive, "models/train.json")) {
+        if (json.at("graph").get<std::uint64_t>() != sum_of(archive.text("models/train.json"))) {
             return "the file's step was compiled from another graph";
         }
         return {};

@@ -9,7 +9,7 @@ namespace lockstep::program {
 class GradientPlace : public torch::autograd::PostAccumulateGradHook {
   public:
     /// Where the parameter's next gradient will be kept. Whoever claims this memory writes the
-    /// whole gradient into it, and returns it from the backward pass, so that it need not be
+    /// whole gradient into it, and returns it from the next backward pass, so that it need not be
     /// copied.
     ///
     /// Shape    that of the parameter, contiguous; undefined if the next gradient is added to

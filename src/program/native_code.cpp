@@ -9,6 +9,8 @@
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 #include <torch/library.h>
 
+#include <new>
+
 namespace lockstep::program {
 
 namespace {
@@ -29,7 +31,8 @@ void register_operators() {
 
 } // namespace
 
-NativeCode::NativeCode(Archive const& archive, std::string const& record) {
+NativeCode::NativeCode(Archive const& archive, std::string const& record)
+    : file_(archive.path().string()) {
     register_operators();
     ScratchDirectory const directory; // a library is loaded from a file
     auto const library = directory.path() / "step.so";
@@ -43,7 +46,7 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record) {
     } catch (std::exception const& error) {
         throw Error(
             ExitCode::unavailable,
-            {concat("the compiled step of ", archive.path().string(), " cannot be loaded"),
+            {concat("the compiled step of ", file_, " cannot be loaded"),
              split(error.what(), '\n').front(),
              "Set TMPDIR to a directory on a file system that is not mounted noexec, compile the "
              "step again with lockstep_export.compile(FILE), or set model.compiled = none"});
@@ -53,7 +56,17 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record) {
 NativeCode::~NativeCode() = default;
 
 std::vector<at::Tensor> NativeCode::run(std::vector<at::Tensor> inputs) {
-    return runner_->boxed_run(std::move(inputs));
+    try {
+        return runner_->boxed_run(std::move(inputs));
+    } catch (c10::OutOfMemoryError const&) {
+        throw;
+    } catch (std::bad_alloc const&) {
+        throw;
+    } catch (std::exception const& error) {
+        throw Error(ExitCode::data, {concat("the compiled step of ", file_, " cannot run"),
+                                     split(error.what(), '\n').front(),
+                                     "Compile the step again with lockstep_export.compile(FILE)"});
+    }
 }
 
 } // namespace lockstep::program

@@ -26,10 +26,12 @@ class NativeCode {
     NativeCode(NativeCode const&) = delete;
     NativeCode& operator=(NativeCode const&) = delete;
 
-    /// Shape  contiguous tensors of the shapes that it was compiled for, which it does not check
+    /// Shape   contiguous tensors of the shapes that it was compiled for, which it does not check
+    /// Throws  Error 65 where it takes another number of tensors, or cannot run
     std::vector<at::Tensor> run(std::vector<at::Tensor> inputs);
 
   private:
+    std::string file_;
     std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
 };
 

@@ -16,12 +16,12 @@ class Scaled : public Environment {
         auto const& spaces = within_->spaces();
         auto const numbers = static_cast<std::size_t>(spaces.observation / spaces.window);
         if (scale_.size() != 1 && scale_.size() != numbers) {
-            throw Error(
-                ExitCode::usage,
-                {concat("task.observation-scale has ", scale_.size(), " numbers"),
-                 concat("the list needs ", numbers, " numbers, one for each number of ",
-                        spaces.window > 1 ? "a time step of an observation" : "an observation"),
-                 concat("Write ", numbers, " numbers, or one number for all")});
+            throw Error(ExitCode::usage,
+                        {concat("task.observation-scale has ", scale_.size(), " numbers"),
+                         concat("an observation has ", amount_of(numbers, "value"),
+                                spaces.window > 1 ? " per time step" : "",
+                                ", and the list needs one factor for each"),
+                         concat("Write ", numbers, " numbers, or one number for all")});
         }
     }
 

@@ -299,7 +299,7 @@ void require_known_trials(std::filesystem::path const& directory, std::size_t kn
         if (number && *number > known) {
             throw Error(
                 ExitCode::data,
-                {concat(entry.path().string(), " does not belong to this search"),
+                {concat(entry.path().string(), " is not in the journal of this search"),
                  concat(
                      "the journal ", journal_name, " lists only ", amount_of(known, "trial"),
                      ", so it was probably deleted and started over, or replaced by an older copy"),

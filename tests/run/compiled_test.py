@@ -23,7 +23,11 @@ def rewrite_step(path, target, change):
 
 def compiled_for(**facts):
     def change(name, content):
-        return json.dumps(json.loads(content) | facts).encode() if name.endswith("step.json") else content
+        if not name.endswith("step.json"):
+            return content
+        step = json.loads(content) | facts
+        del step["checksum"]
+        return lockstep_export._with_checksum(step)
     return change
 
 
@@ -128,12 +132,19 @@ def check_compiled(scratch):
     other = [*again, scratch / "other.pt2", "--model.compiled", "require"]
     segments = json.loads(lockstep_export._read_records(file)["data/lockstep/step.json"])["segments"]
     no_gradients = [segment | {"gradients": []} for segment in segments]
+    first, last = (segment["gradients"] for segment in segments)
     for facts in some((dict(segments=no_gradients), dict(sums=["none"]), dict(segments=7), dict(buffers=[["x", "y"]]),
                        dict(loss=3), dict(segments=[segments[0], no_gradients[1]]),
                        dict(segments=[segments[0], segments[1] | {"outputs": ["x"]}]),
-                       dict(segments=[segments[0], segments[1] | {"gradients": segments[0]["gradients"]}]))):
+                       dict(segments=[segments[0], segments[1] | {"gradients": first}]))):
         rewrite_step(file, scratch / "other.pt2", compiled_for(**facts))
-        train(scratch, "cnn", "no", *other).expect(65, "is damaged")
+        train(scratch, "cnn", "no", *other).expect(65, "other.pt2 is damaged")
+    moved = [segments[0] | {"gradients": first + last[:1]}, segments[1] | {"gradients": last[1:]}]
+    rewrite_step(file, scratch / "other.pt2", compiled_for(segments=moved))
+    train(scratch, "cnn", "no", *other).expect(65, "the compiled step of", "cannot run")
+    rewrite_step(file, scratch / "other.pt2", lambda name, content: content.replace(
+        json.dumps(last).replace(" ", "").encode(), json.dumps(last[::-1]).replace(" ", "").encode()))
+    train(scratch, "cnn", "no", *other).expect(65, "its compiled step has changed since")
     rewrite_step(file, scratch / "other.pt2",
                  lambda name, content: content[:5000] if name.endswith("step1.so") else content)
     train(scratch, "cnn", "no", *other, ranks=2).expect(65, "step1.so has changed since it was compiled")

@@ -414,7 +414,7 @@ def test_refusals(scratch, path):
         tokens = good["inputs"][:]
         tokens[::10] = 400
         file["inputs"] = tokens
-    refused(65, "token 400 of sample", "the vocabulary has 400 tokens", keys=["--data.train", scratch / "wrong.h5"])
+    refused(65, "holds the token 400", "the vocabulary has only the tokens 0 to 399", keys=["--data.train", scratch / "wrong.h5"])
     refused(64, "model.heads = 5", keys=["--model.heads", 5])
     refused(64, "model.key-value-heads = 3", keys=["--model.key-value-heads", 3])
     refused(64, "model.positions = learned", "rotary, learnt or none", keys=["--model.positions", "learned"])

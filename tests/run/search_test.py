@@ -131,14 +131,14 @@ def check_older_journal(scratch, done):
     journal = copy / "search.jsonl"
     whole = journal.read_bytes().splitlines(keepends=True)
     journal.unlink()
-    run(again).expect(65, "trials/000", "does not belong to this search", "lists only 0 trials")
+    run(again).expect(65, "trials/000", "is not in the journal of this search", "lists only 0 trials")
     check(journal.read_bytes() == b"", "a refused search began its journal")
 
     def before(event, trial):  # the journal up to this line
         return next(at for at, line in enumerate(map(json.loads, whole))
                     if (line["event"], line.get("trial")) == (event, trial))
     journal.write_bytes(b"".join(whole[:before("ask", 3)]))
-    run(again).expect(65, "trials/0004 does not belong to this search", "lists only 3 trials")
+    run(again).expect(65, "trials/0004 is not in the journal of this search", "lists only 3 trials")
     farther = next(line["trial"] for line in lines(done, "result") if line["share"] == 1)
     journal.write_bytes(b"".join(whole[:before("result", farther)]))
     for trial in (copy / "trials").iterdir():
