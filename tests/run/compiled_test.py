@@ -23,7 +23,7 @@ def rewrite_step(path, target, change):
 
 def compiled_for(**facts):
     def change(name, content):
-        if not name.endswith("step.json"):
+        if not name.endswith("/step.json"):
             return content
         step = json.loads(content) | facts
         del step["checksum"]
