@@ -155,7 +155,7 @@ Storage File::storage(std::string const& path) const {
     auto const known = known_type(type.id());
     auto const swapped = known ? std::nullopt : swapped_type(type.id());
     if (!known && !swapped) {
-        storage.obstacle = "it is of a type that is not read directly";
+        storage.obstacle = "its values have a type that only the HDF5 library reads";
         return storage;
     }
     storage.type = known ? *known : *swapped;

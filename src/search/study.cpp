@@ -174,7 +174,7 @@ void Study::take_ask(Json const& record) {
         (record.contains("values") &&
          record.at("values").get<Values>() != space_.values(job->point))) {
         throw_foreign(concat("its line ", record.at("seq").get<std::int64_t>() + 1,
-                             " is not what the strategy asks for next"));
+                             " records another trial than this program would start there"));
     }
     accept(*job);
 }
