@@ -35,7 +35,7 @@ import zlib
 import torch
 
 FORMAT = 1
-STEP_FORMAT = 2
+STEP_FORMAT = 3
 
 
 @contextlib.contextmanager
@@ -287,6 +287,9 @@ def compile(path, *, segments=1, threads=1, processor=None):
             files, results = _native_code(module, examples, places, native)
         parts |= {f"data/lockstep/step{number}{suffix}": content for suffix, content in files.items()}
         values |= dict(zip(outputs, results))  # laid out in memory as the next part will find them
+        if not values[step["loss"]].isfinite():
+            raise ValueError("the step was not added: the loss of the example batch is not finite, so the "
+                             "compiled step cannot be compared. Save the file again with other examples")
         step["segments"].append({"inputs": inputs, "gradients": gradients, "outputs": outputs,
                                  "code": {suffix: zlib.crc32(content) for suffix, content in files.items()}})
     step |= {"format": STEP_FORMAT, "torch": torch.__version__.split("+")[0], "processor": processor,
@@ -309,9 +312,10 @@ def _forward_and_backward(program, loss):
         return _decompose_exported_program(program, cia_to_decomp={}, python_decomp_table={},
                                            joint_loss_index=loss, decompose_custom_triton_ops=False)
     except AssertionError as error:
-        raise ValueError("the step cannot be compiled, because a parameter has no gradient, or the same "
-                         "gradient as another parameter (as in a + b). Freeze unused parameters with "
-                         "requires_grad_(False) and save the file again, or train without a compiled step "
+        raise ValueError("the step cannot be compiled, because a parameter has no gradient, the same "
+                         "gradient as another parameter (as in a + b), or a second name (tied weights). Freeze "
+                         "unused parameters with requires_grad_(False) and save the file again, or train "
+                         "without a compiled step "
                          f"(PyTorch: {error})") from None
 
 

@@ -24,7 +24,7 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* step_record = "data/lockstep/step.json";
-constexpr int step_format = 2;
+constexpr int step_format = 3;
 
 /// A result, by its name in the step's graph, and the program's tensor that it belongs to.
 using NamedTensor = std::pair<std::string, at::Tensor>;
@@ -35,6 +35,13 @@ struct Segment {
     std::vector<std::string> outputs;
     std::unique_ptr<NativeCode> code;
 };
+
+[[noreturn]] void damaged_step(Archive const& archive, std::string const& why) {
+    throw Error(ExitCode::data,
+                {concat(archive.path().string(), " is damaged"), why,
+                 "Compile the step again with lockstep_export.compile(FILE), or set "
+                 "model.compiled = none"});
+}
 
 std::uint64_t sum_of(std::string_view text) {
     return ::crc32(0, reinterpret_cast<Bytef const*>(text.data()), static_cast<uInt>(text.size()));
@@ -157,7 +164,8 @@ class StepReader {
             auto const code = concat("data/lockstep/step", step.segments.size());
             for (auto const& [suffix, sum] : each.at("code").items()) {
                 if (sum.get<std::uint64_t>() != sum_of(archive_.text(code + suffix))) {
-                    archive_.damaged(concat(code, suffix, " has changed since it was compiled"));
+                    damaged_step(archive_,
+                                 concat(code, suffix, " has changed since it was compiled"));
                 }
             }
             Segment segment{each.at("inputs").get<std::vector<std::string>>(),
@@ -178,24 +186,25 @@ class StepReader {
         auto rest = json_;
         rest.erase("checksum");
         if (json_.at("checksum").get<std::uint64_t>() != sum_of(rest.dump())) {
-            archive_.damaged("the description of its compiled step has changed since it was "
-                             "compiled");
+            damaged_step(archive_, "the description of its compiled step has changed since it was "
+                                   "compiled");
         }
     }
 
     at::Tensor tensor(std::string const& name) const {
         auto const found = train_.tensors().find(name);
         if (found == train_.tensors().end()) {
-            archive_.damaged(concat("its compiled step has ", name, ", but its program does not"));
+            damaged_step(archive_,
+                         concat("its compiled step has ", name, ", but its program does not"));
         }
         return found->second;
     }
 
     std::size_t batch_input(std::size_t number) const {
         if (number >= train_.inputs()) {
-            archive_.damaged(concat("its compiled step takes input number ", number + 1,
-                                    ", but its program has only ",
-                                    amount_of(train_.inputs(), "input")));
+            damaged_step(archive_, concat("its compiled step takes input number ", number + 1,
+                                          ", but its program has only ",
+                                          amount_of(train_.inputs(), "input")));
         }
         return number;
     }
@@ -210,7 +219,7 @@ void require_whole(StepDescription const& step, Archive const& archive) {
     std::set<std::string> known;
     auto const require = [&](std::string const& name) {
         if (!known.contains(name)) {
-            archive.damaged(concat("its compiled step does not say what ", name, " is"));
+            damaged_step(archive, concat("its compiled step does not say what ", name, " is"));
         }
     };
     for (auto const& [name, tensor] : step.tensors) {
@@ -226,8 +235,9 @@ void require_whole(StepDescription const& step, Archive const& archive) {
         for (auto const& parameter : segment.parameters) {
             if (!parameter.requires_grad() ||
                 !parameters.insert(parameter.unsafeGetTensorImpl()).second) {
-                archive.damaged("its compiled step has a gradient twice, or one of a tensor that "
-                                "is not trained");
+                damaged_step(archive,
+                             "its compiled step has a gradient twice, or one of a tensor that "
+                             "is not trained");
             }
         }
         if (&segment == &step.segments.front()) {
@@ -237,7 +247,7 @@ void require_whole(StepDescription const& step, Archive const& archive) {
         }
     }
     if (step.segments.empty() || step.segments.back().parameters.empty()) {
-        archive.damaged("its compiled step, or the last segment of it, has no gradients");
+        damaged_step(archive, "its compiled step, or the last segment of it, has no gradients");
     }
 }
 
@@ -272,7 +282,7 @@ std::string CompiledStep::misfit(Archive const& archive) {
         }
         return {};
     } catch (Json::exception const& error) {
-        archive.damaged(error.what());
+        damaged_step(archive, error.what());
     }
 }
 
@@ -282,7 +292,7 @@ CompiledStep::CompiledStep(Archive const& archive, Program const& train) {
         require_whole(*step, archive);
         description_ = std::move(step);
     } catch (Json::exception const& error) {
-        archive.damaged(error.what());
+        damaged_step(archive, error.what());
     }
 }
 

@@ -8,8 +8,11 @@
 #include <ATen/ops/mm.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
 #include <torch/library.h>
+#if __has_include(<torch/csrc/shim_exception_state.h>)
+#include <torch/csrc/shim_exception_state.h>
+#endif
 
-#include <new>
+#include <stdexcept>
 
 namespace lockstep::program {
 
@@ -18,6 +21,24 @@ namespace {
 void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NOLINT
     at::mm_out(place, a, b);
 }
+
+#if __has_include(<torch/csrc/shim_exception_state.h>)
+void forget_inner_reason() {
+    torch::csrc::shim::details::set_torch_exception_what_without_backtrace({});
+}
+
+/// What an operator within the step has thrown: AOTInductor itself says only that a call failed.
+std::string reason_of(std::exception const& error) {
+    auto const& inner = torch::csrc::shim::details::get_torch_exception_what_without_backtrace();
+    return split(inner.empty() ? error.what() : inner, '\n').front();
+}
+#else
+void forget_inner_reason() {}
+
+std::string reason_of(std::exception const& error) {
+    return split(error.what(), '\n').front();
+}
+#endif
 
 /// LibTorch's dispatcher then knows the operators of compiled steps that are not its own.
 void register_operators() {
@@ -56,16 +77,24 @@ NativeCode::NativeCode(Archive const& archive, std::string const& record)
 NativeCode::~NativeCode() = default;
 
 std::vector<at::Tensor> NativeCode::run(std::vector<at::Tensor> inputs) {
+    forget_inner_reason();
     try {
         return runner_->boxed_run(std::move(inputs));
-    } catch (c10::OutOfMemoryError const&) {
-        throw;
-    } catch (std::bad_alloc const&) {
-        throw;
     } catch (std::exception const& error) {
-        throw Error(ExitCode::data, {concat("the compiled step of ", file_, " cannot run"),
-                                     split(error.what(), '\n').front(),
-                                     "Compile the step again with lockstep_export.compile(FILE)"});
+        auto const why = reason_of(error);
+        if (why.find("memory") != std::string::npos) {
+            throw std::runtime_error(why); // told as out of memory, wherever it is caught
+        }
+        if (why.find("vector size to be") != std::string::npos) {
+            throw Error(ExitCode::data,
+                        {concat("the compiled step of ", file_, " cannot run"), why,
+                         "Compile the step again with lockstep_export.compile(FILE)"});
+        }
+        throw Error(ExitCode::usage,
+                    {concat("the compiled step of ", file_, " failed"), why,
+                     "Check that each class and token in the data is below the size that the model "
+                     "was built with. Otherwise, compile the step again with "
+                     "lockstep_export.compile(FILE), or set model.compiled = none"});
     }
 }
 
