@@ -65,19 +65,23 @@ together([*some(STOPS), *some(HANGS, 2), *some(KILLS)])
 
 
 def lateness_of_a_slow_rank():
-    """Slower than the others is not dead, but it is said, once; the median lateness, in ms."""
+    """Slower than the others is not dead, but it is said, once; the median lateness, in ms, and how many of the
+    60 steps name this rank."""
     with Scratch() as scratch:
         slow = train(scratch / "slow", "--communication.timeout-seconds", TIMEOUT, "--train.steps", 60,
                      ranks=2, env={"LOCKSTEP_INJECT": "slow:rank=1"}).expect(0)
         check(slow.text.count("rank 1 on ") == 1, f"the straggler is named once:\n{slow.text}")
         named = [step for step in records(scratch / "slow", "step") if "straggler" in step]
         late = sorted(step["straggler_ms"] for step in named if step["straggler"] == 1)
-        check(len(late) > 40, f"{named}")
-        return late[len(late) // 2]
+        return (late[len(late) // 2] if late else 0), len(late)
 
 
-# It sleeps for a tenth of a second. The machine has slow moments of its own, but not three times.
-medians = []
-while not medians or (len(medians) < 3 and not 60 < medians[-1] < 160):
-    medians.append(lateness_of_a_slow_rank())
-check(60 < medians[-1] < 160, f"late by a tenth of a second: {medians} ms")
+def is_told(median, steps):
+    return 60 < median < 160 and steps > 40
+
+
+# It sleeps for a tenth of a second. The machine has slow moments of its own, but not each time.
+seen = []
+while not seen or (len(seen) < 4 and not is_told(*seen[-1])):
+    seen.append(lateness_of_a_slow_rank())
+check(is_told(*seen[-1]), f"late by a tenth of a second in most steps: {seen}")

@@ -225,9 +225,10 @@ def check_words(root):
     words = {re.compile(pattern.lower(), re.ASCII): instead for pattern, instead in OLD_WORDS.items()}
     for path, name in texts(root):
         text = path.read_text(errors="replace").lower()
-        for word, instead in words.items():
-            for found in word.finditer(text):
-                yield f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]!r}: say {instead}"
+        said = [(text.count("\n", 0, found.start()) + 1, found[0], instead)
+                for word, instead in words.items() for found in word.finditer(text)]
+        for line, found, instead in sorted(said, key=lambda each: each[0]):
+            yield f"{name}:{line}: {found!r}: say {instead}"
 
 
 def check_mutations(root):
