@@ -410,11 +410,11 @@ def _graph_of(joint, returned, gradients, needed, later):
             copies[node] = graph.node_copy(node, copies.__getitem__)
     results = [*returned, *crossing]
     with graph.inserting_before(graph.output(tuple(copies[node] for node in results))):
-        values = [copies[node] for node in gradients.values()]
-        uses = collections.Counter(node for value in values for node in _transposed(value))
-        for place, node, value in zip(places, gradients.values(), values):
+        chains = [_transposed(copies[node]) for node in gradients.values()]
+        uses = collections.Counter(node for chain in chains for node in chain)
+        for place, node, chain in zip(places, gradients.values(), chains):
             place.meta = node.meta
-            _write(graph, value, place, alone=max(uses[each] for each in _transposed(value)) == 1)
+            _write(graph, chain, place, alone=all(uses[each] == 1 for each in chain))
     return (torch.fx.GraphModule(joint.graph_module, graph), [node.name for node in used],
             list(gradients), [node.name for node in results])
 
@@ -427,15 +427,15 @@ def _transposed(node):
     return nodes
 
 
-def _write(graph, gradient, place, alone):
-    """Inductor would compute a matrix product elsewhere, and copy it at the end of the step."""
-    nodes = _transposed(gradient)
-    product = nodes[-1]
-    if product.target is torch.ops.aten.mm.default and len(nodes) % 2 == 1 and alone and \
-            not gradient.users and all(len(node.users) == 1 for node in nodes[1:]):
+def _write(graph, chain, place, alone):
+    """The first of `chain`, a gradient and what it is a transposition of, which no other gradient has
+    if it is `alone`. Inductor would compute a matrix product elsewhere, and copy it at the end of the step."""
+    gradient, product = chain[0], chain[-1]
+    if product.target is torch.ops.aten.mm.default and len(chain) % 2 == 1 and alone and \
+            not gradient.users and all(len(node.users) == 1 for node in chain[1:]):
         with graph.inserting_before(product):
             graph.call_function(_mm_into(), (*product.args, place))
-        for node in nodes:
+        for node in chain:
             graph.erase_node(node)
     else:
         graph.call_function(torch.ops.aten.copy_.default, (place, gradient))

@@ -32,7 +32,7 @@ std::string sites_in(std::string const& phase) {
 }
 
 /// The message where `what` differs from what the key's journal has recorded.
-ErrorText broken_promise(std::string const& what, std::string const& key,
+ErrorText broken_promise(std::string const& what, std::int64_t round, std::string const& key,
                          std::string const& journal) {
     if (what == "coordinator") {
         return {"the federation's charter.h5 is not signed by the coordinator that this site "
@@ -53,20 +53,17 @@ ErrorText broken_promise(std::string const& what, std::string const& key,
                 concat("Copy the old key back from a backup to ", key,
                        ", or join under another name, with another --key FILE")};
     }
-    auto const words = split(what, '-'); // PHASE-of-round-N
-    auto const& phase = words.front();
-    auto const& round = words.back();
-    if (phase == "update") {
+    if (what == "update") {
         return {concat("this site has already sent another update in round ", round),
                 concat(journal, " has recorded the first update, and a second update in the same "
                                 "round could reveal secrets"),
                 "Copy the site's data and the run directory of this round back from a backup, and "
                 "repeat the command. Or ask the coordinator to abandon the round (--abandon)"};
     }
-    return {concat(sites_in(phase), " in round ", round, " has changed"),
+    return {concat(sites_in(what), " in round ", round, " has changed"),
             concat(journal, " has recorded another list, and to answer two lists could reveal "
                             "secrets"),
-            concat("Ask the coordinator to send the first ", phase,
+            concat("Ask the coordinator to send the first ", what,
                    ".h5 of this round again, or to abandon the round (--abandon)")};
 }
 
@@ -122,11 +119,13 @@ bool PrivateKey::has_promised(std::string const& federation, std::string const& 
 }
 
 void PrivateKey::promise(std::string const& federation, std::string const& what,
-                         std::string const& digest) const {
-    auto const begin = concat(federation, " ", what, " ");
+                         std::string const& digest, std::int64_t round) const {
+    auto const begin =
+        concat(federation, " ", what, round > 0 ? concat("-of-round-", round) : "", " ");
     auto const known = promises(begin);
     if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
-        throw Error(ExitCode::data, broken_promise(what, file_.string(), journal().string()));
+        throw Error(ExitCode::data,
+                    broken_promise(what, round, file_.string(), journal().string()));
     }
     if (!known.empty()) {
         return;

@@ -30,12 +30,13 @@ class PrivateKey {
     Secret const& secret() const noexcept { return secret_; }
     SigningKey signing_key() const { return SigningKey(secret_.derived("signing")); }
 
-    /// Records durably that `what`, with this digest, was sent in a round of a federation.
+    /// Records durably that `what`, with this digest, was sent or answered in a federation: once,
+    /// or once in each `round`.
     ///
     /// Throws  Error 65 where something else was recorded earlier; 73 or 74 where it cannot be
     ///         recorded
-    void promise(std::string const& federation, std::string const& what,
-                 std::string const& digest) const;
+    void promise(std::string const& federation, std::string const& what, std::string const& digest,
+                 std::int64_t round = 0) const;
 
     /// Whether anything was recorded under `what`.
     bool has_promised(std::string const& federation, std::string const& what) const;

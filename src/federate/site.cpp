@@ -55,14 +55,18 @@ bool Site::has_sent(std::int64_t round, std::string const& phase) const {
     }
 }
 
+void Site::promise(Message const& message) const {
+    auto const& [federation, round, phase, sender, model] = message.binding();
+    key_.promise(federation, phase, hex_text(message.digest()), round);
+}
+
 KeyShares Site::keys(std::int64_t round) const {
     return {federation_, key_, round};
 }
 
 Roster Site::roster(std::int64_t round) const {
     auto const message = federation_.read_of_coordinator(round, phase::roster);
-    key_.promise(federation_.charter().id, concat("roster-of-round-", round),
-                 hex_text(message.digest()));
+    promise(message);
     return Roster::of_text(message.text("members"));
 }
 
@@ -203,8 +207,7 @@ bool Site::send_kept_update(std::int64_t round) const {
         auto const message =
             Message::read(kept, federation_.binding(round, phase::update, key_.name()),
                           key_.signing_key().public_key());
-        key_.promise(federation_.charter().id, concat("update-of-round-", round),
-                     hex_text(message.digest()));
+        promise(message);
         send(message);
         return true;
     } catch (Error const& error) {
@@ -245,7 +248,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     }
     if (charter.is_secure()) {
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
-        key_.promise(charter.id, concat("sharers-of-round-", round), hex_text(sharers.digest()));
+        promise(sharers);
         auto const masked = sites.part(listed_in(sharers));
         if (std::cmp_less(masked.size(), charter.threshold)) {
             throw Error(ExitCode::data, {concat("round ", round, " cannot be masked"),
@@ -259,7 +262,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     message.add_words("change", change.words);
     make_directories(run_directory(round));
     message.write(run_directory(round) / "update.h5", key_.signing_key());
-    key_.promise(charter.id, concat("update-of-round-", round), hex_text(message.digest()));
+    promise(message);
     send(message);
     auto words = concat("round ", round, ": update sent; ", count_text(own.samples, "sample"),
                         ", norm of the change ", change.norm);
@@ -302,9 +305,8 @@ void Site::send_unmasking(std::int64_t round) const {
                         : std::string("some sites of the round have not shared their keys"),
              "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
     }
-    auto const& id = federation_.charter().id;
-    key_.promise(id, concat("sharers-of-round-", round), hex_text(shared.digest()));
-    key_.promise(id, concat("survivors-of-round-", round), hex_text(survivors.digest()));
+    promise(shared);
+    promise(survivors);
     auto const own = keys(round);
     auto message = answer(round, phase::unmask);
     for (auto const& from : sites.part(sharers)) {

@@ -76,6 +76,8 @@ class Site {
     bool has_sent(std::int64_t round, std::string const& phase) const;
     Message answer(std::int64_t round, std::string const& phase) const;
     void send(Message const& message) const;
+    /// Of a round, this message alone of its phase is sent, or answered.
+    void promise(Message const& message) const;
     KeyShares keys(std::int64_t round) const;
     Roster roster(std::int64_t round) const;
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;

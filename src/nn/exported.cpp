@@ -323,7 +323,7 @@ class Exported : public Model {
             values.push_back(buffer.clone());
         }
         if (!teaches_) {
-            try_training(interface);
+            try_backward(file_, *this, try_with(interface, 2));
         }
         eval();
         torch::NoGradGuard const no_grad;
@@ -338,10 +338,6 @@ class Exported : public Model {
         for (std::size_t at = 0; at < values.size(); ++at) {
             torch::Tensor(after[at]).copy_(values[at]);
         }
-    }
-
-    void try_training(Interface const& interface) {
-        try_backward(file_, *this, try_with(interface, 2));
     }
 
     std::string file_;

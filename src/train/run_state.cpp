@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
-#include "nn/named_code.hpp"
 #include "train/privacy_key.hpp"
 #include "train/same_code.hpp"
 
@@ -105,9 +104,8 @@ void RunState::require_same_code(checkpoint::Record const& record) {
         auto const before = integer_of(record, name, now);
         return before == now || before == 0 || now == 0;
     };
-    compare_code(record, run_.code, [&](std::string const& key, std::string const& why) {
-        changed(concat(key, " = ", nn::named_code(deck).at(key)), "library", why);
-    });
+    compare_code(record, deck, run_.code,
+                 [&](auto const& what, auto const& why) { changed(what, "library", why); });
     if (!is_same("model", static_cast<std::int64_t>(run_.work.model->fingerprint()))) {
         changed(concat("the file of the model (model.name = ", deck.model.name, ")"), "one",
                 "its contents have changed");

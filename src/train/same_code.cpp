@@ -64,12 +64,13 @@ std::set<std::string> keys_of_noted_code(checkpoint::Record const& record) {
 }
 
 void compare_code(
-    checkpoint::Record const& record, CodeHashes const& code,
-    std::function<void(std::string const& key, std::string const& why)> const& changed) {
+    checkpoint::Record const& record, config::Deck const& deck, CodeHashes const& code,
+    std::function<void(std::string const& what, std::string const& why)> const& changed) {
+    auto const named = nn::named_code(deck);
     for (auto const& [key, hash] : code) {
         auto const before = record.notes.find(note_of(key));
         if (before != record.notes.end() && before->second != hash) {
-            changed(key,
+            changed(concat(key, " = ", named.at(key)),
                     concat("the hash of its contents is ", hash, ", but was ", before->second));
         }
     }
@@ -85,8 +86,7 @@ std::vector<std::string> require_code_of_file(comm::Communicator const& world,
     }
     comm::agree(world, "comparing plug-ins with the file", [&] {
         auto const weights = checkpoint::open_weights(file);
-        compare_code(weights->record(), code, [&](std::string const& key, std::string const& why) {
-            auto const what = concat(key, " = ", nn::named_code(deck).at(key));
+        compare_code(weights->record(), deck, code, [&](auto const& what, auto const& why) {
             if (!force) {
                 throw Error(ExitCode::usage,
                             {concat(what, " is not the library that ", file.path().string(),

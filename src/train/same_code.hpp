@@ -25,11 +25,11 @@ void note_code(checkpoint::Record& record, CodeHashes const& code);
 /// The keys whose libraries a record has hashes of.
 std::set<std::string> keys_of_noted_code(checkpoint::Record const& record);
 
-/// Tells `changed` of each key whose library is not the one of the record, and why that is known.
-/// Older records, which tell of none, differ in nothing.
+/// Tells `changed` of each library that is not the one of the record, as the deck names it ("key =
+/// value"), and why that is known. Older records, which tell of none, differ in nothing.
 void compare_code(
-    checkpoint::Record const& record, CodeHashes const& code,
-    std::function<void(std::string const& key, std::string const& why)> const& changed);
+    checkpoint::Record const& record, config::Deck const& deck, CodeHashes const& code,
+    std::function<void(std::string const& what, std::string const& why)> const& changed);
 
 /// Compares the libraries that a deck names with those that the model in `file` was trained with.
 ///

@@ -82,6 +82,6 @@ def is_told(median, steps):
 
 # It sleeps for a tenth of a second. The machine has slow moments of its own, but not each time.
 seen = []
-while not seen or (len(seen) < 4 and not is_told(*seen[-1])):
+while not seen or (len(seen) < 3 and not is_told(*seen[-1])):
     seen.append(lateness_of_a_slow_rank())
 check(is_told(*seen[-1]), f"late by a tenth of a second in most steps: {seen}")

@@ -31,10 +31,9 @@ void require_code_named_here(config::DeckSource const& source, config::Deck cons
 void warn_of_other_code(config::Deck const& deck, checkpoint::Record const& record,
                         std::string const& file) {
     train::compare_code(
-        record, nn::code_hashes(deck), [&](std::string const& key, std::string const& why) {
-            std::cerr << concat("lockstep: warning: ", key, " = ", nn::named_code(deck).at(key),
-                                " is not the library that ", file, " was trained with: ", why,
-                                "\n");
+        record, deck, nn::code_hashes(deck), [&](auto const& what, auto const& why) {
+            std::cerr << concat("lockstep: warning: ", what, " is not the library that ", file,
+                                " was trained with: ", why, "\n");
         });
 }
 

@@ -827,10 +827,10 @@ TEST_CASE("a key's file is for its owner alone") {
                                  std::filesystem::perm_options::add);
     CHECK(test::code_of([&] { PrivateKey::open(path, "anna"); }) == ExitCode::usage);
     CHECK(test::code_of([&] { PrivateKey::open(scratch / "none", "anna"); }) == ExitCode::no_input);
-    key.promise("f", "update-of-round-1", "aa");
-    key.promise("f", "update-of-round-1", "aa");
-    key.promise("g", "update-of-round-1", "bb");
-    CHECK(test::code_of([&] { key.promise("f", "update-of-round-1", "bb"); }) == ExitCode::data);
+    key.promise("f", "update", "aa", 1);
+    key.promise("f", "update", "aa", 1);
+    key.promise("g", "update", "bb", 1);
+    CHECK(test::code_of([&] { key.promise("f", "update", "bb", 1); }) == ExitCode::data);
 }
 
 TEST_CASE("control variates become the mean gradients of sites, whatever they were before") {
