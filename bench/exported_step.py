@@ -232,7 +232,11 @@ def main():
     parser.add_argument("--prepare", action="store_true", help="only make --files: compiling takes minutes")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
+    if options.files:
+        options.files.mkdir(parents=True, exist_ok=True)
     if options.prepare:
+        if not options.files:
+            parser.error("--prepare needs --files, the directory to write to")
         for model in options.models.split(","):
             write(options.files, model, options)
         return

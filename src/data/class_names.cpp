@@ -30,8 +30,9 @@ void require_names(std::vector<std::string> const& names, std::string const& of)
         auto const number = concat(of, "class ", i); // alone, as long as the name may be no line
         auto const points = decoded(names[i], number);
         auto const refuse = [&](std::string const& what, std::string const& why) {
-            throw Error(ExitCode::data,
-                        {what, why, "Give each class a different name, on one line"});
+            throw Error(
+                ExitCode::data,
+                {what, why, "Give each class a name of its own, without control characters"});
         };
         if (names[i].empty()) {
             refuse(number, "its name is empty");

@@ -65,8 +65,7 @@ Federation Federation::found(std::filesystem::path const& directory, Charter con
     if (std::filesystem::exists(path)) {
         throw Error(ExitCode::cannot_create,
                     {concat(directory.string(), " already has a federation"),
-                     "sites could not tell that federation from a second one",
-                     "Name another directory"});
+                     "a directory can hold only one federation", "Name another directory"});
     }
     first.write(directory / "global" / concat(round_name(0), ".h5"), 0);
     Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});

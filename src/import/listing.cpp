@@ -187,7 +187,7 @@ Listing list_files(ListingOptions const& options) {
     std::vector<std::string> labels;
     for (auto const& entry : listing.entries) {
         labels.push_back(
-            concat("label ", listing.class_names[static_cast<std::size_t>(entry.label)]));
+            concat("label \"", listing.class_names[static_cast<std::size_t>(entry.label)], "\""));
     }
     require_once(listing, labels);
     if (listing.entries.empty()) {

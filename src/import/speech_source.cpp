@@ -62,11 +62,10 @@ class SpeechSource : public ListedSource {
         }
         if (mel_) {
             if (mel_->frames(sound.values.size()) == 0) {
-                refuse(
-                    item,
-                    concat("it has ", amount_of(sound.values.size(), "value"),
-                           ", fewer than a window needs"),
-                    "Remove the recording from the list, or skip short recordings with --skip-bad");
+                refuse(item,
+                       concat("it has ", amount_of(sound.values.size(), "value"),
+                              ", fewer than a window needs"),
+                       "Remove the recording, or skip short recordings with --skip-bad");
             }
             sound.values = (*mel_)(sound.values);
         }
@@ -87,7 +86,11 @@ class SpeechSource : public ListedSource {
                 found.insert(own.begin(), own.end());
             }
         }
-        require_once(listing_, texts_);
+        std::vector<std::string> meanings;
+        for (auto const& text : texts_) {
+            meanings.push_back(concat("transcript \"", text, "\""));
+        }
+        require_once(listing_, meanings);
         listing_.class_names.assign(found.begin(), found.end());
         if (!options_.symbols.empty()) {
             listing_.class_names = options_.words ? list_texts(options_.symbols)

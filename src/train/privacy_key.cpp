@@ -35,16 +35,17 @@ federate::Secret read_privacy_key(comm::Communicator const& world, config::Deck 
         if (!resumes && !std::filesystem::exists(std::filesystem::symlink_status(file))) {
             make_privacy_key(file);
         }
-        digits = trimmed(read_secret_text(
-            file, "whoever has the key can remove the noise",
+        std::string const as_before =
             "Copy the run's key file back from a backup (the noise of the next steps is drawn from "
-            "its key), or start over with --checkpoint.resume none"));
+            "its key), or start over with --checkpoint.resume none";
+        digits =
+            trimmed(read_secret_text(file, "whoever has the key can remove the noise", as_before));
         if (!federate::fixed_octets<federate::Secret::size>(digits)) {
-            throw Error(
-                ExitCode::data,
-                {concat(file.string(), " is not a key"),
-                 "a key consists of 64 hexadecimal digits (0-9 and a-f)",
-                 "Copy the key file back from a backup, or name another file in privacy.key"});
+            throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
+                                         "a key consists of 64 hexadecimal digits (0-9 and a-f)",
+                                         resumes ? as_before
+                                                 : "Copy the key file back from a backup, or name "
+                                                   "another file in privacy.key"});
         }
     });
     comm::broadcast_text(world, digits);

@@ -102,7 +102,7 @@ def twice(scratch):
     source = two_classes(scratch / "twice")
     write(scratch / "labels.csv", "file,label\ncat/1.png,cat\ndog/1.png,dog\ncat/1.png,dog\n")
     images(source, scratch / "x.h5", "--labels", scratch / "labels.csv").expect(
-        65, "the same file is listed twice, on line 2 with label cat, and on line 4 with label dog")
+        65, 'the same file is listed twice, on line 2 with label "cat", and on line 4 with label "dog"')
     write(scratch / "labels.csv", "file,label,set\ncat/1.png,cat,train\ncat/../cat/1.png,cat,test\n")
     images(source, scratch / "x", "--labels", scratch / "labels.csv").expect(65, "twice", "in set train", "in set test")
     write(scratch / "labels.csv", "file,label\ncat/1.png,\n")
