@@ -55,10 +55,11 @@ void wait_politely() {
     }
 }
 
-/// Alone, a process needs no way to start others, and Open MPI ends it where it finds none.
-void do_without_remote_shell() {
-    if (launched_ranks() == 0 && !is_on_path("ssh") && !is_on_path("rsh")) {
-        set_environment("OMPI_MCA_plm", "isolated");
+/// Open MPI gives a process that is alone a daemon, with which it could start others. That takes a
+/// tenth of a second, and ends the process where there is neither ssh nor rsh.
+void do_without_daemon() {
+    if (launched_ranks() == 0) {
+        set_environment("OMPI_MCA_ess_singleton_isolated", "1");
     }
 }
 
@@ -77,7 +78,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     wait_politely();
     leave_shared_pointers_alone();
-    do_without_remote_shell();
+    do_without_daemon();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
