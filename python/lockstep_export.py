@@ -29,13 +29,14 @@ import os
 import pathlib
 import platform
 import tempfile
+import typing
 import warnings
 import zlib
 
 import torch
 
 FORMAT = 1
-STEP_FORMAT = 3
+STEP_FORMAT = 4
 
 
 @contextlib.contextmanager
@@ -274,6 +275,7 @@ def compile(path, *, segments=1, threads=1, processor=None):
     from torch.export.pt2_archive._package import load_pt2
     joint = _forward_and_backward(load_pt2(path).exported_programs["train"], about["sums"].index("loss"))
     step = _meaning(joint)
+    _name_linear_layers(joint)
     values = _example_values(joint)
     native = {"cpp.threads": threads, "fallback_random": True,
               "cpp.march": None if processor == machine else processor,
@@ -344,6 +346,23 @@ def _example_values(joint):
     examples = iter(torch.utils._pytree.tree_leaves(joint.example_inputs))
     return {spec.arg.name: (state[spec.target] if spec.target else next(examples)).detach().contiguous()
             for spec in joint.graph_signature.input_specs}
+
+
+def _name_linear_layers(joint):
+    """The program computes products with weights by the faster of two libraries."""
+    def is_weight(node):
+        node = _transposed(node)[-1]
+        return node.op == "placeholder" and node.name in weights
+
+    aten = torch.ops.aten
+    weights = {spec.arg.name for spec in joint.graph_signature.input_specs if spec.kind.name == "PARAMETER"}
+    for node in joint.graph_module.graph.nodes:
+        if node.target not in (aten.addmm.default, aten.mm.default) or node.kwargs:
+            continue
+        *bias, rows, columns = node.args
+        if columns.target is aten.t.default and is_weight(columns) and \
+                all(each.meta["val"].dim() == 1 for each in bias):
+            node.target, node.args = _linear(), (rows, columns.args[0], *(bias or [None]))
 
 
 def _cut(joint, segments):
@@ -442,8 +461,17 @@ def _write(graph, chain, place, alone):
 
 
 @functools.cache
+def _linear():
+    """An operator that the program has, too, as the next."""
+    @torch.library.custom_op("lockstep::linear", mutates_args=[])
+    def linear(x: torch.Tensor, weight: torch.Tensor, bias: typing.Optional[torch.Tensor]) -> torch.Tensor:
+        return torch.nn.functional.linear(x, weight, bias)
+    linear.register_fake(lambda x, weight, bias: x.new_empty(x.shape[0], weight.shape[0]))
+    return torch.ops.lockstep.linear.default
+
+
+@functools.cache
 def _mm_into():
-    """An operator that the program has, too."""
     @torch.library.custom_op("lockstep::mm_into", mutates_args=["place"])
     def mm_into(a: torch.Tensor, b: torch.Tensor, place: torch.Tensor) -> None:
         torch.mm(a, b, out=place)

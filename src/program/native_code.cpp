@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <ATen/ops/mm.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
-#include <torch/library.h>
+
+#include "program/step_operators.hpp"
 #if __has_include(<torch/csrc/shim_exception_state.h>)
 #include <torch/csrc/shim_exception_state.h>
 #endif
@@ -17,10 +17,6 @@
 namespace lockstep::program {
 
 namespace {
-
-void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NOLINT
-    at::mm_out(place, a, b);
-}
 
 #if __has_include(<torch/csrc/shim_exception_state.h>)
 void forget_inner_reason() {
@@ -40,21 +36,11 @@ std::string reason_of(std::exception const& error) {
 }
 #endif
 
-/// LibTorch's dispatcher then knows the operators of compiled steps that are not its own.
-void register_operators() {
-    static torch::Library const library = [] {
-        torch::Library operators(torch::Library::FRAGMENT, "lockstep", std::nullopt, __FILE__,
-                                 __LINE__);
-        operators.def("mm_into(Tensor a, Tensor b, Tensor(a!) place) -> ()", &mm_into);
-        return operators;
-    }();
-}
-
 } // namespace
 
 NativeCode::NativeCode(Archive const& archive, std::string const& record)
     : file_(archive.path().string()) {
-    register_operators();
+    register_step_operators();
     ScratchDirectory const directory; // a library is loaded from a file
     auto const library = directory.path() / "step.so";
     write_text_durably(library, archive.text(record + ".so"));

@@ -1,0 +1,61 @@
+#include "program/step_operators.hpp"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <torch/library.h>
+
+#include <optional>
+
+namespace lockstep::program {
+
+namespace {
+
+void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NOLINT
+    at::mm_out(place, a, b);
+}
+
+/// MKL runs kernels for older processors on AMD's, and copies the weights whatever the number of
+/// rows. oneDNN is then faster, unless it has to transpose the weights for many rows (measured:
+/// docs/lab-notes/performance.md).
+bool onednn_is_faster(at::Tensor const& x, at::Tensor const& weight) {
+    constexpr std::int64_t few_rows = 256;
+#if defined(__x86_64__)
+    static bool const is_amd = __builtin_cpu_is("amd") != 0;
+#else
+    static bool const is_amd = false;
+#endif
+    return is_amd && x.scalar_type() == at::kFloat && x.is_cpu() && x.numel() > 0 &&
+           (weight.is_contiguous() || x.size(0) <= few_rows);
+}
+
+at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
+                  std::optional<at::Tensor> const& bias) {
+    static auto const onednn =
+        c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+    if (!onednn || !onednn_is_faster(x, weight)) {
+        return at::linear(x, weight, bias);
+    }
+    torch::jit::Stack stack{x,
+                            weight,
+                            bias,
+                            "none",                                 // applied to the result
+                            c10::List<std::optional<at::Scalar>>{}, // its parameters
+                            ""};                                    // its algorithm
+    onednn->callBoxed(stack);
+    return stack.front().toTensor();
+}
+
+} // namespace
+
+void register_step_operators() {
+    static torch::Library const library = [] {
+        torch::Library operators(torch::Library::FRAGMENT, "lockstep", std::nullopt, __FILE__,
+                                 __LINE__);
+        operators.def("mm_into(Tensor a, Tensor b, Tensor(a!) place) -> ()", &mm_into);
+        operators.def("linear(Tensor x, Tensor weight, Tensor? bias) -> Tensor", &linear);
+        return operators;
+    }();
+}
+
+} // namespace lockstep::program

@@ -1,0 +1,14 @@
+#pragma once
+
+namespace lockstep::program {
+
+/// Makes the operators known to LibTorch that compiled steps call and that are not LibTorch's own:
+///
+/// lockstep::mm_into(a, b, place)       writes the product a·b into `place`
+/// lockstep::linear(x, weight, bias)    x·weightᵀ + bias, by the faster of two libraries; which
+///                                      one depends on the shapes and on the processor
+///
+/// Any number of calls, from any thread.
+void register_step_operators();
+
+} // namespace lockstep::program
