@@ -15,18 +15,20 @@ void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NO
     at::mm_out(place, a, b);
 }
 
-/// MKL runs kernels for older processors on AMD's, and copies the weights whatever the number of
-/// rows. oneDNN is then faster, unless it has to transpose the weights for many rows (measured:
+/// On AMD's processors MKL runs kernels for older ones, and copies the weights for each product:
+/// with few rows, and weights that no cache holds, oneDNN is faster. Otherwise it is not (measured:
 /// docs/lab-notes/performance.md).
 bool onednn_is_faster(at::Tensor const& x, at::Tensor const& weight) {
-    constexpr std::int64_t few_rows = 256;
+    constexpr std::int64_t min_rows = 8;
+    constexpr std::int64_t max_rows = 256;
+    constexpr std::int64_t min_weights = std::int64_t{1} << 21; // 8 MiB
 #if defined(__x86_64__)
     static bool const is_amd = __builtin_cpu_is("amd") != 0;
 #else
     static bool const is_amd = false;
 #endif
-    return is_amd && x.scalar_type() == at::kFloat && x.is_cpu() && x.numel() > 0 &&
-           (weight.is_contiguous() || x.size(0) <= few_rows);
+    return is_amd && x.scalar_type() == at::kFloat && x.size(0) >= min_rows &&
+           x.size(0) <= max_rows && weight.numel() >= min_weights;
 }
 
 at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
