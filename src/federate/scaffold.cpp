@@ -33,7 +33,8 @@ std::vector<float> next_control(ModelVector const& first, ModelVector const& tra
                     {"the trained model cannot be used",
                      rates > 0
                          ? "the weights have other names or shapes than the federation's model"
-                         : "no step was trained",
+                         : "the learning rates of the round's steps add up to 0 (no step was "
+                           "trained, or the schedule sets all rates to 0)",
                      "Remove this round's run directory, and run the same command again"});
     }
     auto const control = or_zeros(first.control, own.size());

@@ -65,7 +65,10 @@ def check_environment():
     text = (SOURCE / "docs/environment.md").read_text()
     read = set()
     for path in (SOURCE / "src").rglob("*.cpp"):
-        read.update(re.findall(r'(?<!set_)environment(?:_text|_number<\w+>)?\("(\w+)"', path.read_text()))
+        code = path.read_text()
+        read.update(re.findall(r'(?<!set_)environment(?:_text|_number<\w+>)?\("(\w+)"', code))
+        for listed in re.findall(r"for \(char const\*(?: const)? \w+ :\s*\{([^}]*)\}\) \{\s*if \([^;]*?environment", code):
+            read.update(re.findall(r'"(\w+)"', listed))
     missing = sorted(name for name in read if f"`{name}`" not in text)
     if len(read) < 10 or missing:
         sys.exit(f"docs/environment.md lacks {missing}, of {len(read)} that are read")
