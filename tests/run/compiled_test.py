@@ -60,6 +60,10 @@ def check_compiled(scratch):
     train(scratch, "cnn", "no", *own, "--model.compiled", "require").expect(64, "the file has no compiled step")
     train(scratch, "cnn", "graph", *own, "--model.compiled", "prefer").expect(0, "runs instead of a compiled step, because the file has no")
     lockstep_export.compile(file, segments=2)
+    calls = b"".join(content for name, content in lockstep_export._read_records(file).items()
+                     if name.startswith("data/lockstep/step") and name.endswith(".json"))
+    for operator in (b"lockstep::linear", b"lockstep::mm_into"):
+        check(operator in calls, f"the step calls {operator.decode()}")
     fast = [*own, "--model.compiled", "require"]
     train(scratch, "cnn", "fast-1", *fast).expect(0)
     if LONG:

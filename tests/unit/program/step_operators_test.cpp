@@ -1,0 +1,48 @@
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/torch.h>
+
+#include "catch.hpp"
+#include "program/step_operators.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+torch::Tensor called(char const* name, torch::jit::Stack stack) {
+    c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
+    return stack.empty() ? torch::Tensor() : stack.front().toTensor();
+}
+
+} // namespace
+
+TEST_CASE("linear is LibTorch's, whichever library computes it") {
+    program::register_step_operators();
+    program::register_step_operators(); // as for each segment
+    torch::NoGradGuard const no_gradients;
+    torch::manual_seed(3);
+    for (std::int64_t const rows : {1, 16, 300}) {
+        for (std::int64_t const outputs : {8, 2048}) { // with 2048, the weights are large
+            auto const x = torch::randn({rows, 1024});
+            auto const weight = torch::randn({outputs, 1024});
+            auto const transposed = torch::randn({1024, outputs}).t();
+            auto const bias = torch::randn({outputs});
+            CAPTURE(rows, outputs);
+            for (auto const& each : {weight, transposed}) {
+                auto const plain = called("lockstep::linear", {x, each, c10::IValue()});
+                CHECK(torch::allclose(plain, x.matmul(each.t()), 1e-4, 1e-3));
+                auto const biased = called("lockstep::linear", {x, each, bias});
+                CHECK(torch::allclose(biased, x.matmul(each.t()) + bias, 1e-4, 1e-3));
+                CHECK(torch::equal(biased, called("lockstep::linear", {x, each, bias})));
+            }
+        }
+    }
+}
+
+TEST_CASE("a product is written where it is wanted") {
+    program::register_step_operators();
+    auto const a = torch::randn({3, 4});
+    auto const b = torch::randn({4, 2});
+    auto const place = torch::zeros({3, 2});
+    called("lockstep::mm_into", {a, b, place});
+    CHECK(torch::equal(place, a.mm(b)));
+}
