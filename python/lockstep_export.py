@@ -362,7 +362,7 @@ def _name_linear_layers(joint):
             continue
         *bias, rows, columns = node.args
         if columns.target is aten.t.default and is_weight(columns) and \
-                all(each.meta["val"].dim() == 1 for each in bias):
+                all(each.meta["val"].shape == columns.meta["val"].shape[1:] for each in bias):
             node.target, node.args = _linear(), (rows, columns.args[0], *(bias or [None]))
 
 
