@@ -63,7 +63,7 @@ def distilled(scratch, teacher):
     for layers, phrase, *more in some(
             [("features.pool3:features.pool1", "its layers are features.conv1, features.norm1"),
              ("features.pool1:pool", "the teacher has no layer pool"),
-             ("features.pool1:classifier.relu", "only one, the width, differs"),
+             ("features.pool1:classifier.relu", "one dimension other than the batch may differ"),
              ("features.pool1", "does not name its layers", "--distill.teacher", script),
              ("features.pool1", "gradient checkpointing", "--precision.gradient-checkpointing", "true")]):
         if script in more:
