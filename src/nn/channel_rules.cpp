@@ -22,6 +22,7 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
             {"aten::addmm", &Self::linear},
             {"aten::matmul", &Self::linear},
             {"aten::batch_norm", &Self::batch_norm},
+            {"aten::instance_norm", &Self::instance_norm},
             {"aten::group_norm", &Self::group_norm},
             {"aten::layer_norm", &Self::norm_of_extents},
             {"aten::rms_norm", &Self::norm_of_extents},
@@ -184,6 +185,17 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
         }
     }
     give(call, given.channels, given.axis);
+}
+
+/// Each channel alone: with weights or statistics as batch norm, which has the same arguments.
+void ChannelTracer::instance_norm(RecordedCall const& call) {
+    if (is_there(call.arguments[1]) || is_there(call.arguments[3])) {
+        batch_norm(call);
+    } else if (input(call).axis != 1) {
+        unknown(call);
+    } else {
+        by_element(call);
+    }
 }
 
 /// Each group loses as many channels, so that their number stays.

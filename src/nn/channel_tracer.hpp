@@ -45,6 +45,7 @@ class ChannelTracer {
     void grouped_convolution(RecordedCall const& call, std::int64_t groups);
     void linear(RecordedCall const& call);
     void batch_norm(RecordedCall const& call);
+    void instance_norm(RecordedCall const& call);
     void group_norm(RecordedCall const& call);
     void norm_of_extents(RecordedCall const& call);
     void scale_and_shift(RecordedCall const& call, std::size_t extent);

@@ -134,22 +134,41 @@ void lower_cast(LoweredCall& call) {
     call.give(call.cast(call.tensor(0), call.result_element()));
 }
 
+/// Argument 1 of a call, counted from 0.
+std::vector<std::int64_t> reduced_axes(LoweredCall& call, std::size_t rank) {
+    auto axes = call.has(1) && !call.is_tensor(1) ? call.wholes_of(1) : std::vector<std::int64_t>{};
+    if (axes.empty()) {
+        call.refuse("it reduces over all samples of a batch");
+    }
+    for (auto& axis : axes) {
+        axis = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+    }
+    return axes;
+}
+
 Lowering reduction(std::string kind) { // of (self, axes, keep)
     return [kind](LoweredCall& call) {
         auto const x = call.cast(call.tensor(0), call.result_element());
-        if (!call.has(1) || call.is_tensor(1)) {
-            call.refuse("it reduces over all samples of a batch");
-        }
-        auto const rank = static_cast<std::int64_t>(call.shape(x).size());
-        auto axes = call.wholes_of(1);
-        for (auto& axis : axes) {
-            axis = axis < 0 ? axis + rank : axis;
-        }
-        if (axes.empty()) {
-            call.refuse("it reduces over all samples of a batch");
-        }
-        call.give(call.reduce(kind, x, axes, call.flag(2)));
+        call.give(call.reduce(kind, x, reduced_axes(call, call.shape(x).size()), call.flag(2)));
     };
+}
+
+/// var and std, of (self, axes, correction or whether there is one, keep): the squares' sum over
+/// their number less the correction
+GraphParts::Id variance(LoweredCall& call) {
+    if (call.arguments() != 4) {
+        call.refuse("it reduces over all samples of a batch");
+    }
+    auto const x = call.tensor(0);
+    auto const axes = reduced_axes(call, call.shape(x).size());
+    double values = 1;
+    for (auto const axis : axes) {
+        values *= static_cast<double>(call.shape(x).at(static_cast<std::size_t>(axis)).count);
+    }
+    auto const centred = call.binary("Sub", x, call.reduce("ReduceMean", x, axes, true));
+    auto const squares = call.binary("Mul", centred, centred);
+    return call.binary("Div", call.reduce("ReduceSum", squares, axes, call.flag(3)),
+                       call.graph().real(values - (call.has(2) ? call.number(2) : 1)));
 }
 
 Lowering softmax(std::string kind) {
@@ -196,6 +215,8 @@ Lowerings lower_arithmetic() {
         {"aten::mean", reduction("ReduceMean")},
         {"aten::sum", reduction("ReduceSum")},
         {"aten::amax", reduction("ReduceMax")},
+        {"aten::var", [](LoweredCall& call) { call.give(variance(call)); }},
+        {"aten::std", [](LoweredCall& call) { call.give(call.unary("Sqrt", variance(call))); }},
         {"aten::where", lower_where},
         {"aten::masked_fill", lower_masked_fill},
         {"aten::eq", comparison("Equal")},

@@ -73,27 +73,38 @@ void lower_rms_norm(LoweredCall& call) {
     call.give(call.has(2) ? call.binary("Mul", scaled, call.tensor(2)) : scaled);
 }
 
-void lower_group_norm(LoweredCall& call) {
+/// Of each sample by itself; weight and bias are the arguments from `weight` on.
+void norm_of_groups(LoweredCall& call, std::int64_t groups, double epsilon, std::size_t weight) {
     auto const x = call.tensor(0);
     auto const shape = call.shape(x);
-    auto const groups = call.whole(1);
     auto const each = deploy::elements(shape) / groups;
     auto const grouped = call.reshape(x, Shape{shape[0], {groups, false}, {each, false}});
     auto const centred = call.binary("Sub", grouped, call.reduce("ReduceMean", grouped, {2}, true));
     auto const variance =
         call.reduce("ReduceMean", call.binary("Mul", centred, centred), {2}, true);
-    auto const root =
-        call.unary("Sqrt", call.binary("Add", variance, call.graph().real(call.number(4))));
+    auto const root = call.unary("Sqrt", call.binary("Add", variance, call.graph().real(epsilon)));
     auto found = call.reshape(call.binary("Div", centred, root), shape);
     Shape channels(shape.size() - 1);
     channels[0] = shape[1];
-    if (call.has(2)) {
-        found = call.binary("Mul", found, call.reshape(call.tensor(2), channels));
+    if (call.has(weight)) {
+        found = call.binary("Mul", found, call.reshape(call.tensor(weight), channels));
     }
-    if (call.has(3)) {
-        found = call.binary("Add", found, call.reshape(call.tensor(3), channels));
+    if (call.has(weight + 1)) {
+        found = call.binary("Add", found, call.reshape(call.tensor(weight + 1), channels));
     }
     call.give(found);
+}
+
+void lower_group_norm(LoweredCall& call) {
+    norm_of_groups(call, call.whole(1), call.number(4), 2);
+}
+
+void lower_instance_norm(LoweredCall& call) {
+    if (!call.flag(5)) { // the statistics are those of training
+        norm_of_batches(call, 7);
+        return;
+    }
+    norm_of_groups(call, call.shape(call.tensor(0)).at(1).count, call.number(7), 1);
 }
 
 } // namespace
@@ -107,6 +118,7 @@ Lowerings lower_norms() {
         {"aten::native_layer_norm", lower_layer_norm},
         {"aten::rms_norm", lower_rms_norm},
         {"aten::group_norm", lower_group_norm},
+        {"aten::instance_norm", lower_instance_norm},
     };
 }
 

@@ -24,12 +24,15 @@ void lower_linear(LoweredCall& call) {
     call.give(call.has(2) ? call.binary("Add", product, call.tensor(2)) : product);
 }
 
-/// addmm: beta · a + alpha · b c
+/// addmm and baddbmm: beta · a + alpha · b c; where beta is 0, a may hold anything
 void lower_addmm(LoweredCall& call) {
-    if ((call.has(3) && call.number(3) != 1) || (call.has(4) && call.number(4) != 1)) {
-        call.refuse("its alpha or beta is not 1");
-    }
-    call.give(call.binary("Add", call.matmul(call.tensor(1), call.tensor(2)), call.tensor(0)));
+    auto const scaled = [&](GraphParts::Id id, double factor) {
+        return factor == 1 ? id : call.binary("Mul", id, call.graph().real(factor));
+    };
+    auto const factor = [&](std::size_t at) { return call.has(at) ? call.number(at) : 1; };
+    auto const product = scaled(call.matmul(call.tensor(1), call.tensor(2)), factor(4));
+    auto const beta = factor(3);
+    call.give(beta == 0 ? product : call.binary("Add", product, scaled(call.tensor(0), beta)));
 }
 
 void lower_matmul(LoweredCall& call) {
@@ -54,7 +57,9 @@ void lower_matmul(LoweredCall& call) {
 } // namespace
 
 Lowerings lower_products() {
-    Lowerings table{{"aten::linear", lower_linear}, {"aten::addmm", lower_addmm}};
+    Lowerings table{{"aten::linear", lower_linear},
+                    {"aten::addmm", lower_addmm},
+                    {"aten::baddbmm", lower_addmm}};
     for (auto const* const name : {"matmul", "mm", "bmm", "mv"}) {
         table[std::string("aten::") + name] = lower_matmul;
     }

@@ -270,6 +270,43 @@ class Upwards(torch.nn.Module):
         return self.last(self.norm(self.volume(found)).flatten(1))
 
 
+class Statistics(torch.nn.Module):
+    """Norms of each channel, with weights and with the statistics of training; deviations; scaled products."""
+
+    def __init__(self):
+        super().__init__()
+        norm = torch.nn.InstanceNorm2d
+        self.first, self.last = torch.nn.Conv2d(1, 4, 3), torch.nn.Linear(21, 3)
+        self.norms = torch.nn.Sequential(norm(4), norm(4, affine=True), norm(4, affine=True, track_running_stats=True))
+
+    def forward(self, images):
+        found = self.norms(self.first(images)).flatten(2)
+        weights = torch.baddbmm(found[:, :, :4], found, found.transpose(1, 2), beta=0.5, alpha=0.25)
+        spread = found.var((1, 2), unbiased=False, keepdim=True).flatten(1)
+        return self.last(torch.cat([weights.flatten(1), found.std(2), spread], 1))
+
+
+def statistics(scratch):
+    newest = trained_script(scratch, "statistics", Statistics(), "inputs", scratch / "images.h5")
+    files = scratch / "statistics.onnx", scratch / "statistics.c"
+    for file in files:
+        run(["checkpoint", "export", newest, file]).expect(0)
+        run(["export", "check", file, "--data", scratch / "images.h5"]).expect(0, "It agrees with")
+    from_c(scratch / "statistics.c", "statistics", *in_onnxruntime(scratch / "statistics.onnx"))
+    whole = torch.nn.Sequential(torch.nn.Flatten(), Whole())
+    newest = trained_script(scratch, "whole", whole, "inputs", scratch / "images.h5")
+    run(["checkpoint", "export", newest, scratch / "whole.onnx"]).expect(64, "it reduces over all samples of a batch")
+
+
+class Whole(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = torch.nn.Linear(64, 3)
+
+    def forward(self, images):
+        return self.last(images / images.std())
+
+
 def trained_script(scratch, name, net, inputs, data):
     """The newest checkpoint of a script that was trained for two steps."""
     torch.jit.script(net).save(str(scratch / f"{name}.pt"))
@@ -480,6 +517,6 @@ with Scratch() as scratch:
     raw_bytes(scratch)
     for part in some((lambda: own_loss(scratch), lambda: fixed_state(scratch, "lstm", Recurrent()),
                       lambda: fixed_state(scratch, "gru", Gated()), lambda: transposed_convolutions(scratch),
-                      lambda: several_inputs(scratch)), 2):
+                      lambda: statistics(scratch), lambda: several_inputs(scratch)), 2):
         part()
     mistakes(scratch)
