@@ -276,18 +276,18 @@ def compile(path, *, segments=1, threads=1, processor=None):
     from torch.export.pt2_archive._package import load_pt2
     joint = _forward_and_backward(load_pt2(path).exported_programs["train"], about["sums"].index("loss"))
     step = _meaning(joint)
-    _name_linear_layers(joint)
     values = _example_values(joint)
     native = {"cpp.threads": threads, "fallback_random": True,
               "cpp.march": None if processor == machine else processor,
               "cpp.simdlen": {"x86-64-v2": 1, "x86-64-v3": 256}.get(processor)}
-    parts = {}
+    parts, originals = {}, [module for module, *_ in _cut(joint, segments)]
+    _name_large_layers(joint)
     for number, (module, inputs, gradients, outputs) in enumerate(_cut(joint, segments)):
         examples = tuple(values[name] for name in inputs)
         places = tuple(torch.zeros(joint.state_dict[name].shape, dtype=joint.state_dict[name].dtype)
                        for name in gradients)
         with torch.no_grad(), torch.random.fork_rng():
-            files, results = _native_code(module, examples, places, native)
+            files, results = _native_code(module, originals[number], examples, places, native)
         parts |= {f"data/lockstep/step{number}{suffix}": content for suffix, content in files.items()}
         values |= dict(zip(outputs, results))  # laid out in memory as the next part will find them
         if not values[step["loss"]].isfinite():
@@ -349,19 +349,16 @@ def _example_values(joint):
             for spec in joint.graph_signature.input_specs}
 
 
-def _name_linear_layers(joint):
-    """The program computes products with weights by the faster of two libraries."""
-    def is_weight(node):
-        node = _transposed(node)[-1]
-        return node.op == "placeholder" and node.name in weights
-
+def _name_large_layers(joint):
+    """The program computes products with so many weights by the faster of two libraries."""
     aten = torch.ops.aten
-    weights = {spec.arg.name for spec in joint.graph_signature.input_specs if spec.kind.name == "PARAMETER"}
+    large = {spec.arg.name for spec in joint.graph_signature.input_specs if spec.kind.name == "PARAMETER"
+             and joint.state_dict[spec.target].numel() >= 1 << 22}
     for node in joint.graph_module.graph.nodes:
         if node.target not in (aten.addmm.default, aten.mm.default) or node.kwargs:
             continue
         *bias, rows, columns = node.args
-        if columns.target is aten.t.default and is_weight(columns) and \
+        if columns.target is aten.t.default and columns.args[0].name in large and \
                 all(each.meta["val"].shape == columns.meta["val"].shape[1:] for each in bias):
             node.target, node.args = _linear(), (rows, columns.args[0], *(bias or [None]))
 
@@ -480,9 +477,9 @@ def _mm_into():
     return torch.ops.lockstep.mm_into.default
 
 
-def _native_code(module, examples, places, options):
+def _native_code(module, original, examples, places, options):
     """Its files: the shared library, and the calls that it makes of operators by name, where there
-    are; and what it returns for `examples`. Gradients are written into `places`, without a copy where
+    are; and what it returns for `examples`, which is compared with the original's. Gradients are written into `places`, without a copy where
     an operator can write its result there."""
     varying = [{at: torch.export.Dim.DYNAMIC for at, size in enumerate(node.meta["val"].shape)
                 if isinstance(size, torch.SymInt)}
@@ -497,7 +494,7 @@ def _native_code(module, examples, places, options):
         for suffix, content in files.items():
             pathlib.Path(directory, "step" + suffix).write_bytes(content)
         torch.manual_seed(0)
-        expected = [*module(*examples, *places), *(place.clone() for place in places)]
+        expected = [*original(*examples, *places), *(place.clone() for place in places)]
         for place in places:
             place.fill_(math.nan)
         torch.manual_seed(0)

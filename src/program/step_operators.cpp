@@ -16,19 +16,19 @@ void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NO
 }
 
 /// On AMD's processors MKL runs kernels for older ones, and copies the weights for each product:
-/// with few rows, and weights that no cache holds, oneDNN is faster. Otherwise it is not (measured:
+/// with few rows, and weights that no cache holds, oneDNN is faster (measured:
 /// docs/lab-notes/performance.md).
 bool onednn_is_faster(at::Tensor const& x, at::Tensor const& weight) {
     constexpr std::int64_t min_rows = 8;
     constexpr std::int64_t max_rows = 256;
-    constexpr std::int64_t min_weights = std::int64_t{1} << 21; // 8 MiB
+    constexpr std::int64_t min_weights = std::int64_t{1} << 22; // as _name_large_layers has it
 #if defined(__x86_64__)
     static bool const is_amd = __builtin_cpu_is("amd") != 0;
 #else
     static bool const is_amd = false;
 #endif
     return is_amd && x.scalar_type() == at::kFloat && x.size(0) >= min_rows &&
-           x.size(0) <= max_rows && weight.numel() >= min_weights;
+           x.size(0) <= max_rows && weight.numel() >= min_weights && weight.is_contiguous();
 }
 
 at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
@@ -40,7 +40,8 @@ at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
     }
     torch::jit::Stack stack{x,
                             weight,
-                            bias,
+                            // of which it does not look at the strides
+                            bias ? std::optional(bias->contiguous()) : std::nullopt,
                             "none",                                 // applied to the result
                             c10::List<std::optional<at::Scalar>>{}, // its parameters
                             ""};                                    // its algorithm
