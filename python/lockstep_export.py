@@ -479,8 +479,8 @@ def _mm_into():
 
 def _native_code(module, original, examples, places, options):
     """Its files: the shared library, and the calls that it makes of operators by name, where there
-    are; and what it returns for `examples`, which is compared with the original's. Gradients are written into `places`, without a copy where
-    an operator can write its result there."""
+    are; and what it returns for `examples`, after comparing that with the original's results. Gradients
+    are written into `places`, without a copy where an operator can write its result there."""
     varying = [{at: torch.export.Dim.DYNAMIC for at, size in enumerate(node.meta["val"].shape)
                 if isinstance(size, torch.SymInt)}
                for node in module.graph.nodes if node.op == "placeholder"]

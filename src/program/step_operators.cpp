@@ -38,8 +38,7 @@ at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
     if (!onednn || !onednn_is_faster(x, weight)) {
         return at::linear(x, weight, bias);
     }
-    torch::jit::Stack stack{x,
-                            weight,
+    torch::jit::Stack stack{x, weight,
                             // of which it does not look at the strides
                             bias ? std::optional(bias->contiguous()) : std::nullopt,
                             "none",                                 // applied to the result

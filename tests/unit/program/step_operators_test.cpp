@@ -22,17 +22,21 @@ TEST_CASE("linear is LibTorch's, whichever library computes it") {
     torch::manual_seed(3);
     for (std::int64_t const rows : {1, 16, 300}) {
         for (std::int64_t const outputs : {8, 2048}) { // with 2048, the weights are large
-            auto const x = torch::randn({rows, 1024});
-            auto const weight = torch::randn({outputs, 1024});
-            auto const transposed = torch::randn({1024, outputs}).t();
-            auto const bias = torch::randn({outputs});
+            auto const x = torch::randn({rows, 2048});
+            auto const weight = torch::randn({outputs, 2048});
+            auto const transposed = torch::randn({2048, outputs}).t();
             CAPTURE(rows, outputs);
             for (auto const& each : {weight, transposed}) {
+                auto const product = x.matmul(each.t());
                 auto const plain = called("lockstep::linear", {x, each, c10::IValue()});
-                CHECK(torch::allclose(plain, x.matmul(each.t()), 1e-4, 1e-3));
-                auto const biased = called("lockstep::linear", {x, each, bias});
-                CHECK(torch::allclose(biased, x.matmul(each.t()) + bias, 1e-4, 1e-3));
-                CHECK(torch::equal(biased, called("lockstep::linear", {x, each, bias})));
+                CHECK(torch::allclose(plain, product, 1e-4, 1e-3));
+                for (auto const& bias :
+                     {torch::randn({outputs}), torch::randn({1}).expand({outputs}),
+                      torch::randn({outputs, 3}).select(1, 1)}) {
+                    auto const biased = called("lockstep::linear", {x, each, bias});
+                    CHECK(torch::allclose(biased, product + bias, 1e-4, 1e-3));
+                    CHECK(torch::equal(biased, called("lockstep::linear", {x, each, bias})));
+                }
             }
         }
     }
