@@ -256,7 +256,7 @@ def compile(path, *, segments=1, threads=1, processor=None):
     With model.compiled = require (or prefer), forward, loss and backward then run as native code, which
     AOTInductor makes here with the C++ compiler; the machines that train need no compiler. Results may
     differ from the graph's by rounding, but are bit-identical for everyone who uses the file, on
-    processors of the same kind. The file keeps its graph, which is used for evaluation, and for training
+    the same model of processor. The file keeps its graph, which is used for evaluation, and for training
     where the compiled step cannot run.
 
     segments   number of parts that the step is cut into; the first part computes the gradients of the

@@ -65,6 +65,7 @@ def texts_of(path):
         lengths = file["token_bytes"][:]
     for token, length in enumerate(lengths):
         check(length == len(by_number.get(token, b"")), f"token {token} has {length} bytes")
+    by_number[end] = b"<|endoftext|>"  # which a document may have in its text
     for first, last in zip(offsets, offsets[1:]):
         check(tokens[last - 1] == end, "a document ends with the token for that")
         yield b"".join(by_number[token] for token in tokens[first:last - 1])
