@@ -460,7 +460,7 @@ def _write(graph, chain, place, alone):
 
 @functools.cache
 def _linear():
-    """An operator that the program has, too, as the next."""
+    """An operator that the program has, too."""
     @torch.library.custom_op("lockstep::linear", mutates_args=[])
     def linear(x: torch.Tensor, weight: torch.Tensor, bias: typing.Optional[torch.Tensor]) -> torch.Tensor:
         return torch.nn.functional.linear(x, weight, bias)
@@ -470,6 +470,7 @@ def _linear():
 
 @functools.cache
 def _mm_into():
+    """Another one."""
     @torch.library.custom_op("lockstep::mm_into", mutates_args=["place"])
     def mm_into(a: torch.Tensor, b: torch.Tensor, place: torch.Tensor) -> None:
         torch.mm(a, b, out=place)

@@ -59,22 +59,22 @@ void wait_politely() {
 /// Open MPI gives a process that is alone a daemon, with which it could start others. That takes a
 /// tenth of a second, and ends the process where there is neither ssh nor rsh. Without the daemon,
 /// all such processes of a user would make and remove the same directory, which none of them needs.
-/// What this and Open MPI set while it starts would end an mpirun that the process starts itself.
+/// What this and Open MPI set while it starts would end an mpirun that the process starts itself. A
+/// choice of the user's stays.
 class WithoutDaemon {
   public:
     WithoutDaemon() {
-        if (launched_ranks() > 0) {
+        if (launched_ranks() > 0 || environment(isolated)) {
             return;
         }
-        for (char const* name :
-             {"OMPI_MCA_ess_singleton_isolated", "OMPI_MCA_orte_create_session_dirs",
-              "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_orte_ess_num_procs"}) {
+        for (char const* name : {isolated, directories, "OMPI_MCA_ess", "OMPI_MCA_pmix",
+                                 "OMPI_MCA_orte_ess_num_procs"}) {
             if (!environment(name)) {
                 own_.push_back(name);
             }
         }
-        set_environment("OMPI_MCA_ess_singleton_isolated", "1");
-        set_environment("OMPI_MCA_orte_create_session_dirs", "0");
+        set_environment(isolated, "1");
+        set_environment(directories, "0");
     }
     ~WithoutDaemon() {
         for (auto const* const name : own_) {
@@ -85,6 +85,8 @@ class WithoutDaemon {
     WithoutDaemon& operator=(WithoutDaemon const&) = delete;
 
   private:
+    static constexpr char const* isolated = "OMPI_MCA_ess_singleton_isolated";
+    static constexpr char const* directories = "OMPI_MCA_orte_create_session_dirs";
     std::vector<char const*> own_;
 };
 

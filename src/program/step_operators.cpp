@@ -15,20 +15,19 @@ void mm_into(at::Tensor const& a, at::Tensor const& b, at::Tensor place) { // NO
     at::mm_out(place, a, b);
 }
 
-/// On AMD's processors MKL runs kernels for older ones, and copies the weights for each product:
-/// with few rows, and weights that no cache holds, oneDNN is faster (measured:
-/// docs/lab-notes/performance.md).
+/// Where weights are large (others do not come here): on AMD's processors MKL runs kernels for
+/// older ones, and copies the weights for each product, so with few rows oneDNN is faster
+/// (measured: docs/lab-notes/performance.md).
 bool onednn_is_faster(at::Tensor const& x, at::Tensor const& weight) {
     constexpr std::int64_t min_rows = 8;
     constexpr std::int64_t max_rows = 256;
-    constexpr std::int64_t min_weights = std::int64_t{1} << 22; // as _name_large_layers has it
 #if defined(__x86_64__)
     static bool const is_amd = __builtin_cpu_is("amd") != 0;
 #else
     static bool const is_amd = false;
 #endif
     return is_amd && x.scalar_type() == at::kFloat && x.size(0) >= min_rows &&
-           x.size(0) <= max_rows && weight.numel() >= min_weights && weight.is_contiguous();
+           x.size(0) <= max_rows && weight.is_contiguous();
 }
 
 at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,

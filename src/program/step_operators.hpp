@@ -5,8 +5,8 @@ namespace lockstep::program {
 /// Makes the operators known to LibTorch that compiled steps call and that are not LibTorch's own:
 ///
 /// lockstep::mm_into(a, b, place)       writes the product a·b into `place`
-/// lockstep::linear(x, weight, bias)    x·weightᵀ + bias, by the faster of two libraries; which
-///                                      one depends on the shapes and on the processor
+/// lockstep::linear(x, weight, bias)    x·weightᵀ + bias for a large weight, by the faster of two
+///                                      libraries, by the number of rows and the processor
 ///
 /// Any number of calls, from any thread.
 void register_step_operators();
