@@ -470,7 +470,7 @@ def _linear():
 
 @functools.cache
 def _mm_into():
-    """Another one."""
+    """An operator that the program has, too."""
     @torch.library.custom_op("lockstep::mm_into", mutates_args=["place"])
     def mm_into(a: torch.Tensor, b: torch.Tensor, place: torch.Tensor) -> None:
         torch.mm(a, b, out=place)
