@@ -177,6 +177,10 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
     }
     auto const& name = graph_.tensors_[*scale].name;
     auto const module = name.substr(0, name.rfind('.') + 1);
+    if (module.empty()) { // a function's, whose arguments may belong to any
+        parts_of_norm(call, {1, 2, 3, 4}, 0);
+        return;
+    }
     for (std::size_t i = 0; i < graph_.tensors_.size(); ++i) {
         auto const& tensor = graph_.tensors_[i];
         if (tensor.name.starts_with(module) && tensor.shape.size() == 1 &&
@@ -187,14 +191,12 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
     give(call, given.channels, given.axis);
 }
 
-/// Each channel alone: with weights or statistics as batch norm, which has the same arguments.
+/// Scale, shift, mean and variance, as far as there are any.
 void ChannelTracer::instance_norm(RecordedCall const& call) {
-    if (is_there(call.arguments[1]) || is_there(call.arguments[3])) {
-        batch_norm(call);
-    } else if (input(call).axis != 1) {
+    if (input(call).axis != 1) {
         unknown(call);
     } else {
-        by_element(call);
+        parts_of_norm(call, {1, 2, 3, 4}, 0);
     }
 }
 
@@ -210,7 +212,7 @@ void ChannelTracer::group_norm(RecordedCall const& call) {
     for (std::size_t i = each; i < given.channels.size(); ++i) {
         tie(given.channels[i % each], given.channels[i]);
     }
-    scale_and_shift(call, 0);
+    parts_of_norm(call, {2, 3}, 0);
 }
 
 /// aten::layer_norm and aten::rms_norm, over the last extents: those of the scale and the shift.
@@ -223,20 +225,23 @@ void ChannelTracer::norm_of_extents(RecordedCall const& call) {
     } else if (given.axis < first) {
         by_element(call); // each channel alone
     } else {
-        scale_and_shift(call, static_cast<std::size_t>(given.axis - first));
+        parts_of_norm(call, {2, 3}, static_cast<std::size_t>(given.axis - first));
     }
 }
 
-/// Of a norm, which may have none: the arguments 2 and 3. `extent`: theirs of the channels.
-void ChannelTracer::scale_and_shift(RecordedCall const& call, std::size_t extent) {
+/// The scale, shift and statistics of a norm are these arguments, of which any may be missing.
+/// `extent`: theirs of the channels.
+void ChannelTracer::parts_of_norm(RecordedCall const& call,
+                                  std::initializer_list<std::size_t> arguments,
+                                  std::size_t extent) {
     auto const given = input(call);
-    for (std::size_t at = 2; at <= 3; ++at) {
+    for (auto const at : arguments) {
         if (is_there(call.arguments[at]) && !tensor_of(call.arguments[at])) {
             unknown(call);
             return;
         }
     }
-    for (std::size_t at = 2; at <= 3; ++at) {
+    for (auto const at : arguments) {
         if (auto const tensor = tensor_of(call.arguments[at])) {
             label(*tensor, extent, given.channels);
         }

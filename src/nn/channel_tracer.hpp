@@ -4,6 +4,7 @@
 #include "nn/record_calls.hpp"
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -48,7 +49,8 @@ class ChannelTracer {
     void instance_norm(RecordedCall const& call);
     void group_norm(RecordedCall const& call);
     void norm_of_extents(RecordedCall const& call);
-    void scale_and_shift(RecordedCall const& call, std::size_t extent);
+    void parts_of_norm(RecordedCall const& call, std::initializer_list<std::size_t> arguments,
+                       std::size_t extent);
     void by_element(RecordedCall const& call);
     void by_place(RecordedCall const& call);
     void of_two(RecordedCall const& call);

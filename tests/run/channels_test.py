@@ -153,12 +153,13 @@ def groups_and_norms(scratch):
             self.batch_norm, self.point = torch.nn.BatchNorm2d(16), torch.nn.Conv2d(16, 8, 1)
             self.grouped, self.norm = torch.nn.Conv2d(8, 8, 1, groups=4), torch.nn.LayerNorm(8)
             self.wide, self.back = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
-            self.plain, self.scaled = torch.nn.InstanceNorm2d(8), torch.nn.InstanceNorm2d(8, affine=True)
+            self.scale, self.shift = torch.nn.Parameter(torch.ones(8)), torch.nn.Parameter(torch.zeros(8))
             self.factor, self.output = torch.nn.Parameter(torch.ones(8)), torch.nn.Linear(8, 3)
 
         def forward(self, images):
             places = torch.relu(self.batch_norm(self.depthwise(torch.relu(self.first(images)))))
-            places = self.scaled(self.plain(self.grouped(self.point(places))))
+            places = torch.nn.functional.instance_norm(self.grouped(self.point(places)))
+            places = torch.nn.functional.instance_norm(places, weight=self.scale, bias=self.shift)
             inner = self.back(torch.nn.functional.gelu(self.wide(self.norm(places.permute(0, 2, 3, 1)))))
             return self.output((places + (self.factor * inner).permute(0, 3, 1, 2)).mean((2, 3)))
 
@@ -176,7 +177,7 @@ def groups_and_norms(scratch):
         channels, width = now["first/weight"][0], now["norm/weight"][0]
         check(channels < 8 and now["depthwise/weight"] == (2 * channels, 1, 3, 3), f"{file}: depthwise: {now}")
         check(width < 8 and now["grouped/weight"][:2] == (width, 2), f"{file}: whole groups: {now}")
-        check(now["factor"] == now["scaled/weight"] == (width,) and now["wide/weight"] == (now["wide/bias"][0], width), f"{file}: norm: {now}")
+        check(now["factor"] == now["scale"] == (width,) and now["wide/weight"] == (now["wide/bias"][0], width), f"{file}: norm: {now}")
         told = records(here, "validation")[-1]
         exact = measured(here / "deck.ini", best, ranks=1)
         check(f"accuracy {told['accuracy']:.6f}" in exact, f"{file}: evaluate gives what the run measured: {exact}, {told}")
