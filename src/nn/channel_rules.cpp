@@ -159,7 +159,9 @@ void ChannelTracer::linear(RecordedCall const& call) {
     if (call.name == "aten::linear") {
         parts = {0, tensor_of(arguments[1]), is_there(arguments[2]), tensor_of(arguments[2])};
     } else if (call.name == "aten::addmm") {
-        parts = {1, transposed_of(arguments[2]), true, tensor_of(arguments[0])};
+        auto const bias = tensor_of(arguments[0]);
+        bool const is_row = bias && graph_.tensors_[*bias].shape.size() == 1;
+        parts = {1, transposed_of(arguments[2]), true, is_row ? bias : std::nullopt};
     } else {
         parts = {0, transposed_of(arguments[1]), false, std::nullopt};
     }
@@ -191,12 +193,15 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
     give(call, given.channels, given.axis);
 }
 
-/// Scale, shift, mean and variance, as far as there are any.
+/// With statistics as batch norm, which has the same arguments; else the scale and the shift, as
+/// far as there are any.
 void ChannelTracer::instance_norm(RecordedCall const& call) {
-    if (input(call).axis != 1) {
+    if (is_there(call.arguments[3])) {
+        batch_norm(call);
+    } else if (input(call).axis != 1) {
         unknown(call);
     } else {
-        parts_of_norm(call, {1, 2, 3, 4}, 0);
+        parts_of_norm(call, {1, 2}, 0);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "nn/lowered_call.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -165,10 +166,11 @@ GraphParts::Id variance(LoweredCall& call) {
     for (auto const axis : axes) {
         values *= static_cast<double>(call.shape(x).at(static_cast<std::size_t>(axis)).count);
     }
+    auto const count = std::max(0.0, values - (call.has(2) ? call.number(2) : 1));
     auto const centred = call.binary("Sub", x, call.reduce("ReduceMean", x, axes, true));
     auto const squares = call.binary("Mul", centred, centred);
     return call.binary("Div", call.reduce("ReduceSum", squares, axes, call.flag(3)),
-                       call.graph().real(values - (call.has(2) ? call.number(2) : 1)));
+                       call.graph().real(count));
 }
 
 Lowering softmax(std::string kind) {

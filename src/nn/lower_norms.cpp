@@ -77,7 +77,10 @@ void lower_rms_norm(LoweredCall& call) {
 void norm_of_groups(LoweredCall& call, std::int64_t groups, double epsilon, std::size_t weight) {
     auto const x = call.tensor(0);
     auto const shape = call.shape(x);
-    auto const each = deploy::elements(shape) / groups;
+    for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+        call.require_own(x, static_cast<std::int64_t>(axis));
+    }
+    auto const each = deploy::elements(shape) / shape[0].count / groups;
     auto const grouped = call.reshape(x, Shape{shape[0], {groups, false}, {each, false}});
     auto const centred = call.binary("Sub", grouped, call.reduce("ReduceMean", grouped, {2}, true));
     auto const variance =

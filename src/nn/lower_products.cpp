@@ -26,6 +26,9 @@ void lower_linear(LoweredCall& call) {
 
 /// addmm and baddbmm: beta · a + alpha · b c; where beta is 0, a may hold anything
 void lower_addmm(LoweredCall& call) {
+    if (call.result_element() != Element::f32) {
+        call.refuse("it multiplies whole numbers");
+    }
     auto const scaled = [&](GraphParts::Id id, double factor) {
         return factor == 1 ? id : call.binary("Mul", id, call.graph().real(factor));
     };
