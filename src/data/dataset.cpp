@@ -48,9 +48,9 @@ void require_mask(h5::File const& file, std::string const& mask, std::string con
         throw Error(
             ExitCode::data,
             {concat("dataset ", mask, " of ", file.path().string()),
-             concat("data.mask needs one u8 number for each of the ", h5::elements(wanted.shape),
-                    " tokens, but this dataset has ", h5::elements(found.shape), " values of type ",
-                    h5::name_of(*found.readable_as)),
+             concat("data.mask needs u8 numbers in the tokens' shape ",
+                    h5::shape_text(wanted.shape), ", but this dataset has type ",
+                    h5::name_of(*found.readable_as), " and shape ", h5::shape_text(found.shape)),
              "Import the texts with lockstep data import text --prompt KEY, or remove data.mask"});
     }
 }

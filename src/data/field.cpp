@@ -101,9 +101,9 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
     if (!here.ragged) {
         return cut ? samples_in(rows, file) : rows;
     }
-    readable_dataset(file, offsets);
+    auto const given = readable_dataset(file, offsets);
     offsets_.emplace_back(file, offsets, context, Column::Form{.kept_if_small = true});
-    if (!is_whole(offsets_.back().type()) || offsets_.back().row_bytes() > sizeof(std::int64_t)) {
+    if (!is_whole(offsets_.back().type()) || given.shape.size() != 1) {
         throw Error(ExitCode::data,
                     {file.path().string(),
                      concat("dataset ", offsets,

@@ -349,8 +349,11 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
     if (round > federation_.charter().rounds || !said(round, phase::plan)) {
-        throw Error(ExitCode::usage, {"there is no round to abandon",
-                                      "the next round has not begun", "Leave --abandon out"});
+        throw Error(ExitCode::usage,
+                    {"there is no round to abandon",
+                     round > federation_.charter().rounds ? "all rounds have ended"
+                                                          : "the next round has not begun",
+                     "Leave --abandon out"});
     }
     if (!can_be_summed(round)) {
         throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),

@@ -84,7 +84,9 @@ Documents::Documents(DocumentOptions const& options)
                     {concat("--prompt ", prompt_),
                      concat(whole->path.string(),
                             " is plain text, and only the lines of .jsonl files have keys"),
-                     "Leave other files out with --endings .jsonl"});
+                     std::filesystem::is_directory(options.source)
+                         ? "Leave other files out with --endings .jsonl"
+                         : "Name a .jsonl file, or leave --prompt out"});
     }
 }
 

@@ -112,12 +112,14 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
     constexpr std::uint32_t max_tries = 1'000'000;
     for (std::uint32_t index = 0; std::cmp_less(points.size(), settings.trials); ++index) {
         if (index == max_tries) {
-            throw Error(
-                ExitCode::usage,
-                {"search.constraints are too strict",
-                 concat("only ", points.size(), " of ", max_tries,
-                        " points meet all constraints, but search.trials = ", settings.trials),
-                 "Loosen the constraints, narrow [space], or lower search.trials"});
+            throw Error(ExitCode::usage,
+                        {"search.constraints are too strict",
+                         concat("only ", points.size(), " of ", max_tries,
+                                " points tried meet all constraints, but search.trials = ",
+                                settings.trials),
+                         "Loosen the constraints, limit the ranges in [space] to values that can "
+                         "meet them, "
+                         "or lower search.trials"});
         }
         Point point;
         auto const bits = sobol(index, dimensions);

@@ -64,10 +64,10 @@ void require_same_results(nn::Model& model, nn::LayerGraph const& graph,
         throw Error(ExitCode::usage,
                     {"this model cannot be quantised",
                      concat("for a batch of ", amount_of(*count, "sample"),
-                            ", the model and its trace give different results, so its forward "
-                            "method depends on the batch size"),
-                     "Choose a model whose forward method does not depend on the batch size, such "
-                     "as one with flatten(1) instead of view(x.size(0), -1)"});
+                            ", the model and its trace give different results, because the trace "
+                            "keeps the batch size that it was made with"),
+                     "Let the forward method take no number from the batch size: write flatten(1), "
+                     "not view(x.size(0), -1)"});
     }
 }
 

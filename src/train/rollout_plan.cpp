@@ -22,13 +22,14 @@ RolloutPlan::RolloutPlan(config::Deck const& deck, task::PpoOptions const& optio
                      "Change task.sequence, task.rollout-steps or data.batch"});
     }
     if (transitions_ % (batch_ * accumulate_) != 0) {
-        throw Error(ExitCode::usage,
-                    {concat("data.batch = ", batch_, " with optimizer.accumulate = ", accumulate_),
-                     concat("a replica collects task.environments x task.rollout-steps = ",
-                            transitions_, " transitions, which is not a multiple of the ",
-                            batch_ * accumulate_, " that one step uses"),
-                     concat("Set data.batch so that data.batch x optimizer.accumulate divides ",
-                            transitions_)});
+        throw Error(
+            ExitCode::usage,
+            {concat("data.batch = ", batch_, " with optimizer.accumulate = ", accumulate_),
+             concat("a replica collects task.environments x task.rollout-steps = ", transitions_,
+                    " transitions, which is not a multiple of the ", batch_ * accumulate_,
+                    " that one step uses"),
+             concat("Set data.batch and optimizer.accumulate so that their product divides ",
+                    transitions_)});
     }
 }
 

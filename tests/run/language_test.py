@@ -386,7 +386,7 @@ def test_mask(scratch):
     run(["check", path, "--run.directory", scratch / "refused", "--data.mask", "unread"], 2).expect(69, where)
     for code, phrase, keys in ((64, "without data.sequence", ["--data.sequence", 0]),
                                (64, "the loss of task.kind = language", ["--task.kind", "classification"]),
-                               (65, "data.mask needs one u8 number", ["--data.mask", "inputs"]),
+                               (65, "data.mask needs u8 numbers in the tokens' shape", ["--data.mask", "inputs"]),
                                (65, "in dataset marks of", ["--data.mask", "marks"]),
                                (65, "no dataset named missing", ["--data.mask", "missing"])):
         run(["train", path, "--run.directory", scratch / "refused", *keys], 2).expect(code, phrase)
