@@ -1,6 +1,10 @@
 #include "base/environment.hpp"
 
+#include "base/text.hpp"
+
+#include <algorithm>
 #include <cstdlib>
+#include <unistd.h>
 
 namespace lockstep {
 
@@ -11,6 +15,13 @@ std::optional<std::string> environment(char const* name) {
 
 void set_environment(char const* name, std::string const& value) {
     ::setenv(name, value.c_str(), /*overwrite=*/0); // NOLINT(concurrency-mt-unsafe)
+}
+
+bool is_on_path(std::string const& program) {
+    auto const directories = split(environment_text("PATH"), ':');
+    return std::ranges::any_of(directories, [&](std::string const& directory) {
+        return ::access(concat(directory, "/", program).c_str(), X_OK) == 0;
+    });
 }
 
 std::string environment_text(char const* name) {

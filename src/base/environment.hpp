@@ -18,6 +18,9 @@ std::string environment_text(char const* name);
 /// the process has one thread.
 void set_environment(char const* name, std::string const& value);
 
+/// Whether a program of this name is in a directory of PATH.
+bool is_on_path(std::string const& program);
+
 /// The number that a variable holds; nothing where it is not set, or is not a number.
 template <class Number>
 std::optional<Number> environment_number(char const* name) {

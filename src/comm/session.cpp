@@ -16,7 +16,6 @@
 #include <exception>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace lockstep::comm {
 
@@ -56,39 +55,12 @@ void wait_politely() {
     }
 }
 
-/// Open MPI gives a process that is alone a daemon, with which it could start others. That takes a
-/// tenth of a second, and ends the process where there is neither ssh nor rsh. Without the daemon,
-/// all such processes of a user would make and remove the same directory, which none of them needs.
-/// What this and Open MPI set while it starts would end an mpirun that the process starts itself. A
-/// choice of the user's stays.
-class WithoutDaemon {
-  public:
-    WithoutDaemon() {
-        if (launched_ranks() > 0 || environment(isolated)) {
-            return;
-        }
-        for (char const* name : {isolated, directories, "OMPI_MCA_ess", "OMPI_MCA_pmix",
-                                 "OMPI_MCA_orte_ess_num_procs"}) {
-            if (!environment(name)) {
-                own_.push_back(name);
-            }
-        }
-        set_environment(isolated, "1");
-        set_environment(directories, "0");
+/// Alone, a process needs no way to start others, and Open MPI ends it where it finds none.
+void do_without_remote_shell() {
+    if (launched_ranks() == 0 && !is_on_path("ssh") && !is_on_path("rsh")) {
+        set_environment("OMPI_MCA_plm", "isolated");
     }
-    ~WithoutDaemon() {
-        for (auto const* const name : own_) {
-            ::unsetenv(name); // NOLINT(concurrency-mt-unsafe): our own threads come later
-        }
-    }
-    WithoutDaemon(WithoutDaemon const&) = delete;
-    WithoutDaemon& operator=(WithoutDaemon const&) = delete;
-
-  private:
-    static constexpr char const* isolated = "OMPI_MCA_ess_singleton_isolated";
-    static constexpr char const* directories = "OMPI_MCA_orte_create_session_dirs";
-    std::vector<char const*> own_;
-};
+}
 
 /// MPI-IO's shared file pointers, which nothing here uses, are made at every opening: two of Open
 /// MPI's three ways write the file's name into a buffer that a path of 180 characters overflows. A
@@ -105,7 +77,7 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     }
     wait_politely();
     leave_shared_pointers_alone();
-    WithoutDaemon const alone;
+    do_without_remote_shell();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
