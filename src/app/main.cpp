@@ -8,6 +8,7 @@
 #include "lockstep/build_id_value.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -164,6 +165,8 @@ ExitCode dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     reset_signals();
+    // A file beyond the limit on file sizes is then an error with a reason: "File too large".
+    static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
     std::set_terminate(end_without_memory);
     try {
         require_same_build("liblockstep_core", core_build_id(), LOCKSTEP_BUILD_ID);

@@ -133,6 +133,7 @@ std::optional<std::string> failed_allocation(std::string const& text) {
 
 std::string remedy_for(int error_number, std::string const& otherwise) {
     return error_number == EMFILE   ? "Raise the limit on open files (ulimit -n)"
+           : error_number == EFBIG  ? "Raise or remove the limit on file sizes (ulimit -f)"
            : error_number == ENFILE ? "Close files in other programs, because this host has "
                                       "reached its limit on open files"
                                     : otherwise;

@@ -249,6 +249,14 @@ def an_mpi_that_does_not_start(scratch):
             run(command, env={"LOCKSTEP_START_SECONDS": seconds}).expect(64, f"LOCKSTEP_START_SECONDS = {seconds}: ")
 
 
+def files_that_may_not_grow(scratch):
+    """Ranks that may only write small files are told so, and not ended by a signal."""
+    command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", "bash", "-c", 'ulimit -c 0 -f 20; exec "$@"', "bash",
+               LOCKSTEP, "train", DECK, "--data.train", DATA / "train.h5", "--data.validation", "", "--train.steps", 2,
+               "--run.directory", scratch / "small"]
+    last_cause(finish(start(command), time.monotonic()).expect(74), "File too large", "ulimit -f")
+
+
 def memory_that_is_used_up_early(scratch):
     for kilobytes in some((40000, 50000, 60000, 70000, 80000, 84000), 2):
         words = ["bash", "-c", f'ulimit -c 0 -d {kilobytes}; exec "$@"', "bash", LOCKSTEP, "plan", DECK]
@@ -267,7 +275,8 @@ def a_launcher_that_does_not_end(scratch):
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
          a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_attempts,
-         places_that_take_nothing, an_mpi_that_does_not_start, memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
+         places_that_take_nothing, an_mpi_that_does_not_start, files_that_may_not_grow,
+         memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
         with Scratch() as scratch:
