@@ -348,11 +348,11 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
 
 std::string Coordinator::abandon() const {
     auto const round = federation_.current_round();
-    if (round > federation_.charter().rounds || !said(round, phase::plan)) {
+    bool const all_ended = round > federation_.charter().rounds;
+    if (all_ended || !said(round, phase::plan)) {
         throw Error(ExitCode::usage,
                     {"there is no round to abandon",
-                     round > federation_.charter().rounds ? "all rounds have ended"
-                                                          : "the next round has not begun",
+                     all_ended ? "all rounds have ended" : "the next round has not begun",
                      "Leave --abandon out"});
     }
     if (!can_be_summed(round)) {

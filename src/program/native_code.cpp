@@ -6,13 +6,13 @@
 #include "lockstep/base/error.hpp"
 
 #include <torch/csrc/inductor/aoti_runner/model_container_runner_cpu.h>
-
-#include "program/step_operators.hpp"
 #if __has_include(<torch/csrc/shim_exception_state.h>)
 #include <torch/csrc/shim_exception_state.h>
 #endif
 
 #include <stdexcept>
+
+#include "program/step_operators.hpp"
 
 namespace lockstep::program {
 

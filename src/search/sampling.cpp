@@ -118,8 +118,7 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
                                 " points tried meet all constraints, but search.trials = ",
                                 settings.trials),
                          "Loosen the constraints, limit the ranges in [space] to values that can "
-                         "meet them, "
-                         "or lower search.trials"});
+                         "meet them, or lower search.trials"});
         }
         Point point;
         auto const bits = sobol(index, dimensions);
