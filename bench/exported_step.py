@@ -102,11 +102,29 @@ class Texts:
         return torch.zeros(2, self.sequence, dtype=torch.int64)
 
 
+@dataclasses.dataclass
+class Rows:
+    """An encoder of the rows of an image, for one label."""
+    dropout: float
+    rows: int = 28
+    width: int = 64
+    heads: int = 4
+    layers: int = 2
+
+    def keys(self):
+        return (f"name = transformer\nlayers = {self.layers}\nwidth = {self.width}\nheads = {self.heads}\nnorm = layer\n"
+                f"activation = gelu\nbias = true\npositions = learnt\ndropout = {self.dropout}")
+
+    def example(self):
+        return torch.rand(2, self.rows, self.rows)
+
+
 class Block(nn.Module):
     def __init__(self, form):
         super().__init__()
         width = form.width
-        self.heads = form.heads
+        self.heads, self.causal = form.heads, isinstance(form, Texts)
+        self.dropout = nn.Identity() if self.causal else nn.Dropout(form.dropout)
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
@@ -115,9 +133,9 @@ class Block(nn.Module):
         normed = self.attention_norm(values)
         query, key, value = (each(normed).unflatten(2, (self.heads, -1)).transpose(1, 2)
                              for each in (self.query, self.key, self.value))
-        found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        values = values + self.output(found.transpose(1, 2).flatten(2))
-        return values + self.down(F.gelu(self.up(self.feed_forward_norm(values))))
+        found = F.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        values = values + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
+        return values + self.dropout(self.down(F.gelu(self.up(self.feed_forward_norm(values)))))
 
 
 class Transformer(nn.Module):
@@ -136,6 +154,19 @@ class Transformer(nn.Module):
         return F.linear(self.norm(self.blocks(values)), self.embedding.weight).permute(0, 2, 1)
 
 
+class Encoder(nn.Module):
+    def __init__(self, form):
+        super().__init__()
+        self.rows, self.positions = nn.Linear(form.rows, form.width), nn.Embedding(form.rows, form.width)
+        self.dropout = nn.Dropout(form.dropout)
+        self.blocks = nn.Sequential(*(Block(form) for _ in range(form.layers)))
+        self.norm, self.scores = nn.LayerNorm(form.width), nn.Linear(form.width, CLASSES)
+
+    def forward(self, rows):
+        values = self.dropout(self.rows(rows) + self.positions(torch.arange(rows.shape[1])))
+        return self.scores(self.norm(self.blocks(values)).mean(1))
+
+
 def mlp18m():
     widths = [3 * 32 * 32, 2048, 4096, 2048]
     layers = [nn.Flatten()]
@@ -145,11 +176,14 @@ def mlp18m():
 
 
 IMAGES = torch.rand(2, 3, 32, 32)
+ENCODERS = {"encoder": Rows(0.0), "encoder-dropout": Rows(0.1)}
 TEXTS = {"transformer": Texts(512, 128, 192, 6, 4), "gpt": Texts(4096, 256, 384, 6, 6)}
 # The program, an example of its input, the built-in model's keys, samples per step.
 MODELS = {"mlp18m": (mlp18m, IMAGES, "name = mlp\nhidden = 2048, 4096, 2048", 64),
           "cnn": (cnn, IMAGES, "name = cnn", 64),
           "resnet18": (resnet18, IMAGES, "name = resnet\nstem = small", 16),
+          **{name: (lambda form=form: Encoder(form), form.example(), form.keys(), 64)
+             for name, form in ENCODERS.items()},
           **{name: (lambda form=form: Transformer(form), form.example(), form.keys(), batch)
              for (name, form), batch in zip(TEXTS.items(), (16, 4))}}
 

@@ -138,6 +138,11 @@ bool is_numbered(std::string const& part, std::string_view name) {
     return part.starts_with(name) && number_of<std::int64_t>(part.substr(name.size()));
 }
 
+/// Whether such a fault never occurs unless a step or a phase says when.
+bool needs_place(Deed deed) {
+    return deed != Deed::none && deed != Deed::slow && deed != Deed::clock;
+}
+
 } // namespace
 
 void require_known_fault() {
@@ -154,7 +159,8 @@ void require_known_fault() {
             (part.starts_with("seconds=") && number_of<double>(part.substr(8)));
         words += names_place ? 0 : 1;
     }
-    if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1) {
+    if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1 ||
+        (needs_place(fault.deed) && fault.step < 0 && fault.phase.empty())) {
         throw unknown(text);
     }
 }

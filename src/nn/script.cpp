@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <set>
 
 #include "foreign.hpp"
 #include "models.hpp"
@@ -43,21 +45,28 @@ void require_tensors(torch::jit::Module const& module) {
     }
 }
 
-/// A module of a script as one of ours, with the same tensors under the same names.
+using Seen = std::set<void const*>; ///< parameters
+
+/// A module of a script as one of ours, with the same tensors under the same names. A parameter
+/// that layers share has the first of its names only.
 template <class Base>
 class Mirror : public Base {
   public:
-    explicit Mirror(torch::jit::Module module) : module_(std::move(module)) {
+    explicit Mirror(torch::jit::Module module,
+                    std::shared_ptr<Seen> const& seen = std::make_shared<Seen>())
+        : module_(std::move(module)) {
         for (auto const& parameter : module_.named_parameters(false)) {
-            this->register_parameter(parameter.name, parameter.value,
-                                     parameter.value.requires_grad());
+            if (seen->insert(parameter.value.unsafeGetTensorImpl()).second) {
+                this->register_parameter(parameter.name, parameter.value,
+                                         parameter.value.requires_grad());
+            }
         }
         for (auto const& buffer : module_.named_buffers(false)) {
             this->register_buffer(buffer.name, buffer.value);
         }
         for (auto const& child : module_.named_children()) {
             mirrors_.push_back(this->register_module(
-                child.name, std::make_shared<Mirror<torch::nn::Module>>(child.value)));
+                child.name, std::make_shared<Mirror<torch::nn::Module>>(child.value, seen)));
         }
     }
 

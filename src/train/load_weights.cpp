@@ -167,8 +167,18 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
         require_no_other_biases(model, *weights);
     }
     std::set<std::string> known;
-    for (auto const& item : model.named_parameters()) {
-        known.insert(fill(item.value().detach(), item.key(), model, *weights));
+    auto const parameters = model.named_parameters();
+    std::set<void const*> filled; // of those that layers share, a file may have one name only
+    for (auto const& item : parameters) {
+        if (weights->find(item.key()) != nullptr) {
+            filled.insert(item.value().unsafeGetTensorImpl());
+        }
+    }
+    for (auto const& item : parameters) {
+        if (weights->find(item.key()) != nullptr ||
+            filled.insert(item.value().unsafeGetTensorImpl()).second) {
+            known.insert(fill(item.value().detach(), item.key(), model, *weights));
+        }
     }
     for (auto const& item : model.named_buffers()) {
         known.insert(fill(item.value(), item.key(), model, *weights));

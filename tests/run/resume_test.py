@@ -96,8 +96,14 @@ with Scratch() as scratch:
         0, "the best model is chosen again", "new best loss")
 
     # resume = none archives, and starts over.
+    for name in ("flight", "profile", "samples"):
+        (whole / name).mkdir(exist_ok=True)
+        (whole / name / "earlier").touch()
     train(whole, "--checkpoint.resume", "none", "--train.steps", 5).expect(0, "finished at step 5")
-    check([p for p in scratch.iterdir() if p.name.startswith("whole.archived-")], "archived")
+    archived = [p for p in scratch.iterdir() if p.name.startswith("whole.archived-")]
+    check(len(archived) == 1, "archived")
+    for name in ("flight", "profile", "samples"):
+        check((archived[0] / name / "earlier").exists() and not (whole / name / "earlier").exists(), f"{name} archived")
 
     # What is not the run's stays where it is.
     for name in ("data.h5", "notes"):

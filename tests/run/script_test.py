@@ -66,6 +66,21 @@ class Network(nn.Module):
         return self.output(self.stages(x.unsqueeze(1)).flatten(1))
 
 
+class Shared(nn.Module):
+    """Layers that share a bias, and layers that share everything."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = (nn.Conv2d(inputs, 8, 3, padding=1) for inputs in (1, 8))
+        self.second.bias = self.first.bias
+        self.third = self.second
+        self.output = nn.Linear(8, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.second(torch.relu(self.first(x.unsqueeze(1)))))
+        return self.output(torch.relu(self.third(x)).mean((2, 3)))
+
+
 with Scratch() as scratch:
     torch.manual_seed(1)
     network = Network()
@@ -134,8 +149,22 @@ with Scratch() as scratch:
     def half():
         train("half", "--precision.compute", "bf16", ranks=2 if LONG else 1).expect(0)
 
+    def shared_parameters():
+        """They train once, under the first name; a file with this name alone is evaluated, exported and made smaller."""
+        torch.jit.trace(Shared(), torch.rand(2, 28, 28)).save(scratch / "shared.pt")
+        tested = ("--data.test", DATA / "test.h5", "--train.steps", 3)
+        train("shared", *tested, file="shared.pt").expect(0, "finished at step 3", "test at step 3")
+        best = scratch / "shared/best.h5"
+        with h5py.File(best) as file:
+            check(set(file["model"]) == {"first", "second", "output"} and set(file["model/second"]) == {"weight"}, "once")
+        run(["evaluate", scratch / "shared.ini", best]).expect(0, "accuracy")
+        run(["checkpoint", "export", best, scratch / "shared.onnx"]).expect(0)
+        train("smaller", *tested, "--prune.pattern", "channels", "--model.weights", best, file="shared.pt",
+              ranks=2).expect(0, "finished at step 3", "test at step 3")
+
     for restarted in some((shared_buffers, own_buffers)):
         restarted()
+    shared_parameters()
     for case in some((threads, switched, changed_code, half)):
         case()
 
