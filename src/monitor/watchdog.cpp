@@ -219,8 +219,9 @@ void Watchdog::watch_hosts(double now) {
     }
     if (link_.deaf(now) && !told_deaf_ && heartbeats_->own().rank.load() == 0) {
         told_deaf_ = true;
-        root_cause_.note("lockstep: hosts cannot reach each other by UDP, so a host that is cut off is "
-                         "detected only by the launcher or by a timeout\n");
+        root_cause_.note(
+            "lockstep: hosts cannot reach each other by UDP, so a host that is cut off is "
+            "detected only by the launcher or by a timeout\n");
     }
 }
 

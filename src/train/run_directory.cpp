@@ -17,9 +17,9 @@ constexpr char const* lock_name = "lock";
 constexpr double renewal_s = 5;
 constexpr double ending_s = 3; ///< that a run's last process may outlive its mpirun
 /// What a run writes into its directory. What else lies there is somebody else's, data perhaps.
-constexpr std::array written_by_runs{
-    "deck.ini",    "metrics.jsonl", "history.jsonl", "log.txt", "tensorboard", "plots",
-    "checkpoints", "best.h5",       "report.md",     "samples", "flight",      "profile"};
+constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.jsonl", "log.txt",
+                                     "tensorboard", "plots",         "checkpoints",   "best.h5",
+                                     "report.md",   "samples",       "flight",        "profile"};
 } // namespace
 
 RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
