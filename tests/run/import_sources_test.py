@@ -145,7 +145,7 @@ def tables(scratch):
     series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(
         64, "--fill-forward cannot be combined with --target")
     series(scratch, "open,close,kind\n1,2,x\n", "--target", "kind", "--columns", "opne").expect(
-        64, "--columns opne", "it has open, close, kind", "Did you mean open?")
+        64, "--columns opne", "its columns are open, close, kind", "Did you mean open?")
     series(scratch, "open,close\n1,2\n", "--time", "date").expect(64, "--time date", "it has open, close")
     series(scratch, "open,close\n1,2\n", "--group", "name").expect(64, "--group name", "it has open, close")
 

@@ -65,9 +65,9 @@ with Scratch() as scratch:
     # A training set that is elsewhere now: the file of weights knows its scale. One that cannot be read is told.
     for file in some((best, scratch / "run/best.h5")):
         told = loss_of(run(["evaluate", deck, file, "--data.test", none], RANKS))
-        for train in (scratch / "elsewhere.h5", ""):
-            again = run(["evaluate", deck, file, "--data.train", train, "--data.test", none], RANKS)
-            check(loss_of(again) == told, f"the scale that {file} has noted, with data.train = {train}")
+        for place in (scratch / "elsewhere.h5", ""):
+            again = run(["evaluate", deck, file, "--data.train", place, "--data.test", none], RANKS)
+            check(loss_of(again) == told, f"the scale that {file} has noted, with data.train = {place}")
     (scratch / "cut.h5").write_bytes(first.read_bytes()[:900])
     run(["evaluate", deck, best, "--data.train", scratch / "cut.h5", "--data.test", none], RANKS).expect(
         65, "(data.train)", "cut.h5")
