@@ -146,8 +146,8 @@ def tables(scratch):
         64, "--fill-forward cannot be combined with --target")
     series(scratch, "open,close,kind\n1,2,x\n", "--target", "kind", "--columns", "opne").expect(
         64, "--columns opne", "its columns are open, close, kind", "Did you mean open?")
-    series(scratch, "open,close\n1,2\n", "--time", "date").expect(64, "--time date", "it has open, close")
-    series(scratch, "open,close\n1,2\n", "--group", "name").expect(64, "--group name", "it has open, close")
+    series(scratch, "open,close\n1,2\n", "--time", "date").expect(64, "--time date", "its columns are open, close")
+    series(scratch, "open,close\n1,2\n", "--group", "name").expect(64, "--group name", "its columns are open, close")
 
 
 def names_with_commas(scratch):
