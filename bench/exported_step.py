@@ -85,6 +85,11 @@ def cnn():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
 
 
+def keys_of_blocks(form):
+    return (f"name = transformer\nlayers = {form.layers}\nwidth = {form.width}\nheads = {form.heads}\nnorm = layer\n"
+            "activation = gelu\nbias = true\npositions = learnt")
+
+
 @dataclasses.dataclass
 class Texts:
     """A causal transformer with learnt positions and a tied head; 12.3 million parameters are the GPT."""
@@ -95,8 +100,7 @@ class Texts:
     layers: int
 
     def keys(self):
-        return (f"name = transformer\nlayers = {self.layers}\nwidth = {self.width}\nheads = {self.heads}\nnorm = layer\n"
-                f"activation = gelu\nbias = true\npositions = learnt\nvocabulary = {self.vocabulary}")
+        return f"{keys_of_blocks(self)}\nvocabulary = {self.vocabulary}"
 
     def example(self):
         return torch.zeros(2, self.sequence, dtype=torch.int64)
@@ -112,8 +116,7 @@ class Rows:
     layers: int = 2
 
     def keys(self):
-        return (f"name = transformer\nlayers = {self.layers}\nwidth = {self.width}\nheads = {self.heads}\nnorm = layer\n"
-                f"activation = gelu\nbias = true\npositions = learnt\ndropout = {self.dropout}")
+        return f"{keys_of_blocks(self)}\ndropout = {self.dropout}"
 
     def example(self):
         return torch.rand(2, self.rows, self.rows)
