@@ -282,6 +282,7 @@ def compile(path, *, segments=1, threads=1, processor=None):
               "cpp.simdlen": {"x86-64-v2": 1, "x86-64-v3": 256}.get(processor)}
     parts, originals = {}, [module for module, *_ in _cut(joint, segments)]
     _name_large_layers(joint)
+    _keep_pools(joint)
     for number, (module, inputs, gradients, outputs) in enumerate(_cut(joint, segments)):
         examples = tuple(values[name] for name in inputs)
         places = tuple(torch.zeros(joint.state_dict[name].shape, dtype=joint.state_dict[name].dtype)
@@ -361,6 +362,14 @@ def _name_large_layers(joint):
         if columns.target is aten.t.default and columns.args[0].name in large and \
                 all(each.meta["val"].shape == columns.meta["val"].shape[1:] for each in bias):
             node.target, node.args = _linear(), (rows, columns.args[0], *(bias or [None]))
+
+
+def _keep_pools(joint):
+    """Inductor would find the places of the maxima anew for the gradient, which takes longer than
+    LibTorch's two functions."""
+    for node in joint.graph_module.graph.nodes:
+        if node.target in _pools():
+            node.target = _pools()[node.target]
 
 
 def _cut(joint, segments):
@@ -476,6 +485,21 @@ def _mm_into():
         torch.mm(a, b, out=place)
     mm_into.register_fake(lambda a, b, place: None)
     return torch.ops.lockstep.mm_into.default
+
+
+@functools.cache
+def _pools():
+    """Operators that the program has, too, by those of LibTorch that they call."""
+    def named(name, function):
+        schema = str(function._schema)
+        kept = torch.library.custom_op(f"lockstep::{name}", function, mutates_args=[], schema=schema[schema.index("("):],
+                                       tags=[torch.Tag.flexible_layout])
+        kept.register_fake(function)
+        return getattr(torch.ops.lockstep, name).default
+    aten = torch.ops.aten
+    return {function: named(name, function)
+            for name, function in (("max_pool2d", aten.max_pool2d_with_indices.default),
+                                   ("max_pool2d_backward", aten.max_pool2d_with_indices_backward.default))}
 
 
 def _native_code(module, original, examples, places, options):

@@ -1,6 +1,7 @@
 #include "base/child.hpp"
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/signals_blocked.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -72,7 +73,8 @@ struct Outputs {
 
 /// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
 /// is killed cannot end it.
-void become(std::vector<char*> const& words, Outputs outputs, pid_t parent) {
+void become(std::vector<char*> const& words, std::vector<char*> const& variables, Outputs outputs,
+            pid_t parent) {
     ::setsid(); // a group of its own, without a terminal on which a question would wait unseen
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) { // it died before that could be noticed
@@ -90,18 +92,20 @@ void become(std::vector<char*> const& words, Outputs outputs, pid_t parent) {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execvp(words[0], words.data());
+    ::execvpe(words[0], words.data(), variables.data());
 }
 
 /// Starts a program in a process group of its own; it leaves with 127 when there is no such
 /// program; -1 when there is no process to be had.
 pid_t start(std::vector<std::string> const& words, Outputs outputs) {
     auto const arguments = word_pointers(words);
+    auto const initial = initial_environment();
+    auto const variables = word_pointers(initial);
     auto const parent = ::getpid();
     SignalsBlocked const blocked;  // the child runs no handler of ours
     pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
-        become(arguments, outputs, parent);
+        become(arguments, variables, outputs, parent);
         ::_exit(not_found);
     }
     return child;

@@ -43,8 +43,9 @@ std::filesystem::path own_program();
 int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
               std::filesystem::path const& output);
 
-/// A program that runs with its output on our standard error. If it still runs when the object
-/// dies, it is killed, with those that it started.
+/// A program that runs with the environment that we were started with, since the variables of
+/// MPI_Init would hinder it from starting ranks, and with its output on our standard error. If it
+/// still runs when the object dies, it is killed, with those that it started.
 class ChildProcess {
   public:
     explicit ChildProcess(std::vector<std::string> const& words);
@@ -63,9 +64,9 @@ class ChildProcess {
     std::optional<int> code_;
 };
 
-/// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
-/// be started, exits with a code other than 0, or is not done in time, in which case it is killed.
-/// Its standard error is discarded.
+/// Runs a program, with the environment that we were started with, to its end and returns what it
+/// wrote to standard output; nothing when it cannot be started, exits with a code other than 0, or
+/// is not done in time, in which case it is killed. Its standard error is discarded.
 [[nodiscard]] std::optional<std::string> output_of(std::vector<std::string> const& words,
                                                    double limit_s);
 

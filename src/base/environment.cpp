@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <unistd.h>
 
 namespace lockstep {
@@ -15,6 +16,15 @@ std::optional<std::string> environment(char const* name) {
 
 void set_environment(char const* name, std::string const& value) {
     ::setenv(name, value.c_str(), /*overwrite=*/0); // NOLINT(concurrency-mt-unsafe)
+}
+
+std::vector<std::string> initial_environment() {
+    std::ifstream file("/proc/self/environ", std::ios::binary);
+    std::vector<std::string> variables;
+    for (std::string variable; std::getline(file, variable, '\0');) {
+        variables.push_back(variable);
+    }
+    return variables;
 }
 
 bool is_on_path(std::string const& program) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -17,6 +18,10 @@ std::string environment_text(char const* name);
 /// Sets a variable for this process and those that it starts, unless it is set already. Only while
 /// the process has one thread.
 void set_environment(char const* name, std::string const& value);
+
+/// The variables that this process was started with, each as "NAME=VALUE": without those that it,
+/// or MPI_Init, has set since.
+std::vector<std::string> initial_environment();
 
 /// Whether a program of this name is in a directory of PATH.
 bool is_on_path(std::string const& program);

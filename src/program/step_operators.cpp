@@ -2,6 +2,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d_with_indices.h>
+#include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
@@ -47,6 +49,17 @@ at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
     return stack.front().toTensor();
 }
 
+/// Laid out in memory as the input is: LibTorch would go by the pooled gradient's layout, and copy
+/// the larger tensors.
+at::Tensor max_pool2d_backward(at::Tensor const& gradient, at::Tensor const& input,
+                               at::IntArrayRef kernel, at::IntArrayRef stride,
+                               at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode,
+                               at::Tensor const& places) {
+    return at::max_pool2d_with_indices_backward(gradient.contiguous(input.suggest_memory_format()),
+                                                input, kernel, stride, padding, dilation, ceil_mode,
+                                                places);
+}
+
 } // namespace
 
 void register_step_operators() {
@@ -55,6 +68,15 @@ void register_step_operators() {
                                  __LINE__);
         operators.def("mm_into(Tensor a, Tensor b, Tensor(a!) place) -> ()", &mm_into);
         operators.def("linear(Tensor x, Tensor weight, Tensor? bias) -> Tensor", &linear);
+        // As LibTorch has them, with its defaults.
+        operators.def("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
+                      "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
+                      "(Tensor, Tensor)",
+                      &at::max_pool2d_with_indices);
+        operators.def("max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
+                      "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, "
+                      "Tensor indices) -> Tensor",
+                      &max_pool2d_backward);
         return operators;
     }();
 }

@@ -7,6 +7,9 @@ namespace lockstep::program {
 /// lockstep::mm_into(a, b, place)       writes the product a·b into `place`
 /// lockstep::linear(x, weight, bias)    x·weightᵀ + bias for a large weight, by the faster of two
 ///                                      libraries, by the number of rows and the processor
+/// lockstep::max_pool2d, max_pool2d_backward
+///                                      LibTorch's max_pool2d_with_indices and its gradient, under
+///                                      names that Inductor leaves alone
 ///
 /// Any number of calls, from any thread.
 void register_step_operators();

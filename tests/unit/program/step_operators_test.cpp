@@ -50,3 +50,28 @@ TEST_CASE("a product is written where it is wanted") {
     called("lockstep::mm_into", {a, b, place});
     CHECK(torch::equal(place, a.mm(b)));
 }
+
+TEST_CASE("pools are LibTorch's, with its defaults") {
+    program::register_step_operators();
+    auto const x = torch::randn({2, 3, 7, 9}, torch::requires_grad());
+    for (auto const layout : {torch::MemoryFormat::Contiguous, torch::MemoryFormat::ChannelsLast}) {
+        auto const laid = x.detach().contiguous(layout);
+        torch::jit::Stack stack{laid,
+                                c10::List<std::int64_t>{3, 2},
+                                c10::List<std::int64_t>{},
+                                c10::List<std::int64_t>{1, 1},
+                                c10::List<std::int64_t>{1, 1},
+                                true};
+        c10::Dispatcher::singleton().findSchemaOrThrow("lockstep::max_pool2d", "").callBoxed(stack);
+        auto const [values, places] = torch::max_pool2d_with_indices(x, {3, 2}, {}, 1, 1, true);
+        CHECK(torch::equal(stack.at(0).toTensor(), values));
+        CHECK(torch::equal(stack.at(1).toTensor(), places));
+        auto const gradient = torch::randn_like(values);
+        auto const of_x = torch::autograd::grad({values}, {x}, {gradient}).front();
+        CHECK(torch::equal(called("lockstep::max_pool2d_backward",
+                                  {gradient, laid, c10::List<std::int64_t>{3, 2},
+                                   c10::List<std::int64_t>{}, c10::List<std::int64_t>{1, 1},
+                                   c10::List<std::int64_t>{1, 1}, true, stack.at(1).toTensor()}),
+                           of_x));
+    }
+}
