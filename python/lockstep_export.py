@@ -369,7 +369,10 @@ def _keep_pools(joint):
     LibTorch's two functions."""
     for node in joint.graph_module.graph.nodes:
         if node.target in _pools():
-            node.target = _pools()[node.target]
+            node.target, kernel = _pools()[node.target]
+            # Empty is as the kernel, but AOTInductor takes an empty list for none.
+            before, after = node.args[:kernel + 1], node.args[kernel + 1:]
+            node.args = (*before, (after and after[0]) or before[-1], *after[1:])
 
 
 def _cut(joint, segments):
@@ -489,7 +492,8 @@ def _mm_into():
 
 @functools.cache
 def _pools():
-    """Operators that the program has, too, by those of LibTorch that they call."""
+    """Operators that the program has, too, by those of LibTorch that they call, and which of their
+    arguments is the kernel's size."""
     def named(name, function):
         schema = str(function._schema)
         kept = torch.library.custom_op(f"lockstep::{name}", function, mutates_args=[], schema=schema[schema.index("("):],
@@ -497,9 +501,9 @@ def _pools():
         kept.register_fake(function)
         return getattr(torch.ops.lockstep, name).default
     aten = torch.ops.aten
-    return {function: named(name, function)
-            for name, function in (("max_pool2d", aten.max_pool2d_with_indices.default),
-                                   ("max_pool2d_backward", aten.max_pool2d_with_indices_backward.default))}
+    return {function: (named(name, function), kernel)
+            for name, function, kernel in (("max_pool2d", aten.max_pool2d_with_indices.default, 1),
+                                           ("max_pool2d_backward", aten.max_pool2d_with_indices_backward.default, 2))}
 
 
 def _native_code(module, original, examples, places, options):

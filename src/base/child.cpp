@@ -73,7 +73,7 @@ struct Outputs {
 
 /// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
 /// is killed cannot end it.
-void become(std::vector<char*> const& words, std::vector<char*> const& variables, Outputs outputs,
+void become(std::vector<char*> const& words, char* const* variables, Outputs outputs,
             pid_t parent) {
     ::setsid(); // a group of its own, without a terminal on which a question would wait unseen
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -92,15 +92,13 @@ void become(std::vector<char*> const& words, std::vector<char*> const& variables
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execvpe(words[0], words.data(), variables.data());
+    ::execvpe(words[0], words.data(), variables);
 }
 
 /// Starts a program in a process group of its own; it leaves with 127 when there is no such
 /// program; -1 when there is no process to be had.
-pid_t start(std::vector<std::string> const& words, Outputs outputs) {
+pid_t start(std::vector<std::string> const& words, char* const* variables, Outputs outputs) {
     auto const arguments = word_pointers(words);
-    auto const initial = initial_environment();
-    auto const variables = word_pointers(initial);
     auto const parent = ::getpid();
     SignalsBlocked const blocked;  // the child runs no handler of ours
     pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
@@ -198,7 +196,8 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
 }
 
 ChildProcess::ChildProcess(std::vector<std::string> const& words)
-    : process_(start(words, {.output = STDERR_FILENO, .errors = STDERR_FILENO})) {
+    : process_(start(words, word_pointers(initial_environment()).data(),
+                     {.output = STDERR_FILENO, .errors = STDERR_FILENO})) {
     if (process_ <= 0) {
         code_ = not_found;
     }
@@ -224,7 +223,7 @@ std::optional<std::string> output_of(std::vector<std::string> const& words, doub
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
         return std::nullopt;
     }
-    pid_t const child = start(words, {.output = ends[1]});
+    pid_t const child = start(words, environ, {.output = ends[1]});
     ::close(ends[1]);
     Stopwatch const watch;
     std::string text;
