@@ -36,7 +36,7 @@ import zlib
 import torch
 
 FORMAT = 1
-STEP_FORMAT = 4
+STEP_FORMAT = 5
 
 
 @contextlib.contextmanager
@@ -74,6 +74,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
                          f"are {sorted(sizes)}")
     if targets and loss is None:
         raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
+    _require_own_memory(model)
     module = _with_loss(model, len(inputs), loss) if loss else model
     if dynamic_shapes is None:
         batch = torch.export.Dim("batch", min=1)
@@ -221,6 +222,24 @@ def _two_steps(module, batch):
     for name, buffer in module.named_buffers():
         seen[f"the buffer {name}"] = buffer.clone()
     return seen
+
+
+def _require_own_memory(model):
+    """Parameters and buffers that are different tensors have different values in the program."""
+    def size(tensor):
+        return tensor.numel() * tensor.element_size()
+
+    def is_dense(tensor):
+        return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) == tensor.numel()
+
+    tensors = [(name, tensor) for name, tensor in (*model.named_parameters(), *model.named_buffers())
+               if tensor.numel() and is_dense(tensor)]
+    tensors.sort(key=lambda item: item[1].data_ptr())
+    for (first, a), (second, b) in zip(tensors, tensors[1:]):
+        if a.data_ptr() + size(a) > b.data_ptr() > 0:
+            raise ValueError(f"{first} and {second} share memory, but are different tensors, as after b.weight.data = "
+                             "a.weight.data. Share the parameter itself (b.weight = a.weight), or give each its own "
+                             "memory with clone()")
 
 
 def _differences(module, program, batch, path):

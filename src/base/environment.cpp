@@ -21,6 +21,11 @@ void set_environment(char const* name, std::string const& value) {
 std::vector<std::string> initial_environment() {
     std::ifstream file("/proc/self/environ", std::ios::binary);
     std::vector<std::string> variables;
+    if (!file) { // a program that may be run but not read
+        for (char** variable = environ; *variable != nullptr; ++variable) {
+            variables.emplace_back(*variable);
+        }
+    }
     for (std::string variable; std::getline(file, variable, '\0');) {
         variables.push_back(variable);
     }

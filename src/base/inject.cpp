@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -95,9 +97,9 @@ std::optional<Fault> asked_of(int rank) {
 Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
-             "expected kill, stop, throw, hang, nan, bitflip, slow or oom (each with "
-             ":rank=R:step=S or :rank=R:phase=P), clock:rank=R:seconds=S, or disk-full, slow-disk, "
-             "torn-checkpoint or corrupt-checkpoint (each with :step=S)",
+             "expected kill, stop, throw, hang, slow or oom (each with :rank=R:step=S or "
+             ":rank=R:phase=P), nan or bitflip (each with :rank=R:step=S), clock:rank=R:seconds=S, "
+             "or disk-full, slow-disk, torn-checkpoint or corrupt-checkpoint (each with :step=S)",
              "Correct this variable, or unset the variable"}};
 }
 
@@ -133,14 +135,27 @@ Damage commit(Fault const& fault) {
     return Damage::none;
 }
 
-/// Whether what follows `name` in a part of the text is a number.
+/// Whether what follows `name` in a part of the text is the number of a rank or step.
 bool is_numbered(std::string const& part, std::string_view name) {
-    return part.starts_with(name) && number_of<std::int64_t>(part.substr(name.size()));
+    return part.starts_with(name) &&
+           number_of<std::int64_t>(part.substr(name.size())).value_or(-1) >= 0;
 }
 
-/// Whether such a fault never occurs unless a step or a phase says when.
-bool needs_place(Deed deed) {
-    return deed != Deed::none && deed != Deed::slow && deed != Deed::clock;
+/// Whether the text says when the fault occurs, or how large it is, where it would else never
+/// occur.
+bool can_occur(Fault const& fault) {
+    switch (fault.deed) {
+    case Deed::none: // the disk's
+    case Deed::slow:
+        return true;
+    case Deed::clock:
+        return std::isfinite(fault.seconds) && fault.seconds != 0;
+    case Deed::nan:
+    case Deed::bit_flip:
+        return fault.step >= 0 && fault.phase.empty();
+    default:
+        return fault.step >= 0 || !fault.phase.empty();
+    }
 }
 
 } // namespace
@@ -152,7 +167,10 @@ void require_known_fault() {
     }
     auto const fault = parse(text);
     int words = 0;
+    std::set<std::string> said;
+    bool is_said_twice = false;
     for (auto const& part : split(text, ':')) {
+        is_said_twice = !said.insert(part.substr(0, part.find('='))).second || is_said_twice;
         bool const names_place =
             part == "rank=all" || is_numbered(part, "rank=") || is_numbered(part, "step=") ||
             part.starts_with("phase=") ||
@@ -160,7 +178,7 @@ void require_known_fault() {
         words += names_place ? 0 : 1;
     }
     if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1 ||
-        (needs_place(fault.deed) && fault.step < 0 && fault.phase.empty())) {
+        is_said_twice || !can_occur(fault)) {
         throw unknown(text);
     }
 }

@@ -8,12 +8,14 @@
 #include "nn/record_calls.hpp"
 #include "nn/to_device.hpp"
 
+#include <ATen/MemoryOverlap.h>
 #include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/script.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -45,28 +47,47 @@ void require_tensors(torch::jit::Module const& module) {
     }
 }
 
-using Seen = std::set<void const*>; ///< parameters
+/// The tensors of a script that have a place in its mirror.
+struct Seen {
+    struct Place {
+        void const* module = nullptr;
+        std::string name;
+        bool operator==(Place const&) const = default;
+    };
+
+    std::map<void const*, std::vector<std::string>> parameters; ///< with all of their names
+    std::map<void const*, Place> buffers;
+    std::set<void const*> shared; ///< buffers that are in two places
+};
 
 /// A module of a script as one of ours, with the same tensors under the same names. A parameter
 /// that layers share has the first of its names only.
 template <class Base>
 class Mirror : public Base {
   public:
-    explicit Mirror(torch::jit::Module module,
+    explicit Mirror(torch::jit::Module module, std::string const& path = "",
                     std::shared_ptr<Seen> const& seen = std::make_shared<Seen>())
-        : module_(std::move(module)) {
+        : module_(std::move(module)), seen_(seen) {
         for (auto const& parameter : module_.named_parameters(false)) {
-            if (seen->insert(parameter.value.unsafeGetTensorImpl()).second) {
+            auto& names = seen->parameters[parameter.value.unsafeGetTensorImpl()];
+            names.push_back(path + parameter.name);
+            if (names.size() == 1) {
                 this->register_parameter(parameter.name, parameter.value,
                                          parameter.value.requires_grad());
             }
         }
         for (auto const& buffer : module_.named_buffers(false)) {
             this->register_buffer(buffer.name, buffer.value);
+            Seen::Place const place{module_._ivalue().get(), buffer.name};
+            auto const* const tensor = buffer.value.unsafeGetTensorImpl();
+            if (seen->buffers.try_emplace(tensor, place).first->second != place) {
+                seen->shared.insert(tensor);
+            }
         }
         for (auto const& child : module_.named_children()) {
             mirrors_.push_back(this->register_module(
-                child.name, std::make_shared<Mirror<torch::nn::Module>>(child.value, seen)));
+                child.name, std::make_shared<Mirror<torch::nn::Module>>(
+                                child.value, concat(path, child.name, "."), seen)));
         }
     }
 
@@ -76,6 +97,7 @@ class Mirror : public Base {
         for (auto const& buffer : module_.named_buffers(false)) {
             auto const& kept = ours[buffer.name];
             if (kept.unsafeGetTensorImpl() != buffer.value.unsafeGetTensorImpl()) {
+                require_one_place(buffer.name, kept);
                 require_same_form(buffer.name, kept, buffer.value);
                 torch::NoGradGuard const no_grad;
                 torch::Tensor(kept).copy_(buffer.value);
@@ -88,9 +110,30 @@ class Mirror : public Base {
     }
 
   protected:
+    /// The names of a parameter after its first.
+    std::vector<std::string> later_names(std::string const& first) const {
+        for (auto const& [tensor, names] : seen_->parameters) {
+            if (names.front() == first) {
+                return {names.begin() + 1, names.end()};
+            }
+        }
+        return {};
+    }
+
     torch::jit::Module module_;
 
   private:
+    void require_one_place(std::string const& name, torch::Tensor const& kept) const {
+        if (seen_->shared.contains(kept.unsafeGetTensorImpl())) {
+            throw Error(ExitCode::usage,
+                        {concat("the script's buffer named ", name, " must be changed in place"),
+                         "the forward method puts another tensor in its place, but the buffer has "
+                         "a second name in the script",
+                         "Let the forward method change the values (copy_), or register a tensor "
+                         "of its own under each name"});
+        }
+    }
+
     static void require_same_form(std::string const& name, torch::Tensor const& before,
                                   torch::Tensor const& now) {
         if (before.sizes() != now.sizes() || before.scalar_type() != now.scalar_type()) {
@@ -104,8 +147,37 @@ class Mirror : public Base {
         }
     }
 
+    std::shared_ptr<Seen> seen_;
     std::vector<std::shared_ptr<Mirror<torch::nn::Module>>> mirrors_;
 };
+
+/// Tensors that share memory, but are not the same tensor, would each train on their own.
+void require_own_memory(torch::jit::Module const& module, std::string const& file) {
+    std::vector<std::pair<std::string, torch::Tensor>> tensors;
+    for (auto const& parameter : module.named_parameters()) {
+        tensors.emplace_back(parameter.name, parameter.value);
+    }
+    for (auto const& buffer : module.named_buffers()) {
+        tensors.emplace_back(buffer.name, buffer.value);
+    }
+    std::ranges::stable_sort(tensors, {},
+                             [](auto const& each) { return each.second.const_data_ptr(); });
+    for (std::size_t i = 1; i < tensors.size(); ++i) {
+        auto const& [first, a] = tensors[i - 1];
+        auto const& [second, b] = tensors[i];
+        auto const overlap = at::get_overlap_status(a, b);
+        if (a.unsafeGetTensorImpl() != b.unsafeGetTensorImpl() &&
+            (overlap == at::MemOverlapStatus::Full || overlap == at::MemOverlapStatus::Partial)) {
+            throw Error(ExitCode::usage,
+                        {concat(file, " cannot be trained"),
+                         concat(first, " and ", second,
+                                " share memory, but are different tensors, as after b.weight.data "
+                                "= a.weight.data"),
+                         "Share the parameter itself (b.weight = a.weight), or give each its own "
+                         "memory with clone(), and save the model again"});
+        }
+    }
+}
 
 std::string file_of(config::OwnValues const& values) {
     auto file = values.text("file");
@@ -170,6 +242,7 @@ class Script : public Mirror<Model> {
     Script(config::OwnValues const& values, Interface const& interface)
         : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
         require_own_layers(interface);
+        require_own_memory(module_, file_);
         if (take_sizes_from_tensors(module_)) { // its own code tells a wrong number of channels
             try_on(loaded(file_), interface);
         }
@@ -184,6 +257,14 @@ class Script : public Mirror<Model> {
         torch::jit::GraphOptimizerEnabledGuard const plain(false);
         torch::manual_seed(random_key()->value); // scripts draw from torch's one generator
         return output_of(module_, arguments_of(inputs), inputs.samples());
+    }
+
+    std::vector<WeightSource> other_names(std::string const& parameter) const override {
+        std::vector<WeightSource> sources;
+        for (auto const& name : later_names(parameter)) {
+            sources.push_back({.name = name});
+        }
+        return sources;
     }
 
     void settle_buffers() const override { follow(); }

@@ -24,7 +24,7 @@ namespace lockstep::program {
 namespace {
 
 constexpr char const* step_record = "data/lockstep/step.json";
-constexpr int step_format = 4;
+constexpr int step_format = 5;
 
 /// A result, by its name in the step's graph, and the program's tensor that it belongs to.
 using NamedTensor = std::pair<std::string, at::Tensor>;

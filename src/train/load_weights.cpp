@@ -133,6 +133,32 @@ void require_no_other_biases(nn::Model const& model, checkpoint::Weights const& 
     }
 }
 
+/// A parameter that layers share may be in the file under several of its names. Adds those that
+/// were not read to `known`.
+void require_same_values(nn::Model const& model, checkpoint::Weights const& weights,
+                         std::set<std::string>& known) {
+    for (auto const& item : model.named_parameters()) {
+        for (auto const& source : model.other_names(item.key())) {
+            auto const* const entry = weights.find(source.name);
+            h5::Shape const shape(item.value().sizes().begin(), item.value().sizes().end());
+            if (entry == nullptr || source.transposed || source.parts != 1 ||
+                entry->shape != shape || !known.insert(entry->name).second) {
+                continue;
+            }
+            if (!torch::equal(read(weights, *entry, shape),
+                              item.value().detach().cpu().to(torch::kFloat32))) {
+                throw Error(
+                    ExitCode::data,
+                    {concat(weights.path().string(), " does not fit the deck's model"),
+                     concat("the file has different values for ", path_of(item.key()), " and ",
+                            path_of(entry->name), ", which are one parameter of the model"),
+                     "Name another file, or save a model whose layers do not share this "
+                     "parameter"});
+            }
+        }
+    }
+}
+
 /// Whether another program gave a file's tensors their names.
 bool has_other_names(nn::Model const& model, checkpoint::Weights const& weights) {
     auto const parameters = model.named_parameters();
@@ -183,6 +209,7 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     for (auto const& item : model.named_buffers()) {
         known.insert(fill(item.value(), item.key(), model, *weights));
     }
+    require_same_values(model, *weights, known);
     std::vector<std::string> without_place;
     for (auto const& entry : weights->entries()) {
         if (!known.contains(entry.name)) {

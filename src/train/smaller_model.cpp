@@ -44,9 +44,15 @@ std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Mode
                                          std::shared_ptr<nn::Model> fresh) {
     torch::NoGradGuard const no_grad;
     std::map<std::string, torch::Tensor> rests;
+    std::map<void const*, torch::Tensor>
+        shared; // layers' tensors, of which the first name is known
     auto const add = [&](auto const& items) {
         for (auto const& item : items) {
-            rests[item.key()] = removal.rest_of(item.key(), item.value().detach()).clone();
+            auto const& [rest, is_first] = shared.try_emplace(item.value().unsafeGetTensorImpl());
+            if (is_first) {
+                rest->second = removal.rest_of(item.key(), item.value().detach()).clone();
+            }
+            rests[item.key()] = rest->second;
         }
     };
     add(model.named_parameters());

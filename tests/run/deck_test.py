@@ -191,7 +191,9 @@ def words_that_are_refused(scratch):
             0, "ignored: optimizer.betas (command line) applies only to optimizer.name = adamw, adam or lamb",
             "ignored: schedule.factor")
         check("ignored: optimizer.momentum" not in told.text, told.text)
-    for fault in some(("kil:rank=0:step=1", "kill:rank=x:step=1", "kill:step=99:rank", "kill:rank=0")):
+    for fault in some(("kil:rank=0:step=1", "kill:rank=x:step=1", "kill:step=99:rank", "kill:rank=0", "kill:rank=-1:step=1",
+                       "kill:rank=0:rank=1:step=2", "nan:phase=update", "bitflip:step=2:phase=update", "clock:rank=0",
+                       "clock:rank=0:seconds=nan")):
         run(["train", deck, "--task.metric", "loss", "--model.name", "mlp", "--run.directory", scratch / "broken"],
             env={"LOCKSTEP_INJECT": fault}).expect(64, f"LOCKSTEP_INJECT = {fault}: expected kill, stop")
 

@@ -173,6 +173,9 @@ def check_refused(scratch, train):
         if program is not None:  # else the file has been written
             torch.export.save(program, scratch / "case.pt2")
         train("--model.file", scratch / "case.pt2").expect(64, *phrases)
+    same_memory = nn.Sequential(nn.Linear(24, 10), nn.Linear(10, 24), nn.Linear(24, 10))
+    same_memory[2].weight = nn.Parameter(same_memory[1].weight.detach().t())
+    by_python(same_memory, "1.weight and 2.weight share memory")
     for model, phrase in some([(Net(lambda self, x: Doubled.apply(x)), "step 1, the gradient of first.weight"),
                                (nn.Sequential(Net(replaced)), "differs from the model")]):
         by_python(model, phrase)

@@ -6,6 +6,7 @@ import shutil
 import h5py
 import numpy as np
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from harness import DATA, LONG, Scratch, check, check_same, checkpoints, records, run, same_state, some
@@ -79,6 +80,44 @@ class Shared(nn.Module):
     def forward(self, x):
         x = torch.relu(self.second(torch.relu(self.first(x.unsqueeze(1)))))
         return self.output(torch.relu(self.third(x)).mean((2, 3)))
+
+
+class SharedNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(784, 16), nn.Linear(16, 16)
+        self.norm = self.again = nn.BatchNorm1d(16)
+        self.output = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.first(x.flatten(1))))
+        return self.output(torch.relu(self.again(self.second(x))))
+
+
+class SameMemory(nn.Module):
+    """Two parameters that are not the same tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.output = nn.Linear(784, 16), nn.Linear(16, 16), nn.Linear(16, 10)
+        self.output.weight = nn.Parameter(self.second.weight.detach()[3:13])
+
+    def forward(self, x):
+        return self.output(torch.relu(self.second(torch.relu(self.first(x.flatten(1))))))
+
+
+class Replaced(nn.Module):
+    """A buffer with two names, one of which forward gives to another tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.output = nn.Linear(784, 10)
+        self.register_buffer("calls", torch.zeros(1))
+        self.register_buffer("before", self.calls)
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return self.output(x.flatten(1)) + self.before
 
 
 with Scratch() as scratch:
@@ -161,10 +200,27 @@ with Scratch() as scratch:
         run(["checkpoint", "export", best, scratch / "shared.onnx"]).expect(0)
         train("smaller", *tested, "--prune.pattern", "channels", "--model.weights", best, file="shared.pt",
               ranks=2).expect(0, "finished at step 3", "test at step 3")
+        # Weights from PyTorch have all of the names.
+        state = {name: value.clone() for name, value in Shared().state_dict().items()}
+        save_file(state, scratch / "all.safetensors")
+        told = train("all", "--train.steps", 1, "--model.weights", scratch / "all.safetensors", file="shared.pt").expect(0)
+        check("ignored" not in told.text, f"second names are known: {told.text}")
+        save_file({name: value for name, value in state.items() if name != "first.bias" and not name.startswith("third")},
+                  scratch / "second.safetensors")
+        train("second", "--train.steps", 1, "--model.weights", scratch / "second.safetensors", file="shared.pt").expect(0)
+        check_same(scratch / "all", scratch / "second", "under any of its names")
+        save_file(state | {"second.bias": state["second.bias"] + 1}, scratch / "two.safetensors")
+        train("two", "--model.weights", scratch / "two.safetensors", file="shared.pt", ranks=2).expect(
+            65, "different values for first/bias and second/bias, which are one parameter of the model")
+
+    def shared_norms():
+        torch.jit.script(SharedNorm()).save(scratch / "norm.pt")
+        train("norm", "--train.steps", 3, "--prune.pattern", "channels", file="norm.pt", ranks=2).expect(0, "finished at step 3")
 
     for restarted in some((shared_buffers, own_buffers)):
         restarted()
     shared_parameters()
+    shared_norms()
     for case in some((threads, switched, changed_code, half)):
         case()
 
@@ -191,6 +247,8 @@ with Scratch() as scratch:
     torch.jit.freeze(torch.jit.script(network)).save(scratch / "frozen.pt")
     torch.jit.script(Network(7)).save(scratch / "seven.pt")
     torch.jit.script(nn.Linear(5, 10)).save(scratch / "five.pt")
+    torch.jit.script(SameMemory()).save(scratch / "memory.pt")
+    torch.jit.script(Replaced()).save(scratch / "replaced.pt")
     torch.jit.script(network).save(scratch / "flipped.pt")  # a bit of a weight, which LibTorch does not see
     whole = (scratch / "flipped.pt").read_bytes()
     at = whole.index(network.output.weight.detach().numpy().tobytes())
@@ -201,6 +259,8 @@ with Scratch() as scratch:
     torch.jit.script(network).save(scratch / "nan.pt")
     for name, ranks, words, code, *phrases in (
             *some((("nothing", 2, [], 66, "nothing.pt"), ("text", 2, [], 65, "is not a TorchScript module"))),
+            ("memory", 1, [], 64, "second.weight and output.weight share memory, but are different tensors"),
+            ("replaced", 2, [], 64, "the script's buffer named calls must be changed in place"),
             *some((("frozen", 1, [], 64, "has no parameters"),
                    ("seven", 1, [], 64, "returns shape [2, 7]", "the task needs [2, 10]"),
                    ("five", 2, [], 64, "cannot take a batch of float32 [2, 28, 28]"),
