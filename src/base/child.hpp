@@ -65,8 +65,8 @@ class ChildProcess {
 };
 
 /// Runs a program to its end and returns what it wrote to standard output; nothing when it cannot
-/// be started, exits with a code other than 0, or
-/// is not done in time, in which case it is killed. Its standard error is discarded.
+/// be started, exits with a code other than 0, or is not done in time, in which case it is killed.
+/// Its standard error is discarded.
 [[nodiscard]] std::optional<std::string> output_of(std::vector<std::string> const& words,
                                                    double limit_s);
 

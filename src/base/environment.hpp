@@ -20,7 +20,7 @@ std::string environment_text(char const* name);
 void set_environment(char const* name, std::string const& value);
 
 /// The variables that this process was started with, each as "NAME=VALUE": without those that it,
-/// or MPI_Init, has set since.
+/// or MPI_Init, has set since. Today's where the kernel does not tell.
 std::vector<std::string> initial_environment();
 
 /// Whether a program of this name is in a directory of PATH.

@@ -145,8 +145,8 @@ void require_same_values(nn::Model const& model, checkpoint::Weights const& weig
                 entry->shape != shape || !known.insert(entry->name).second) {
                 continue;
             }
-            if (!torch::equal(read(weights, *entry, shape),
-                              item.value().detach().cpu().to(torch::kFloat32))) {
+            auto const values = item.value().detach().cpu();
+            if (!torch::equal(read(weights, *entry, shape).to(values.scalar_type()), values)) {
                 throw Error(
                     ExitCode::data,
                     {concat(weights.path().string(), " does not fit the deck's model"),

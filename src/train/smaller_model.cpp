@@ -44,11 +44,11 @@ std::shared_ptr<nn::Model> model_without(ChannelRemoval const& removal, nn::Mode
                                          std::shared_ptr<nn::Model> fresh) {
     torch::NoGradGuard const no_grad;
     std::map<std::string, torch::Tensor> rests;
-    std::map<void const*, torch::Tensor>
-        shared; // layers' tensors, of which the first name is known
+    std::map<void const*, torch::Tensor> of_tensor; // that layers share: its first name is known
     auto const add = [&](auto const& items) {
         for (auto const& item : items) {
-            auto const& [rest, is_first] = shared.try_emplace(item.value().unsafeGetTensorImpl());
+            auto const& [rest, is_first] =
+                of_tensor.try_emplace(item.value().unsafeGetTensorImpl());
             if (is_first) {
                 rest->second = removal.rest_of(item.key(), item.value().detach()).clone();
             }
