@@ -226,9 +226,6 @@ def _two_steps(module, batch):
 
 def _require_own_memory(model):
     """Parameters and buffers that are different tensors have different values in the program."""
-    def size(tensor):
-        return tensor.numel() * tensor.element_size()
-
     def is_dense(tensor):
         return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) == tensor.numel()
 
@@ -236,7 +233,7 @@ def _require_own_memory(model):
                if tensor.numel() and is_dense(tensor)]
     tensors.sort(key=lambda item: item[1].data_ptr())
     for (first, a), (second, b) in zip(tensors, tensors[1:]):
-        if a.data_ptr() + size(a) > b.data_ptr() > 0:
+        if a.data_ptr() + a.nbytes > b.data_ptr() > 0:
             raise ValueError(f"{first} and {second} share memory, but are different tensors, as after b.weight.data = "
                              "a.weight.data. Share the parameter itself (b.weight = a.weight), or give each its own "
                              "memory with clone()")

@@ -167,10 +167,10 @@ void require_known_fault() {
     }
     auto const fault = parse(text);
     int words = 0;
-    std::set<std::string> said;
-    bool is_said_twice = false;
-    for (auto const& part : split(text, ':')) {
-        is_said_twice = !said.insert(part.substr(0, part.find('='))).second || is_said_twice;
+    auto const parts = split(text, ':');
+    std::set<std::string> names; // fewer than parts: something is said twice
+    for (auto const& part : parts) {
+        names.insert(part.substr(0, part.find('=')));
         bool const names_place =
             part == "rank=all" || is_numbered(part, "rank=") || is_numbered(part, "step=") ||
             part.starts_with("phase=") ||
@@ -178,7 +178,7 @@ void require_known_fault() {
         words += names_place ? 0 : 1;
     }
     if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1 ||
-        is_said_twice || !can_occur(fault)) {
+        names.size() < parts.size() || !can_occur(fault)) {
         throw unknown(text);
     }
 }

@@ -138,9 +138,9 @@ void require_no_other_biases(nn::Model const& model, checkpoint::Weights const& 
 void require_same_values(nn::Model const& model, checkpoint::Weights const& weights,
                          std::set<std::string>& known) {
     for (auto const& item : model.named_parameters()) {
+        h5::Shape const shape(item.value().sizes().begin(), item.value().sizes().end());
         for (auto const& source : model.other_names(item.key())) {
             auto const* const entry = weights.find(source.name);
-            h5::Shape const shape(item.value().sizes().begin(), item.value().sizes().end());
             if (entry == nullptr || source.transposed || source.parts != 1 ||
                 entry->shape != shape || !known.insert(entry->name).second) {
                 continue;
