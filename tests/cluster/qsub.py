@@ -3,7 +3,10 @@ SPOOL.
 
 What it keeps to, as OpenPBS does: a job begins in the home directory with a login shell's short PATH and
 PBS's variables; #PBS lines give resources, which options win over; mpiprocs times each host in the
-node file; qsig signals every process of the job; walltime ends in TERM, then KILL; afterany chains."""
+node file; qsig signals every process of the job; walltime ends in TERM, then KILL; afterany chains.
+
+What it grants: a job has its walltime from whenever it asks qstat, as if an operator had extended it, and
+TERM comes long after. How many seconds ranks take to start depends on who else uses the machine."""
 import itertools
 import json
 import os
@@ -15,6 +18,7 @@ import sys
 import time
 
 SPOOL = pathlib.Path(os.environ["QSUB_SPOOL"])
+GRACE = 300  # seconds that a job may take to start and to end, beside its walltime
 
 
 def options_of(words):
@@ -40,11 +44,15 @@ def resources(lists):
     return found
 
 
-def seconds(clock):
+def seconds(text):
     total = 0
-    for part in clock.split(":"):
+    for part in text.split(":"):
         total = 60 * total + int(part)
     return total
+
+
+def clock(total):
+    return f"{total // 3600:02}:{total // 60 % 60:02}:{total % 60:02}"
 
 
 def claim(text):
@@ -147,7 +155,7 @@ def run_once(job, number):
         save(job)
         for last_words in (signal.SIGTERM, signal.SIGKILL):
             try:
-                return process.wait(job["walltime"] if last_words == signal.SIGTERM else 10)
+                return process.wait(job["walltime"] + GRACE if last_words == signal.SIGTERM else 10)
             except subprocess.TimeoutExpired:
                 tell(job, last_words)
         return process.wait()
@@ -162,11 +170,9 @@ def rerun(number):
 def show(number):
     job = load(number)
     used = int(time.time() - job.get("start", time.time()))
-    clock = "{:02}:{:02}:{:02}"
     print(f"Job Id: {job['id']}\n    job_state = {job['state']}\n    run_count = {job['run_count']}\n"
-          f"    Resource_List.walltime = "
-          f"{clock.format(job['walltime'] // 3600, job['walltime'] // 60 % 60, job['walltime'] % 60)}\n"
-          f"    resources_used.walltime = {clock.format(0, used // 60, used % 60)}")
+          f"    Resource_List.walltime = {clock(job['walltime'] + used)}\n"
+          f"    resources_used.walltime = {clock(used)}")
 
 
 def main():
