@@ -21,6 +21,11 @@ LOCKSTEP_JOB_STARTED=$(date +%s) # the time that is used up counts from here
 # A shell file for what only this site needs.
 load_profile() { # [FILE]
     if [ -n "${1:-}" ]; then
+        if [ ! -r "$1" ] || [ -d "$1" ]; then
+            say "cannot read the profile $1: name a file of $PWD, or an absolute path" >&2
+            stop_chain
+            exit 66
+        fi
         set +u # module files are seldom written for it
         # shellcheck disable=SC1090
         source "$1"
@@ -33,11 +38,15 @@ say() { echo "job $chain: $*"; }
 launcher=
 asked=no
 interrupted=no
+early=no # asked to end within a minute
 code=0
 
 ask_to_end() {
     asked=yes
     interrupted=yes
+    if [ "$SECONDS" -lt 60 ]; then
+        early=yes
+    fi
     if [ -n "$launcher" ]; then
         kill -USR1 "$launcher" 2>/dev/null || true
     fi
@@ -65,10 +74,10 @@ run_launcher() { # WORDS...
 }
 
 put_back() {
-    if [ "$REQUEUE" != yes ]; then
+    if [ -e "$chain.stop" ]; then
+        say "the run is not continued: $chain.stop exists"
+    elif [ "$REQUEUE" != yes ]; then
         say "the next job of the chain continues the run"
-    elif [ -e "$chain.stop" ]; then
-        say "not requeued: $chain.stop exists"
     elif ! again; then
         say "this job cannot be requeued: submit it again, and the run resumes where it stopped" >&2
     fi
@@ -95,19 +104,41 @@ lost() {
     put_back
 }
 
+# Where the scheduler's signal comes as soon as the job begins, attempts would follow one another for ever.
+interrupted() {
+    say "interrupted, the checkpoint is complete"
+    if [ "$early" = no ]; then
+        rm -f "$chain.early"
+        put_back
+        return
+    fi
+    echo "signal after $SECONDS s" >>"$chain.early"
+    if [ "$(wc -l <"$chain.early")" -lt 10 ]; then
+        put_back
+        return
+    fi
+    rm -f "$chain.early"
+    say "ten times in a row, a signal asked the run to end within a minute of the job's start: not" \
+        "requeued. Ask for a longer time limit than the notice of --signal, or for another partition" >&2
+    stop_chain
+}
+
 act_on_code() {
     case $code in
     0)
-        rm -f "$chain.losses"
+        rm -f "$chain.losses" "$chain.early"
         ;;
     75)
-        say "interrupted, the checkpoint is complete"
-        put_back
+        interrupted
         ;;
     79)
         say "a newer attempt of this run has taken over: not requeued"
         ;;
-    6[4-9] | 7[0134] | 12[67]) # the run's own word, or there is no such program
+    12[67])
+        say "cannot run $EXE (exit code $code): name the program in EXE" >&2
+        stop_chain
+        ;;
+    6[4-9] | 7[0134]) # the run's own word
         say "stopped with exit code $code, see docs/errors.md" >&2
         stop_chain
         ;;

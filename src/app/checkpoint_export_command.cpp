@@ -42,8 +42,8 @@ Options export_options(ExportTold& told) {
                                     "to 16 bits",
                                     told.type),
                      option::whole("--rows N",
-                                   "for onnx and c, if samples have different numbers of rows: "
-                                   "rows of a sample in the exported model",
+                                   "for onnx and c, required if samples have different numbers of "
+                                   "rows: the exported model takes samples of exactly N rows",
                                    told.rows),
                      option::flag("--overwrite", "replace OUT if it exists", told.overwrite)},
             .nearest_key = config::nearest_key};
@@ -105,6 +105,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                      "Leave --type out, or use --format safetensors"});
     }
     require_free(out, told.overwrite);
+    require_other_file(out, file);
     if (format == "c") {
         require_c_names(out, told.overwrite);
     }

@@ -13,6 +13,7 @@ ExitCode checkpoint_quantise_command(Invocation const& invocation) {
     auto words = quantise_options(told).parse(invocation.arguments);
     words.positions[0] = files_of(words.positions[0], false).front().string();
     require_free(words.positions[1], told.overwrite);
+    require_other_file(words.positions[1], words.positions[0]);
     auto arguments = words.all();
     arguments.insert(arguments.end(), {"--samples", std::to_string(told.samples), "--method",
                                        told.method, "--overwrite"}); // it is free, or may be

@@ -202,8 +202,8 @@ Options federate_simulate_options(FederateSimulateTold& told) {
                      "smaller A is, the more the sites' data differ; default: equal shares",
                      told.dirichlet, {.min = 1e-6, .max = 1e6}),
                  option::whole("--groups N",
-                               "number of groups into which the ranks are divided; each group "
-                               "trains a site at the same time as the others",
+                               "divide the ranks into N groups, which run the training of N "
+                               "different sites at the same time",
                                told.groups, {.min = 1, .max = 100000})},
         .nearest_key = config::nearest_key};
     std::ranges::move(charter_rows(told.charter, told.secure), std::back_inserter(options.rows));

@@ -122,9 +122,7 @@ void require_fit_for_search(LaunchTold const& told) {
     }
 }
 
-} // namespace
-
-ExitCode launch_command(Invocation const& invocation) {
+ExitCode launch_as_told(Invocation const& invocation) {
     require_start_limit();
     LaunchTold told;
     told.choice.train = launch_options(told).parse(invocation.arguments).all();
@@ -136,6 +134,19 @@ ExitCode launch_command(Invocation const& invocation) {
     return launch::launch(told.choice, told.show  ? launch::Consent::to_show
                                        : told.yes ? launch::Consent::given
                                                   : launch::Consent::ask);
+}
+
+} // namespace
+
+/// What keeps the run from its start is the root cause of the job's end, and told as such.
+ExitCode launch_command(Invocation const& invocation) {
+    try {
+        return launch_as_told(invocation);
+    } catch (...) {
+        auto const error = current_error();
+        auto const& text = error.text();
+        throw Error(error.code(), {concat("root cause: ", text.what), text.why, text.next});
+    }
 }
 
 std::string launch_help(HelpWords const&) {

@@ -1,6 +1,8 @@
 #include "output_file.hpp"
 
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
+#include "checkpoint/step_name.hpp"
 #include "lockstep/base/error.hpp"
 
 namespace lockstep::app {
@@ -10,6 +12,21 @@ void require_free(std::filesystem::path const& output, bool overwrite) {
         throw Error(ExitCode::cannot_create,
                     {concat(output.string(), " already exists"), "it would be overwritten",
                      "Name another file, or add --overwrite"});
+    }
+    require_replaceable(output);
+}
+
+void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input) {
+    auto const place = std::filesystem::absolute(output).lexically_normal();
+    bool const resumed = place.parent_path().filename() == "checkpoints" &&
+                         checkpoint::step_of_name(place.filename().string());
+    std::error_code none; // no file to be equivalent to
+    if (resumed || std::filesystem::equivalent(output, input, none)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat(output.string(), " cannot be written"),
+                     resumed ? "a run would resume from a file of this name"
+                             : "it is the file that is read",
+                     "Name another file"});
     }
 }
 

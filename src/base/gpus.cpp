@@ -120,8 +120,9 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
     if (index >= static_cast<int>(gpus.size())) {
         throw Error(ExitCode::unavailable,
                     {concat("run.devices = ", devices),
-                     concat("this host has no GPU ", name, "; it has ",
-                            amount_of(gpus.size(), "GPU"), ", numbered from 0"),
+                     gpus.size() == 1 ? concat("this host has no GPU ", name, "; its only GPU is 0")
+                                      : concat("this host has no GPU ", name,
+                                               "; its GPUs are 0 to ", gpus.size() - 1),
                      concat("Choose GPUs of this host, which lockstep check lists. ",
                             visible_text(), " may hide some of them")});
     }

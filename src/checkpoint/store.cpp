@@ -207,7 +207,8 @@ std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t g
     std::vector<std::filesystem::path> removed;
     auto entries = list();
     std::erase_if(entries, [](Entry const& entry) { // no file, so neither counted nor removed
-        return !std::filesystem::is_regular_file(entry.path);
+        std::error_code failure; // such as a loop of links
+        return !std::filesystem::is_regular_file(entry.path, failure);
     });
     for (auto i = static_cast<std::size_t>(keep); i < entries.size(); ++i) {
         auto const& path = entries[i].path;

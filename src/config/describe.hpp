@@ -27,7 +27,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "device to compute on: auto, cpu, or an accelerator (cuda, hip or xpu), with or without "
           "a number, such as cuda:1");
     visit("run.devices", deck.run.devices, any(),
-          "GPUs of a host to use: all, a count, or GPU numbers separated by commas");
+          "which GPUs of each host to use: all, a count, or a list of numbers or UUIDs, separated "
+          "by commas (a list of a single number needs a comma: 3,)");
     visit("run.mode", deck.run.mode, one_of({"auto", "single", "dp", "ddp"}),
           "one rank trains the replicas one after the other (single) or concurrently (dp), or the "
           "replicas are distributed over ranks (ddp); auto: ddp on several ranks, dp on one rank "

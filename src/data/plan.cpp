@@ -42,9 +42,11 @@ TrainPlan::TrainPlan(PlanOptions const& options)
     }
     if (options.weighted && options.shuffle != Shuffle::full) {
         throw Error(ExitCode::usage,
-                    {"data.sample-weights can be used only with data.shuffle = full",
-                     "the sample weights already determine the order of the samples",
-                     "Leave out data.shuffle or data.sample-weights"});
+                    {concat("data.sample-weights cannot be combined with data.shuffle = ",
+                            options.shuffle == Shuffle::block ? "block" : "none"),
+                     "samples are drawn by weight from the whole training set",
+                     "Set data.shuffle = full, which is the default, or leave out "
+                     "data.sample-weights"});
     }
     steps_ = learnt_ / step_samples_;
     auto const rest = learnt_ % step_samples_;

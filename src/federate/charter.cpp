@@ -45,6 +45,7 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     visit("deck", charter.deck);
     visit("model", charter.model);
     visit("files", charter.files);
+    visit("classes", charter.classes);
     for_each_option(charter, visit);
 }
 
@@ -125,7 +126,8 @@ Charter Charter::of_text(std::string const& text) {
         Charter charter;
         for_each_field(charter, [&](char const* name, auto& value) {
             std::string_view const field = name;
-            if (json.contains(name) || (field != "files" && field != "accountant")) { // newer ones
+            bool const newer = field == "files" || field == "classes" || field == "accountant";
+            if (json.contains(name) || !newer) {
                 json.at(name).get_to(value);
             }
         });

@@ -9,10 +9,11 @@ namespace lockstep::federate {
 
 /// What a federation was founded on: the same for all, signed by the coordinator, never changed.
 struct Charter {
-    std::string id;    ///< random, 32 hexadecimal digits
-    std::string deck;  ///< the deck that every site trains with, except for its own files
-    std::string model; ///< fingerprint of the weights' names and shapes
-    std::string files; ///< of the deck, as files_of; empty: none, or of an earlier version
+    std::string id;      ///< random, 32 hexadecimal digits
+    std::string deck;    ///< the deck that every site trains with, except for its own files
+    std::string model;   ///< fingerprint of the weights' names and shapes
+    std::string files;   ///< of the deck, as files_of; empty: none, or of an earlier version
+    std::string classes; ///< their names, a line each; empty: none, or of an earlier version
     std::string strategy = "fedavg"; ///< fedavg, fedprox, fedadam, scaffold
     double server_rate = 1;          ///< learning rate that the mean change is multiplied by
     double server_epsilon = 1e-3;    ///< fedadam's tau

@@ -55,10 +55,13 @@ ErrorText broken_promise(std::string const& what, std::int64_t round, std::strin
     }
     if (what == "update") {
         return {concat("this site has already sent another update in round ", round),
-                concat(journal, " has recorded the first update, and a second update in the same "
-                                "round could reveal secrets"),
-                "Copy the site's data and the run directory of this round back from a backup, and "
-                "repeat the command. Or ask the coordinator to abandon the round (--abandon)"};
+                concat("the site's data or the run directory of this round has changed since ",
+                       journal,
+                       " recorded that update, and two different updates in one round could "
+                       "reveal secrets"),
+                "Restore the data and the run directory from a backup, and repeat the command, "
+                "which then makes the first update again. Or ask the coordinator to abandon the "
+                "round (--abandon)"};
     }
     return {concat(sites_in(what), " in round ", round, " has changed"),
             concat(journal, " has recorded another list, and to answer two lists could reveal "

@@ -186,11 +186,12 @@ void Site::send_shares(std::int64_t round) const {
 void Site::require_announced(std::int64_t round, std::int64_t samples) const {
     auto const announced = roster(round).find(key_.name())->samples; // proceed has found it there
     if (samples != announced) {
-        throw Error(ExitCode::usage,
-                    {concat("site ", key_.name(), " announced ",
-                            count_text(announced, "training sample"), " for round ", round),
-                     concat("these data and options give ", count_text(samples)),
-                     "Repeat with the data.train and data.validation of the announcement"});
+        throw Error(
+            ExitCode::usage,
+            {concat("site ", key_.name(), " announced ", count_text(announced, "training sample"),
+                    " for round ", round),
+             concat("these data and options give ", count_text(samples)),
+             "Repeat the command with the data.train and data.validation of the announcement"});
     }
 }
 

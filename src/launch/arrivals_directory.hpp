@@ -7,12 +7,12 @@
 
 namespace lockstep::launch {
 
-/// Where the ranks of a launcher leave their marks: a directory in the run's directory, removed
-/// with this object.
+/// Where the ranks of a launcher leave their marks: a directory of this process in the run's
+/// directory, removed with this object. Another launch of the same run has another one.
 class ArrivalsDirectory {
   public:
-    /// Marks that exist already are of an earlier attempt. If the directory cannot be made, no
-    /// marks are left.
+    /// Marks that exist already are of an earlier attempt of this process. If the directory cannot
+    /// be made, no marks are left.
     explicit ArrivalsDirectory(std::filesystem::path const& run);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
@@ -21,7 +21,9 @@ class ArrivalsDirectory {
     std::filesystem::path const& path() const noexcept { return path_; }
 
   private:
+    std::filesystem::path run_;
     std::filesystem::path path_;
+    bool made_run_ = false; ///< the run's directory was not there before
 };
 
 } // namespace lockstep::launch

@@ -15,9 +15,11 @@ namespace lockstep::launch {
 
 namespace {
 
+constexpr int signal_base = 128; ///< in an exit code, plus the signal's number
 constexpr double look_every_s = 0.1;
 constexpr double count_every_s = 2;
 constexpr double ask_again_s = 2;
+constexpr double hears_within_s = 20; ///< a wish to end is passed on then, whoever has come
 constexpr double ends_within_s = 30;
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
 constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
@@ -33,7 +35,6 @@ LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory
 
 /// mpirun does not always name the rank whose signal its own code tells.
 std::string left_with(int code) {
-    constexpr int signal_base = 128;
     constexpr int signals = 64;
     auto const text = concat("the launcher exited with code ", code);
     return code > signal_base && code <= signal_base + signals
@@ -59,15 +60,25 @@ AttemptEnd LaunchedAttempt::wait_for_end() {
     }
     AttemptEnd end{*code, watcher_.attempt(), listener_.told(), listener_.verdict(),
                    listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    end.by_own_signal = asked_ && !end.record.started && *code == signal_base + SIGUSR1;
     if (!end.verdict && end.told.empty() && !end.record.started) {
-        end.verdict = absent(late_why.empty() ? left_with(*code) : late_why);
+        // Of an attempt that was ended, nobody is stopped any more.
+        end.verdict = late_why.empty()
+                          ? absent(missed_ranks(arrivals_.path(), start_.ranks), left_with(*code))
+                          : absent(missed_, late_why);
     }
     return end;
 }
 
+/// A rank that has only begun would die of the signal, which waits until all have left their marks.
 /// A launcher that has only begun does not pass signals on yet: they are sent until it ends.
 void LaunchedAttempt::pass_on_wish() {
-    if (SignalRequests::pending() != 0 && (!asked_ || since_asked_.seconds() > ask_again_s)) {
+    if (SignalRequests::pending() == 0) {
+        return;
+    }
+    bool const can_hear = all_came_ || watcher_.stepped() || watch_.seconds() > hears_within_s ||
+                          missed_ranks(arrivals_.path(), start_.ranks).empty();
+    if (can_hear && (!asked_ || since_asked_.seconds() > ask_again_s)) {
         asked_ = true;
         since_asked_.restart();
         process_.signal(SIGUSR1);
@@ -89,7 +100,8 @@ bool LaunchedAttempt::late(std::string& why) {
     auto const limit_s = start_limit_s(start_.limit_s);
     if (!all_came_ && start_.ranks > 1 && since_counted_.seconds() > count_every_s) {
         since_counted_.restart();
-        all_came_ = missed_ranks(arrivals_.path(), start_.ranks).empty();
+        missed_ = missed_ranks(arrivals_.path(), start_.ranks);
+        all_came_ = missed_.empty() || watcher_.stepped();
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
             why = concat("not all ranks started within ", duration_text(limit_s),
                          " (the limit is LOCKSTEP_START_SECONDS or, if that is not set, "
@@ -99,6 +111,7 @@ bool LaunchedAttempt::late(std::string& why) {
     }
     recovering_ = recovering_ && !watcher_.stepped();
     if (recovering_ && watch_.seconds() > start_.limit_s) {
+        missed_ = missed_ranks(arrivals_.path(), start_.ranks);
         why = concat("no step was completed within ", duration_text(start_.limit_s),
                      " of the restart (the limit is fault-tolerance.recovery-timeout-seconds)");
         return true;
@@ -120,8 +133,8 @@ int LaunchedAttempt::end_late(std::string const& why) {
 }
 
 /// Who has left no mark, where others have, or none has.
-std::optional<LauncherVerdict> LaunchedAttempt::absent(std::string const& why) const {
-    auto const missed = missed_ranks(arrivals_.path(), start_.ranks);
+std::optional<LauncherVerdict> LaunchedAttempt::absent(std::vector<int> const& missed,
+                                                       std::string const& why) const {
     if (missed.empty()) {
         return std::nullopt;
     }

@@ -23,6 +23,7 @@ struct AttemptEnd {
     std::string told;     ///< the root cause, as a rank has printed it; may be empty
     std::optional<LauncherVerdict> verdict; ///< the launcher's, or what this process concludes
     bool arrived = false;                   ///< at least one rank has left its mark
+    bool by_own_signal = false;             ///< a rank that had only begun died of the wish to end
 };
 
 /// What the exit code of a launcher means, in words.
@@ -48,7 +49,8 @@ class LaunchedAttempt {
     void pass_on_wish();
     bool late(std::string& why);
     int end_late(std::string const& why);
-    std::optional<LauncherVerdict> absent(std::string const& why) const;
+    std::optional<LauncherVerdict> absent(std::vector<int> const& missed,
+                                          std::string const& why) const;
     std::string host_of(int rank) const;
 
     Start start_;
@@ -63,6 +65,7 @@ class LaunchedAttempt {
     bool asked_ = false;
     bool recovering_;
     bool all_came_ = false;
+    std::vector<int> missed_; ///< when they were counted last
 };
 
 } // namespace lockstep::launch

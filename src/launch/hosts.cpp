@@ -8,6 +8,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <future>
 #include <sstream>
 
@@ -25,23 +26,64 @@ void add(std::vector<Host>& hosts, std::string const& name, int ranks) {
     }
 }
 
+constexpr int max_ranks = 1'000'000; ///< of all hosts, so that no sum overflows
+
+/// A positive number of ranks.
+std::optional<int> ranks_in(std::string const& text) {
+    auto const ranks = number_of<int>(text);
+    return ranks && *ranks >= 1 && *ranks <= max_ranks ? ranks : std::nullopt;
+}
+
+bool is_name(std::string const& text) {
+    return !text.empty() && std::ranges::all_of(text, [](char each) {
+        return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+               (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
+               each == '@';
+    });
+}
+
+/// "NAME", "NAME slots=4" or "NAME slots = 4 max_slots=8"; nothing for anything else.
+std::optional<Host> host_in(std::string line) {
+    line.resize(std::min(line.find('#'), line.size()));
+    for (auto at = line.find('='); at != std::string::npos; at = line.find('=', at + 1)) {
+        while (at > 0 && std::isspace(static_cast<unsigned char>(line[at - 1])) != 0) {
+            line.erase(--at, 1);
+        }
+        while (at + 1 < line.size() &&
+               std::isspace(static_cast<unsigned char>(line[at + 1])) != 0) {
+            line.erase(at + 1, 1);
+        }
+    }
+    std::istringstream words(line);
+    Host host{.name = "", .ranks = 1};
+    words >> host.name;
+    bool is_valid = is_name(host.name);
+    for (std::string word; words >> word;) {
+        auto const sign = std::min(word.find('='), word.size());
+        auto const key = word.substr(0, sign);
+        auto const ranks = ranks_in(word.substr(std::min(sign + 1, word.size())));
+        is_valid =
+            is_valid && ranks && (key == "slots" || key == "max_slots" || key == "max-slots");
+        host.ranks = ranks && key == "slots" ? *ranks : host.ranks;
+    }
+    return is_valid ? std::optional(host) : std::nullopt;
+}
+
 std::vector<Host> hosts_of_file(std::string const& path) {
     std::vector<Host> hosts;
+    std::int64_t ranks = 0;
     for (auto const& line : split(read_text(path), '\n')) {
-        std::istringstream words(line);
-        std::string name;
-        std::string slots;
-        words >> name >> slots;
-        if (!name.empty() && name[0] != '#') {
-            auto const ranks =
-                slots.starts_with("slots=") ? number_of<int>(slots.substr(6)) : std::optional(1);
-            if (!ranks || *ranks < 1) {
-                throw Error(ExitCode::usage,
-                            {concat("\"", line, "\" in ", path), "the number of ranks is not valid",
-                             "Write one host per line: NAME slots=RANKS"});
-            }
-            add(hosts, name, *ranks);
+        if (auto const text = trimmed(line); text.empty() || text.front() == '#') {
+            continue;
         }
+        auto const host = host_in(line);
+        ranks += host ? host->ranks : 0;
+        if (!host || ranks > max_ranks) {
+            throw Error(ExitCode::usage, {concat("\"", line, "\" in ", path),
+                                          "this line does not name a host and its number of ranks",
+                                          "Write one host per line: NAME slots=RANKS"});
+        }
+        add(hosts, host->name, host->ranks);
     }
     if (hosts.empty()) {
         throw Error(ExitCode::usage,
@@ -55,12 +97,16 @@ std::vector<int> tasks_of_nodes(std::string const& text) {
     std::vector<int> tasks;
     for (auto const& part : split(text, ',')) {
         auto const times = part.find("(x");
-        auto const count =
-            times == std::string::npos
-                ? 1
-                : number_of<std::size_t>(part.substr(times + 2, part.find(')') - times - 2));
-        tasks.insert(tasks.end(), count.value_or(1),
-                     number_of<int>(part.substr(0, times)).value_or(1));
+        auto const count = times == std::string::npos
+                               ? std::optional(1)
+                               : ranks_in(part.substr(times + 2, part.find(')') - times - 2));
+        auto const ranks = ranks_in(part.substr(0, times));
+        if (!count || !ranks) {
+            throw Error(ExitCode::usage, {concat("SLURM_TASKS_PER_NODE = ", text),
+                                          "this is not a list of numbers of ranks, such as 4(x2),3",
+                                          "Unset this variable, or give --hostfile FILE"});
+        }
+        tasks.insert(tasks.end(), static_cast<std::size_t>(*count), *ranks);
     }
     return tasks;
 }

@@ -81,6 +81,12 @@ ExitCode launch(LaunchChoice choice, Consent consent) {
         }
         return submit(choice, consent);
     }
+    if (choice.nodes > 0 || !choice.time.empty()) {
+        throw Error(ExitCode::usage,
+                    {"job options such as --nodes or --time were given, but no job is submitted",
+                     "these options apply only to a job that is submitted",
+                     "Add --submit slurm or --submit pbs, or name hosts with --hostfile"});
+    }
     auto const plan = plan_of(choice);
     auto const line = shell_line(launch_words(plan, plan.hosts));
     if (shows) {

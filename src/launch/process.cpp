@@ -43,7 +43,7 @@ void become(std::vector<char*> const& words, pid_t parent, int errors) {
     ::execvp(words[0], words.data());
     auto const why = system_text(errno);
     std::array<std::string_view, 5> const parts{"lockstep: cannot start ", words[0], ": ", why,
-                                                ". Load the module of your MPI\n"};
+                                                ". Load your MPI module, or correct --launcher\n"};
     for (auto const part : parts) {
         write_all(STDERR_FILENO, part);
     }

@@ -157,6 +157,10 @@ ExitCode supervise(LaunchPlan const& plan) {
     auto saved_step = watcher.attempt().saved_step;
     bool restart = false;
     for (std::int64_t without_progress = 0;; restart = true) {
+        if (signals.pending() != 0 && !restart) {
+            std::cerr << "lockstep launch: a signal asked to end the run before it began\n";
+            return ExitCode::interrupted;
+        }
         watcher.begin_attempt();
         auto start = start_of(plan, hosts, restart);
         auto const line = joined(start.words, " ");
@@ -164,6 +168,10 @@ ExitCode supervise(LaunchPlan const& plan) {
         auto const& record = end.record;
         if (auto const word = word_of(end.code, record)) {
             return *word;
+        }
+        if (end.by_own_signal) {
+            std::cerr << "lockstep launch: a signal asked to end the run while it started\n";
+            return ExitCode::interrupted;
         }
         bool const begun = record.started || end.arrived || !end.told.empty();
         if (!begun && !restart && end.code < 64) {

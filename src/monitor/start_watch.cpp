@@ -77,12 +77,15 @@ void watch(std::stop_token const& stop, RootCause& root_cause, Launch const& lau
 } // namespace
 
 StartWatch::StartWatch(RootCause& root_cause) {
-    if (launched_ranks() < 2) {
+    if (launched_ranks() < 1) {
         return;
     }
     Launch const launch{launched_rank(), launched_ranks(), start_limit_s(default_limit_s),
                         arrivals_directory()};
     leave_arrival_mark(launch.marks);
+    if (launch.ranks < 2) {
+        return;
+    }
     SignalsBlocked const blocked; // the thread hears no signal
     thread_ = std::jthread(
         [&root_cause, launch](std::stop_token const& stop) { watch(stop, root_cause, launch); });

@@ -1,5 +1,3 @@
-#include "lmu_asr.hpp"
-
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
@@ -10,6 +8,8 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
+
+#include "models.hpp"
 
 namespace lockstep::nn {
 

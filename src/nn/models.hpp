@@ -9,6 +9,7 @@ ModelKind cnn_kind();
 ModelKind cnn1d_kind();
 ModelKind cnn3d_kind();
 ModelKind export_kind();
+ModelKind lmu_asr_kind();
 ModelKind lstm_policy_kind();
 ModelKind mlp_kind();
 ModelKind mlp_policy_kind();

@@ -5,7 +5,6 @@
 #include "lockstep/base/error.hpp"
 #include "nn/find_kind.hpp"
 
-#include "lmu_asr.hpp"
 #include "models.hpp"
 
 namespace lockstep::nn {

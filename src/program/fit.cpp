@@ -80,10 +80,11 @@ class Fit {
                                   " like another dimension"));
         }
         if (size < bounds.minimum || size > bounds.maximum) {
-            differs(input, concat("dimension ", at, " is ", size, ", but the export allows only ",
-                                  bounds.maximum == Bounds{}.maximum
-                                      ? concat("at least ", bounds.minimum)
-                                      : concat(bounds.minimum, " to ", bounds.maximum)));
+            differs(input,
+                    concat("dimension ", at, " is ", size, ", but the export ",
+                           bounds.maximum == Bounds{}.maximum
+                               ? concat("requires at least ", bounds.minimum)
+                               : concat("allows only ", bounds.minimum, " to ", bounds.maximum)));
         }
     }
 

@@ -103,7 +103,7 @@ std::unique_ptr<Strategy> make_sobol(Settings const& settings, Space const& spac
     if (dimensions > sobol_dimensions) {
         throw Error(ExitCode::usage,
                     {"search.strategy = sobol",
-                     concat("[space] has ", dimensions, " keys, but a Sobol sequence has at most ",
+                     concat("[space] has ", dimensions, " keys, but sobol supports at most ",
                             sobol_dimensions),
                      "Choose search.strategy = random"});
     }

@@ -1,5 +1,3 @@
-#include "ctc.hpp"
-
 #include "base/text.hpp"
 #include "data/lengths.hpp"
 #include "lockstep/base/error.hpp"
@@ -9,6 +7,8 @@
 #include "task/remarks.hpp"
 
 #include <algorithm>
+
+#include "tasks.hpp"
 
 namespace lockstep::task {
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "ctc.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {

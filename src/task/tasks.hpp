@@ -7,6 +7,7 @@
 namespace lockstep::task {
 
 TaskKind classification_kind();
+TaskKind ctc_kind();
 TaskKind export_kind();
 TaskKind language_kind();
 TaskKind regression_kind();

@@ -39,11 +39,12 @@ struct ExchangeNeeds {
 comm::Rounding rounding_of(config::Communication const& options);
 
 /// The exchange that communication.backend and communication.reduction ask for, with arenas on
-/// `device`. `auto` is NCCL where every rank has a GPU of its own and the program was built with
-/// NCCL, else host memory and MPI; ranks that share a GPU are staged through host memory.
+/// `device`. `auto` is the collective library of the GPUs' vendor where every rank has a GPU of its
+/// own and the program was built with that library, else host memory and MPI; ranks that share a
+/// GPU are staged through host memory.
 ///
 /// Collective  over `world`, which must outlive it
-/// Throws      AgreedError 69 when the deck asks for NCCL and it is not available; 64 when
+/// Throws      AgreedError 69 when the deck asks for a library that is not available; 64 when
 ///             communication.compression contradicts the rest of the deck
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,

@@ -73,7 +73,7 @@ ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
     }
     if (parts.privacy) {
         none.remark =
-            "run.graphs has no effect: with privacy.noise, samples are computed one by one";
+            "run.graphs has no effect: with privacy.noise, each pass processes only one sample";
         return none;
     }
     if (injects_nan()) {

@@ -121,7 +121,8 @@ void GradientSink::arrived(std::size_t index) {
                             settled ? " gets its gradient twice in one backward pass"
                                     : " gets a gradient, but had none in the first step"),
                      "this gradient may already have been sent to the other ranks",
-                     settled ? "Use the parameter in one checkpointed block only"
+                     settled ? "Use the parameter in only one of the recomputed blocks, or set "
+                               "precision.gradient-checkpointing = false"
                              : "Set communication.static-graph = false"});
     }
     auto& gradient = state.parameter.mutable_grad();

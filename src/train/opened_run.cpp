@@ -99,7 +99,8 @@ void OpenedRun::choose_device() {
         }
         remark(configure_precision(deck().precision, deck().run.deterministic));
         if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
-            remark("each replica keeps its own buffers: replica 0's are evaluated and exported");
+            remark("each replica keeps its own buffers; evaluation and exports use the buffers of "
+                   "replica 0");
         }
         if (world.is_root()) {
             File::append(setup.directory->path() / "log.txt"); // what goes wrong is told there

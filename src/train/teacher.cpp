@@ -111,9 +111,11 @@ std::string remark_on_scale(checkpoint::Record const& record, Workload const& wo
     auto const scale = scale_of(record);
     bool const same = !scale || !work.train ||
                       (scale->first == work.train->mean() && scale->second == work.train->std());
-    return same ? ""
-                : "warning: distill.teacher was trained on inputs whose mean and std differ from "
-                  "those of data.train";
+    return same
+               ? ""
+               : "warning: distill.teacher was trained on inputs that were normalized with another "
+                 "mean and std; in this run, the teacher gets inputs normalized with the mean and "
+                 "std of data.train, so its outputs may be worse";
 }
 
 /// A trained model of this program, or a file of weights.

@@ -85,9 +85,10 @@ class Checkout:
 
 def is_resubmitted(scratch, whole):
     """The walltime is read from qstat, and the next part is submitted before it is over. All steps take
-    12 seconds at least, so a part cannot do them all; where ranks start slowly, a part does few."""
+    12 seconds at least, and 5 are kept in reserve, so a part cannot do them all; where ranks start slowly, a
+    part does few."""
     limited = Checkout(scratch, "walltime", fault=SLOW)
-    limited.submit("-l", "walltime=00:00:11")
+    limited.submit("-l", "walltime=00:00:16")
     limited.site.wait_until(lambda: limited.site.count() > 1, "the next part is submitted")
     limited.ends_like(whole.run, range(2, 30))
     check(limited.attempts()[0]["reason"] == "walltime", f"{limited.attempts()}")

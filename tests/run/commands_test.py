@@ -106,6 +106,10 @@ with Scratch() as scratch:
         run(export).expect(73, "already exists", "--overwrite")
         check((scratch / name).stat().st_ino == before, f"{name} was written again")
         run([*export, "--overwrite"]).expect(0)
+    newest = checkpoints(one)[-1]
+    kept = scratch / "kept.h5"
+    for source, out, why in ((one, newest, "a run would resume"), (one, one, "not a regular file"), (kept, kept, "file that is read")):
+        run(["checkpoint", "export", source, out, "--format", "hdf5", "--overwrite"]).expect(73, why)
     run(["report", one, "--output", "told"]).expect(0)
     run(["report", one, "--output", "told"]).expect(73, "report.md already exists")
     run(["report", one, "--output", "told", "--overwrite"]).expect(0)

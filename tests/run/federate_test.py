@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -435,8 +436,17 @@ with Scratch() as scratch:
           [real.directory / "global" / name for name in ("round-0000.h5", LAST)])
     without_shared_directory(scratch, scratch / "n1/data", expected)
 
+    # What a mean of models cannot be.
+    for option in (("--prune.pattern", "channels"), ("--prune.pattern", "2:4"), ("--quantise.aware", "true")):
+        simulate(scratch / "unfit", 1, *option).expect(64, f"{option[0][2:]}", "cannot be used in a federation's deck")
+
     # What a hand, a forger or a mistake may do.
     simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01)
+    other = scratch / "other.h5"
+    shutil.copy(simple.data / f"{SITES[0]}.h5", other)
+    with h5py.File(other, "r+") as file:
+        file.attrs["classes"] = file.attrs["classes"][::-1]
+    simple.site(SITES[0], "--data.train", other).expect(65, "its class 0 is ", "but the federation calls it ")
     for site in SITES[:2]:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "none from site-00003", "waits for site-00001, site-00002")
@@ -454,7 +464,7 @@ with Scratch() as scratch:
     with h5py.File(data, "r+") as file:
         file["inputs"][...] = file["inputs"][()][::-1] + 1
     refused = simple.site(SITES[0]).expect(
-        64, "Repeat with the data and options that the training of this round began with")
+        64, "Repeat the command with the data and options that the training of this round began with")
     check("--force" not in refused.text, "no advice that federate round cannot follow")
     data.write_bytes(good)
     update.write_bytes(sent[0])

@@ -115,6 +115,78 @@ def passes_signals_on(scratch):
         check(records(directory, "end")[-1]["reason"] == "SIGUSR1", "as a request")
 
 
+def signals_at_once(scratch):
+    """Ranks that have only begun would die of the signal that launch passes on: it waits for them."""
+    for late_s in some((0.02, 0.1, 0.2, 0.3), 2):
+        directory = scratch / f"at-once-{late_s}"
+        process = subprocess.Popen(
+            [LOCKSTEP, *map(str, words(directory, "--train.steps", 0, "--train.epochs", 99))],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(late_s)
+        process.send_signal(signal.SIGTERM)
+        text = process.communicate(timeout=120)[0]
+        # Before it listens, the signal ends launch itself.
+        check(process.returncode in (75, -signal.SIGTERM) and "root cause" not in text,
+              f"{late_s} s: {process.returncode}\n{text}")
+
+
+def names_who_stopped(scratch):
+    run(words(scratch / "stopped", "--communication.timeout-seconds", 300), env={"LOCKSTEP_INJECT": "stop:rank=1:phase=start-up",
+                                         "LOCKSTEP_START_SECONDS": "2"}).expect(
+        76, "root cause: rank 1 (", "it has not started, or is stopped")
+
+
+def leaves_what_was_there(scratch):
+    """A run's directory may be a link to another file system, and a wrong one may be a file."""
+    (scratch / "real").mkdir()
+    (scratch / "link").symlink_to(scratch / "real")
+    run(words(scratch / "link", "--train.steps", 10)).expect(0)
+    run(words(scratch / "link", "--train.steps", 12)).expect(0, "resumed")
+    check((scratch / "link").is_symlink() and (scratch / "real/metrics.jsonl").exists(), "the link")
+    (scratch / "file").write_text("precious")
+    run(words(scratch / "file")).expect(73, "file")
+    check((scratch / "file").read_text() == "precious", "the file")
+    (scratch / "empty").mkdir()
+    run(words(scratch / "empty", "--data.batch", 0)).expect(64, "lockstep: root cause: data.batch = 0")
+    check((scratch / "empty").is_dir(), "an empty directory, which may have attributes of its own")
+
+
+def leaves_another_launch_alone(scratch):
+    """One that fails takes nothing from the one that trains."""
+    directory = scratch / "twice"
+    first = subprocess.Popen(
+        [LOCKSTEP, *map(str, words(directory, "--train.steps", 0, "--train.epochs", 99))],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not (directory / "arrivals").exists():
+        check(first.poll() is None, "the first begins")
+        time.sleep(0.01)
+    site = Site(scratch / "refuses")
+    site.command("srun", "#!/bin/sh\nexit 1\n")
+    run(words(directory, "--launcher", "srun"), env=site.environment()).expect(69, "root cause", "did not begin")
+    marks = list((directory / "arrivals").glob("*"))
+    check(len(marks) == 1, f"the marks of the first: {marks}")
+    while not (directory / "metrics.jsonl").exists() or not records(directory, "step"):
+        check(first.poll() is None, "still training")
+        time.sleep(0.05)
+    first.send_signal(signal.SIGTERM)
+    text = first.communicate(timeout=60)[0]
+    check(first.returncode == 75, f"{first.returncode}\n{text}")
+
+
+def reads_hosts(scratch):
+    """A line that is misread would change the number of ranks, and with it the training."""
+    file = scratch / "hosts"
+    show = ["launch", "--show", DECK, "--run.replicas", 0, "--hostfile", file]
+    for text, told in (("a slots=2\nb\n", "-n 3 "), ("a slots = 4\n", "-n 4 "), ("a max_slots=8 slots=3 # big\n", "-n 3 "),
+                       ("a slots=2\r\n\r\na slots=1\r\n", "--host a:3 ")):
+        file.write_text(text)
+        run(show).expect(0, told)
+    for text in some(("a 4\n", "a cpu=4\n", "a:4\n", "slots=4\n", "\ufeffa slots=2\n", "a slots=0\n", "a slots=2;rm\n",
+                      "a slots=2147483647\nb slots=2147483647\n", "a slots=900000\nb slots=900000\n"), 4):
+        file.write_text(text)
+        run(show).expect(64, "does not name a host and its number of ranks")
+
+
 def leaves_hosts_out(scratch, whole):
     """Hosts of PBS's file; the second does not answer after the loss."""
     site, directory = Site(scratch / "hosts"), scratch / "two-hosts"
@@ -269,6 +341,11 @@ with Scratch() as scratch:
                       lambda: leaves_hosts_out(scratch, whole))):
         part()
     passes_signals_on(scratch)
+    signals_at_once(scratch)
+    names_who_stopped(scratch)
+    leaves_what_was_there(scratch)
+    leaves_another_launch_alone(scratch)
+    reads_hosts(scratch)
     asks(scratch)
     submits(scratch)
     run(["launch", "--yes", DECK, "--devices", 999], env=NO_SHARING).expect(
@@ -276,5 +353,6 @@ with Scratch() as scratch:
     run(["launch", "--show", DECK, "--devices", 999, "--oversubscribe", "--run.replicas", 0],
         env=NO_SHARING).expect(0, "mpirun -n 999", "--oversubscribe")
     run(["launch", DECK]).expect(64, "give --yes")
+    run(["launch", "--yes", DECK, "--nodes", 3]).expect(64, "no job is submitted")
     run(["launch", "--yes"]).expect(64, "no deck")
     run(["launch", "--yes", DECK, "--devices", "x"]).expect(64, "--devices x")

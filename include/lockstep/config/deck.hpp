@@ -149,7 +149,7 @@ struct Privacy {
 };
 
 struct Communication {
-    std::string backend = "auto";       ///< auto, mpi, nccl
+    std::string backend = "auto";       ///< auto, mpi, nccl, oneccl
     double bucket_mb = 25;              ///< 10^6 bytes of float32 gradients that travel together
     double first_bucket_mb = 1;         ///< the same for the bucket that is ready first
     std::string compression = "none";   ///< none, fp16, bf16, powersgd

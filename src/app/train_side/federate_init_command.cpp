@@ -39,6 +39,29 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
     return first;
 }
 
+namespace {
+
+/// A mean of models is neither sparse nor smaller, and its zero points are no whole numbers.
+void require_fit_for_mean(config::Deck const& deck) {
+    if (deck.prune.pattern != "none") {
+        throw Error(ExitCode::usage,
+                    {concat("prune.pattern = ", deck.prune.pattern,
+                            " cannot be used in a federation's deck"),
+                     "the global model is a mean of the sites' models, which would not be pruned",
+                     "Leave prune.pattern out, and prune the global model in a training of its "
+                     "own (model.weights)"});
+    }
+    if (deck.quantise.aware) {
+        throw Error(ExitCode::usage,
+                    {"quantise.aware cannot be used in a federation's deck",
+                     "the sites' quantisation scales and zero points cannot be averaged",
+                     "Leave quantise.aware out, and quantise the global model (lockstep checkpoint "
+                     "quantise)"});
+    }
+}
+
+} // namespace
+
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first) {
     deck.optimizer.proximal = charter.proximal;
@@ -61,6 +84,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                      "schedule.warmup-steps = 0 and schedule.warmup-epochs = 0, and do not use "
                      "precision.compute = fp16"});
     }
+    require_fit_for_mean(deck);
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
                     {"privacy.noise cannot be used in a federation's deck",
@@ -71,6 +95,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
+    charter.classes = first.classes();
     charter.files = federate::files_of(deck, nn::code_files(deck));
     return charter;
 }

@@ -205,6 +205,9 @@ void Simulation::found(federate::ModelVector const& first) {
         auto const& before = federation_->charter();
         federate::require_same_files(before, deck_, nn::code_files(deck_));
         charter.files = before.files;
+        if (before.classes.empty()) { // none, or of an earlier version
+            charter.classes.clear();
+        }
         if (before.text() != charter.text()) {
             throw Error(ExitCode::usage,
                         {concat(directory_.string(), " holds another simulation"),

@@ -14,6 +14,7 @@
 #include "train/schedule.hpp"
 #include "train/workload.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -59,11 +60,31 @@ std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck
     return all;
 }
 
-std::int64_t count_samples(config::Deck const& deck) {
+/// Classes have numbers in the model's outputs, so that sites agree only if their names do.
+void require_same_classes(federate::Charter const& charter, data::Dataset const& set) {
+    auto const& ours = set.declared_classes();
+    if (charter.classes.empty() || ours.empty()) {
+        return;
+    }
+    auto const theirs = split(charter.classes, '\n');
+    auto const [here, there] = std::ranges::mismatch(ours, theirs);
+    if (here != ours.end()) {
+        throw Error(
+            ExitCode::data,
+            {"data.train of this site does not match the federation's model",
+             concat("its class ", here - ours.begin(), " is ", *here,
+                    there == theirs.end() ? std::string(", but the federation has no such class")
+                                          : concat(", but the federation calls it ", *there)),
+             concat("Import the data with --classes \"", joined(theirs, ","), "\"")});
+    }
+}
+
+std::int64_t count_samples(federate::Charter const& charter, config::Deck const& deck) {
     if (task::is_played(deck.task)) {
         return 1;
     }
     auto const whole = open_training_set(deck.data);
+    require_same_classes(charter, whole);
     auto const percent = config::share_of(deck.data.validation);
     return percent
                ? whole.divided(*percent, static_cast<std::uint64_t>(deck.run.seed)).first.samples()
@@ -85,13 +106,15 @@ double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
 AgreedError refused_resume(AgreedError const& error) {
     auto const& text = error.text();
     bool const of_train = text.next.find("--force") != std::string::npos;
-    return {error.code(),
-            {text.what, text.why,
-             of_train ? "Repeat with the data and options that the training of this round began "
-                        "with"
-                      : text.next},
-            error.rank(),
-            error.cause()};
+    return {
+        error.code(),
+        {text.what, text.why,
+         of_train
+             ? "Repeat the command with the data and options that the training of this round began "
+               "with"
+             : text.next},
+        error.rank(),
+        error.cause()};
 }
 
 /// Whether training came to its end.
@@ -141,11 +164,12 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
             if (site != nullptr) {
                 standing = site->proceed(samples);
                 if (standing.need == federate::Need::samples) {
-                    samples = count_samples(deck);
+                    samples = count_samples(federation->charter(), deck);
                     standing = site->proceed(samples);
                 }
                 if (standing.need == federate::Need::training) {
-                    site->require_announced(standing.round, count_samples(deck));
+                    site->require_announced(standing.round,
+                                            count_samples(federation->charter(), deck));
                     packed = local_run(*federation, *site, deck, standing.round).packed();
                 }
             }

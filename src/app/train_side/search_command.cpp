@@ -267,8 +267,10 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
             head.coordinator->finish(monitor::resources_json(used));
             interrupted = head.coordinator->was_interrupted();
             if (interrupted) {
-                std::cout << concat("interrupted by ", head.coordinator->interrupted(),
-                                    ": start the same command again to continue\n")
+                auto const& why = head.coordinator->interrupted();
+                std::cout << (why == "walltime" ? std::string("the job's time is nearly over")
+                                                : concat("interrupted by ", why))
+                          << ": start the same command again to continue\n"
                           << std::flush;
             } else {
                 print_best(*head.study, task.directory);

@@ -104,6 +104,14 @@ def ends_of_a_run(job, again, launched):
     stop.touch()
     check(job.run(75) == (75, ""), "a stop file ends it for good")
     stop.unlink()
+    for attempt in range(11):
+        process = job.start("wait")
+        job.wait_until_ready()
+        process.send_signal(signal.SIGUSR1)
+        code, told = job.finish(process)
+        if not told:
+            break
+    check(code == 75 and attempt == 9 and "ten times in a row" in job.text, f"signals at the start: {attempt} {job.text}")
     for code in (76, 134, 137):
         code, told = job.run(code)
         check(told.startswith(again), f"{code} is put back: {job.text}")
@@ -138,6 +146,14 @@ def one_of_a_chain(job):
     check(job.run(0, **chain) == (0, "") and job.read("launched"), "which it does")
     check(job.run(64, **chain) == (64, ""), "a mistake in the deck")
     check(job.run(0, **chain) == (0, "") and not job.read("launched"), "ends all jobs that wait")
+    (job.directory / "lockstep-of-four.stop").touch()
+    job.run(75, REQUEUE="no", CHAIN="of-four")
+    check("lockstep-of-four.stop exists" in job.text, f"a chain that was stopped: {job.text}")
+
+
+def no_profile(job):
+    job.profile.rename(job.directory / "elsewhere")
+    check(job.run(0)[0] == 66 and "cannot read the profile" in job.text, f"no profile: {job.text}")
 
 
 def slurm(name, directory, launched):
@@ -153,6 +169,7 @@ def slurm(name, directory, launched):
           "one task of an array, not all")
     searches(job, launched)
     one_of_a_chain(job)
+    no_profile(job)
 
 
 def pbs(name, directory, launched, following):
@@ -174,6 +191,7 @@ def pbs(name, directory, launched, following):
     if "multi" not in name:
         job.run(0, LAUNCH="mpirun -n 3")
         check(job.read("launched").startswith("mpirun -n 3 build/lockstep train"), "another launcher")
+    no_profile(job)
 
 
 def submits_a_chain(scheduler, directory):

@@ -30,7 +30,7 @@ ROOMS = {
     "monitor": ["base", "config", "comm", "trace", "train"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "train", "monitor", "search"],
-    "serve": ["base", "train"],
+    "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
                 "monitor"],

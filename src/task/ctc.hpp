@@ -1,9 +1,0 @@
-#pragma once
-
-#include "lockstep/task/task.hpp"
-
-namespace lockstep::task {
-
-TaskKind ctc_kind();
-
-} // namespace lockstep::task
