@@ -5,6 +5,8 @@
 #include "launch/launch.hpp"
 #include "lockstep/config/deck_source.hpp"
 
+#include <algorithm>
+
 #include "commands.hpp"
 
 namespace lockstep::app {
@@ -138,11 +140,15 @@ ExitCode launch_as_told(Invocation const& invocation) {
 
 } // namespace
 
-/// What keeps the run from its start is the root cause of the job's end, and told as such.
+/// What keeps the run of a script from its start is the root cause of the job's end, and told as
+/// such.
 ExitCode launch_command(Invocation const& invocation) {
     try {
         return launch_as_told(invocation);
     } catch (...) {
+        if (!std::ranges::count(invocation.arguments, "--yes")) {
+            throw;
+        }
         auto const error = current_error();
         auto const& text = error.text();
         throw Error(error.code(), {concat("root cause: ", text.what), text.why, text.next});

@@ -7,6 +7,7 @@
 #include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "checkpoint/step_name.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include "damage.hpp"
-#include "step_name.hpp"
 
 namespace lockstep::checkpoint {
 

@@ -5,6 +5,7 @@
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/step_name.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
@@ -15,8 +16,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-
-#include "step_name.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -207,7 +206,7 @@ std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t g
     std::vector<std::filesystem::path> removed;
     auto entries = list();
     std::erase_if(entries, [](Entry const& entry) { // no file, so neither counted nor removed
-        std::error_code failure; // such as a loop of links
+        std::error_code failure;                    // such as a loop of links
         return !std::filesystem::is_regular_file(entry.path, failure);
     });
     for (auto i = static_cast<std::size_t>(keep); i < entries.size(); ++i) {

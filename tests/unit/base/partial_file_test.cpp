@@ -1,5 +1,8 @@
 #include "base/file.hpp"
 #include "base/partial_file.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <sys/stat.h>
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
@@ -21,5 +24,12 @@ TEST_CASE("a file that is not complete leaves nothing, one that is has its name"
         write_text_durably(scratch / "partial", "of another"); // is no longer ours
     }
     CHECK(read_text(scratch / "whole") == "whole");
+    REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+    {
+        PartialFile partial(scratch / "for-the-pipe");
+        write_text_durably(partial.path(), "whole");
+        CHECK_THROWS_AS(partial.rename(scratch / "pipe"), Error); // nor a device
+    }
+    CHECK(std::filesystem::is_fifo(scratch / "pipe"));
     CHECK(read_text(scratch / "partial") == "of another");
 }
