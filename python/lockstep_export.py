@@ -67,7 +67,9 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     other kernels, it warns and returns False. If they differ by more, it writes nothing and raises
     ValueError."""
     inputs, targets = _tensors(inputs, "inputs"), _tensors(targets, "targets")
-    examples = (*inputs, *targets)
+    # torch.export takes one tensor at two places for one input: targets would reach forward as its inputs.
+    examples = tuple(each.clone() for each in (*inputs, *targets))
+    inputs = examples[:len(inputs)]
     sizes = {len(each) for each in examples}
     if len(sizes) != 1 or min(sizes) < 2:
         raise ValueError("all tensors must have the same batch size (first dimension), at least 2, but the batch sizes "

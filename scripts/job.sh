@@ -21,15 +21,17 @@ LOCKSTEP_JOB_STARTED=$(date +%s) # the time that is used up counts from here
 # A shell file for what only this site needs.
 load_profile() { # [FILE]
     if [ -n "${1:-}" ]; then
-        if [ ! -r "$1" ] || [ -d "$1" ]; then
-            say "cannot read the profile $1: name a file of $PWD, or an absolute path" >&2
+        local profile=$1
+        case $profile in */*) ;; *) profile=./$profile ;; esac # not one on PATH
+        if [ ! -f "$profile" ] || ! bash -n "$profile"; then
+            say "cannot read the profile $1: name a shell file of $PWD, or an absolute path" >&2
             stop_chain
             exit 66
         fi
-        set +u # module files are seldom written for it
+        set +eu # module files are seldom written for it, nor need their last command succeed
         # shellcheck disable=SC1090
-        source "$1"
-        set -u
+        source "$profile"
+        set -eu
     fi
 }
 
@@ -92,6 +94,7 @@ stop_chain() {
 
 # A file counts the losses, over all attempts of the job.
 lost() {
+    rm -f "$chain.early" # which were not in a row
     echo "exit code $code" >>"$chain.losses"
     local count
     count=$(wc -l <"$chain.losses")
@@ -106,7 +109,6 @@ lost() {
 
 # Where the scheduler's signal comes as soon as the job begins, attempts would follow one another for ever.
 interrupted() {
-    say "interrupted, the checkpoint is complete"
     if [ "$early" = no ]; then
         rm -f "$chain.early"
         put_back
@@ -129,6 +131,9 @@ act_on_code() {
         rm -f "$chain.losses" "$chain.early"
         ;;
     75)
+        if [ -n "$launcher" ]; then
+            say "interrupted, the checkpoint is complete"
+        fi
         interrupted
         ;;
     79)
@@ -141,6 +146,15 @@ act_on_code() {
     6[4-9] | 7[0134]) # the run's own word
         say "stopped with exit code $code, see docs/errors.md" >&2
         stop_chain
+        ;;
+    129 | 130 | 138 | 143) # a signal ended what did not listen yet
+        if [ "$asked" = yes ]; then
+            say "a signal ended the run while it started"
+            code=75
+            interrupted
+        else
+            lost
+        fi
         ;;
     *) # 76; or mpirun's 1, 134, 137, 139, 143, 205: a rank or the launcher came to no end of its own
         lost
@@ -156,6 +170,13 @@ train() { # WORDS...
         say "not started: $chain.stop exists and ends the chain"
         exit 0
     fi
+    case $FORGIVEN in
+    '' | *[!0-9]*)
+        say "FORGIVEN=$FORGIVEN is not a whole number: correct it in the profile or the environment" >&2
+        stop_chain
+        exit 64
+        ;;
+    esac
     if [ -n "${RUN_SECONDS:-}" ]; then
         set -- --run.walltime-seconds "$RUN_SECONDS" "$@"
     fi

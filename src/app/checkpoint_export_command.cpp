@@ -74,7 +74,8 @@ comm::Rounding rounding_of(std::string const& type) {
 }
 
 /// A C file has a header and a Fortran module beside it.
-void require_c_names(std::filesystem::path const& out, bool overwrite) {
+void require_c_names(std::filesystem::path const& out, std::filesystem::path const& input,
+                     bool overwrite) {
     if (out.extension() != ".c") {
         throw Error(ExitCode::usage, {concat("--format c cannot write to ", out.string()),
                                       "compilers recognize C files by the extension .c",
@@ -86,7 +87,9 @@ void require_c_names(std::filesystem::path const& out, bool overwrite) {
                                       "Choose a name without quotation marks and backslashes"});
     }
     for (auto const* const extension : {".h", ".f90"}) {
-        require_free(std::filesystem::path(out).replace_extension(extension), overwrite);
+        auto const beside = std::filesystem::path(out).replace_extension(extension);
+        require_free(beside, overwrite);
+        require_other_file(beside, input);
     }
 }
 
@@ -107,7 +110,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     require_free(out, told.overwrite);
     require_other_file(out, file);
     if (format == "c") {
-        require_c_names(out, told.overwrite);
+        require_c_names(out, file, told.overwrite);
     }
     if (format == "torchscript") {
         words.positions[0] = file.string();

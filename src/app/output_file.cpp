@@ -17,14 +17,12 @@ void require_free(std::filesystem::path const& output, bool overwrite) {
 }
 
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input) {
-    auto const place = std::filesystem::absolute(output).lexically_normal();
-    bool const resumed = place.parent_path().filename() == "checkpoints" &&
-                         checkpoint::step_of_name(place.filename().string());
+    bool const resumed = checkpoint::step_of_name(output.filename().string()).has_value();
     std::error_code none; // no file to be equivalent to
     if (resumed || std::filesystem::equivalent(output, input, none)) {
         throw Error(ExitCode::cannot_create,
                     {concat(output.string(), " cannot be written"),
-                     resumed ? "a run would resume from a file of this name"
+                     resumed ? "only the checkpoints of runs have such names"
                              : "it is the file that is read",
                      "Name another file"});
     }

@@ -8,8 +8,8 @@ namespace lockstep::app {
 /// it, or it is no file, such as a directory or a device.
 void require_free(std::filesystem::path const& output, bool overwrite);
 
-/// Throws Error 73 when the output is the input, or has the name of a run's checkpoint, which holds
-/// more than the output would.
+/// Throws Error 73 when the output is the input, or has the name of a checkpoint, from which a run
+/// would resume.
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input);
 
 } // namespace lockstep::app

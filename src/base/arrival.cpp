@@ -27,6 +27,21 @@ std::optional<int> number_in(std::initializer_list<char const*> names) {
     return std::nullopt;
 }
 
+struct Mark {
+    std::string host;
+    int process = 0;
+};
+
+/// Nothing where the rank has left none; without a host where it is only being written.
+std::optional<Mark> mark_of(std::filesystem::path const& directory, int rank) {
+    std::ifstream file(directory / std::to_string(rank));
+    if (!file) {
+        return std::nullopt;
+    }
+    Mark mark;
+    return file >> mark.host >> mark.process ? mark : Mark{};
+}
+
 } // namespace
 
 std::filesystem::path arrivals_directory() {
@@ -62,19 +77,27 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
     std::vector<int> absent;
     std::vector<int> stopped;
     for (int rank = 0; rank < ranks; ++rank) {
-        std::ifstream mark(directory / std::to_string(rank));
-        std::string host;
-        int process = 0;
+        auto const mark = mark_of(directory, rank);
         if (!mark) {
             absent.push_back(rank);
-        } else if (mark >> host >> process && host == own_host()) {
-            auto const state = process_state(process);
+        } else if (mark->host == own_host()) {
+            auto const state = process_state(mark->process);
             if (state && state->state == 'T') {
                 stopped.push_back(rank);
             }
         }
     }
     return absent.empty() ? stopped : absent;
+}
+
+std::map<int, int> processes_here(std::filesystem::path const& directory, int ranks) {
+    std::map<int, int> processes;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (auto const mark = mark_of(directory, rank); mark && mark->host == own_host()) {
+            processes[rank] = mark->process;
+        }
+    }
+    return processes;
 }
 
 std::string missing_text(std::vector<int> const& missed) {

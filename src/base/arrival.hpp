@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ void leave_arrival_mark(std::filesystem::path const& directory);
 /// The ranks from 0 to `ranks` that have left no mark or, if all have, the ranks of this host that
 /// are stopped; empty if none is known to be missing.
 std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks);
+
+/// The processes of the ranks from 0 to `ranks` that have left their marks on this host, by rank.
+std::map<int, int> processes_here(std::filesystem::path const& directory, int ranks);
 
 /// What an error says of missing ranks: "it has not started, or is stopped".
 std::string missing_text(std::vector<int> const& missed);

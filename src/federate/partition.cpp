@@ -156,7 +156,8 @@ std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
 }
 
 void write_part(std::filesystem::path const& whole, FieldNames const& fields,
-                std::span<std::int64_t const> samples, std::filesystem::path const& part) {
+                std::span<std::int64_t const> samples, std::vector<std::string> const& classes,
+                std::filesystem::path const& part) {
     auto const source = h5::File::open(whole);
     PartialFile partial(part.string() + ".partial");
     {
@@ -164,8 +165,9 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
         for (auto const& name : fields.names) {
             copy_rows(source, source.info(name), samples, file);
         }
-        if (auto const names = source.texts_attribute("/", "classes")) {
-            file.set_attribute("/", "classes", *names);
+        // A part may lack samples of the last classes, which its model must have all the same.
+        if (!classes.empty()) {
+            file.set_attribute("/", "classes", classes);
         }
         for (auto const* const name : {"mean", "std"}) {
             if (auto const values = source.number_attribute("/", name);

@@ -2,11 +2,31 @@
 
 #include "base/arrival.hpp"
 #include "base/host_facts.hpp"
+#include "base/number.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 
 #include <unistd.h>
 
 namespace lockstep::launch {
+
+namespace {
+
+/// What launches of this host have left that were killed.
+void remove_stale(std::filesystem::path const& directory) {
+    std::error_code failure;
+    auto const front = concat(own_host(), "-");
+    for (auto const& each : std::filesystem::directory_iterator(directory, failure)) {
+        auto const name = each.path().filename().string();
+        auto const process =
+            name.starts_with(front) ? number_of<int>(name.substr(front.size())) : std::nullopt;
+        if (process && !process_state(*process)) {
+            std::filesystem::remove_all(each.path(), failure);
+        }
+    }
+}
+
+} // namespace
 
 ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
     : run_(std::filesystem::absolute(run)),
@@ -14,6 +34,7 @@ ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
     std::error_code failure;
     made_run_ = !std::filesystem::exists(std::filesystem::symlink_status(run_, failure));
     std::filesystem::remove_all(path_, failure);
+    remove_stale(path_.parent_path());
     std::filesystem::create_directories(path_, failure);
 }
 

@@ -2,9 +2,11 @@
 
 #include "base/arrival.hpp"
 #include "base/host_facts.hpp"
+#include "base/process.hpp"
 #include "base/start_limit.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <utility>
@@ -60,6 +62,9 @@ AttemptEnd LaunchedAttempt::wait_for_end() {
     }
     AttemptEnd end{*code, watcher_.attempt(), listener_.told(), listener_.verdict(),
                    listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    if (!end.verdict) {
+        end.verdict = verdict_;
+    }
     end.by_own_signal = asked_ && !end.record.started && *code == signal_base + SIGUSR1;
     if (!end.verdict && end.told.empty() && !end.record.started) {
         // Of an attempt that was ended, nobody is stopped any more.
@@ -98,10 +103,23 @@ bool LaunchedAttempt::late(std::string& why) {
         return true;
     }
     auto const limit_s = start_limit_s(start_.limit_s);
-    if (!all_came_ && start_.ranks > 1 && since_counted_.seconds() > count_every_s) {
+    if (all_came_ && since_counted_.seconds() > count_every_s) {
+        since_counted_.restart();
+        // Looks are counted: time in which the job is stopped as a whole does not count.
+        stopped_looks_ = are_stopped() ? stopped_looks_ + 1 : 0;
+        if (stopped_looks_ * count_every_s > limit_s + ranks_tell_first_s) {
+            why = "all ranks of this host are stopped";
+            verdict_ = stopped();
+            return true;
+        }
+    }
+    if (!all_came_ && since_counted_.seconds() > count_every_s) {
         since_counted_.restart();
         missed_ = missed_ranks(arrivals_.path(), start_.ranks);
         all_came_ = missed_.empty() || watcher_.stepped();
+        if (all_came_) {
+            here_ = processes_here(arrivals_.path(), start_.ranks);
+        }
         if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
             why = concat("not all ranks started within ", duration_text(limit_s),
                          " (the limit is LOCKSTEP_START_SECONDS or, if that is not set, "
@@ -117,6 +135,26 @@ bool LaunchedAttempt::late(std::string& why) {
         return true;
     }
     return false;
+}
+
+/// Whether this host has ranks, and all of them are stopped: then none can say so.
+bool LaunchedAttempt::are_stopped() const {
+    return !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
+        auto const state = process_state(each.second);
+        return state && state->state == 'T';
+    });
+}
+
+LauncherVerdict LaunchedAttempt::stopped() const {
+    std::vector<int> ranks;
+    for (auto const& [rank, process] : here_) {
+        ranks.push_back(rank);
+    }
+    return {concat(ranks_text(ranks), " (", own_host(), ")"),
+            own_host(),
+            false,
+            {concat(ranks.size() == 1 ? "it is" : "they are", " stopped (SIGSTOP)"),
+             "no rank of this host continues", "Look at that host for what has stopped them"}};
 }
 
 int LaunchedAttempt::end_late(std::string const& why) {

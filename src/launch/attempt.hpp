@@ -48,6 +48,8 @@ class LaunchedAttempt {
   private:
     void pass_on_wish();
     bool late(std::string& why);
+    bool are_stopped() const;
+    LauncherVerdict stopped() const;
     int end_late(std::string const& why);
     std::optional<LauncherVerdict> absent(std::vector<int> const& missed,
                                           std::string const& why) const;
@@ -66,6 +68,9 @@ class LaunchedAttempt {
     bool recovering_;
     bool all_came_ = false;
     std::vector<int> missed_; ///< when they were counted last
+    std::map<int, int> here_; ///< the processes of this host's ranks, once all have come
+    std::int64_t stopped_looks_ = 0;
+    std::optional<LauncherVerdict> verdict_; ///< where this process has ended the attempt
 };
 
 } // namespace lockstep::launch

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <future>
+#include <map>
 #include <sstream>
 
 namespace lockstep::launch {
@@ -35,11 +36,12 @@ std::optional<int> ranks_in(std::string const& text) {
 }
 
 bool is_name(std::string const& text) {
-    return !text.empty() && std::ranges::all_of(text, [](char each) {
-        return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-               (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
-               each == '@';
-    });
+    return !text.empty() && std::isalnum(static_cast<unsigned char>(text.front())) != 0 &&
+           std::ranges::all_of(text, [](char each) {
+               return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+                      (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
+                      each == '@';
+           });
 }
 
 /// "NAME", "NAME slots=4" or "NAME slots = 4 max_slots=8"; nothing for anything else.
@@ -58,14 +60,17 @@ std::optional<Host> host_in(std::string line) {
     Host host{.name = "", .ranks = 1};
     words >> host.name;
     bool is_valid = is_name(host.name);
+    std::map<std::string, int> said;
     for (std::string word; words >> word;) {
         auto const sign = std::min(word.find('='), word.size());
-        auto const key = word.substr(0, sign);
+        auto key = word.substr(0, sign);
+        std::ranges::replace(key, '-', '_');
         auto const ranks = ranks_in(word.substr(std::min(sign + 1, word.size())));
-        is_valid =
-            is_valid && ranks && (key == "slots" || key == "max_slots" || key == "max-slots");
-        host.ranks = ranks && key == "slots" ? *ranks : host.ranks;
+        is_valid = is_valid && ranks && (key == "slots" || key == "max_slots") &&
+                   said.emplace(key, *ranks).second;
     }
+    host.ranks = said.contains("slots") ? said["slots"] : 1;
+    is_valid = is_valid && (!said.contains("max_slots") || host.ranks <= said["max_slots"]);
     return is_valid ? std::optional(host) : std::nullopt;
 }
 
@@ -97,9 +102,11 @@ std::vector<int> tasks_of_nodes(std::string const& text) {
     std::vector<int> tasks;
     for (auto const& part : split(text, ',')) {
         auto const times = part.find("(x");
-        auto const count = times == std::string::npos
-                               ? std::optional(1)
-                               : ranks_in(part.substr(times + 2, part.find(')') - times - 2));
+        auto const count =
+            times == std::string::npos
+                ? std::optional(1)
+                : ranks_in(part.ends_with(')') ? part.substr(times + 2, part.size() - times - 3)
+                                               : "");
         auto const ranks = ranks_in(part.substr(0, times));
         if (!count || !ranks) {
             throw Error(ExitCode::usage, {concat("SLURM_TASKS_PER_NODE = ", text),

@@ -28,14 +28,15 @@ constexpr double longest_pause_s = 60;
 
 /// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
 /// record counts, whatever the launcher makes of it, one that fell to a signal that came once more,
-/// say: what had to be durable was so before.
-std::optional<ExitCode> word_of(int code, AttemptStatus const& record) {
+/// say: what had to be durable was so before. Where nobody has asked for an end, TERM is the
+/// launcher's own, because it has lost a host.
+std::optional<ExitCode> word_of(int code, AttemptStatus const& record, bool asked) {
     bool const own =
         code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
     if (own || code == static_cast<int>(ExitCode::superseded)) {
         return static_cast<ExitCode>(code);
     }
-    if (record.end.empty()) {
+    if (record.end.empty() || (record.end == "SIGTERM" && !asked)) {
         return std::nullopt;
     }
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
@@ -166,14 +167,18 @@ ExitCode supervise(LaunchPlan const& plan) {
         auto const line = joined(start.words, " ");
         auto const end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
         auto const& record = end.record;
-        if (auto const word = word_of(end.code, record)) {
+        bool const begun = record.started || end.arrived || !end.told.empty();
+        if (auto const word = word_of(end.code, record, signals.pending() != 0)) {
+            if (!begun && *word != ExitCode::ok) {
+                std::cerr << "lockstep launch: " << left_with(end.code)
+                          << " before the run began\n";
+            }
             return *word;
         }
         if (end.by_own_signal) {
             std::cerr << "lockstep launch: a signal asked to end the run while it started\n";
             return ExitCode::interrupted;
         }
-        bool const begun = record.started || end.arrived || !end.told.empty();
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,
                         {left_with(end.code), "the run did not begin",

@@ -68,7 +68,16 @@ std::shared_ptr<Model> make_model(config::Model const& chosen, Interface const& 
     require_one_plain_input(kind, interface);
     auto const values = values_of(chosen, kind);
     torch::manual_seed(random_key(seed, Stream::initialisation));
-    return kind.make(values, interface);
+    try {
+        return kind.make(values, interface);
+    } catch (c10::Error const& error) { // of a plug-in's code: a name that it registers twice, say
+        std::string const why = error.what_without_backtrace();
+        if (!names_plugin(chosen.name) || why.find("memory") != std::string::npos) {
+            throw;
+        }
+        throw Error(ExitCode::usage, {concat("model.name = ", chosen.name, " cannot be made"),
+                                      split(why, '\n').front(), "Correct the plug-in's source"});
+    }
 }
 
 } // namespace lockstep::nn

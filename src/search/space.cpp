@@ -65,6 +65,11 @@ Condition condition_of(std::string const& text, std::string const& key,
     return condition;
 }
 
+/// A real value as a trial has it.
+std::string text_of(double value) {
+    return fmt::format("{:.6g}", value);
+}
+
 void take_bounds(Dimension& dimension, config::Written const& written,
                  std::vector<std::string> const& words) {
     auto const refuse = [&](std::string const& why) {
@@ -83,6 +88,9 @@ void take_bounds(Dimension& dimension, config::Written const& written,
     }
     if (dimension.logarithmic && *min <= 0) {
         refuse("logarithmic values must be above 0");
+    }
+    if (dimension.kind == Dimension::Kind::real && text_of(*min) == text_of(*max)) {
+        refuse("trials have values of six digits, in which the two numbers are the same");
     }
     bool const whole = *min == std::floor(*min) && *max == std::floor(*max);
     if (dimension.kind == Dimension::Kind::integer &&
@@ -133,7 +141,12 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
         refuse_value(dimension.key, written, concat("it must have 1 to ", max_texts, " values"),
                      forms);
     }
-    if (std::set<std::string>(words.begin(), words.end()).size() != words.size()) {
+    std::set<std::string> different;
+    for (auto const& word : words) {
+        auto const number = number_of<double>(word); // 0.1 and 1e-1 are one value
+        different.insert(number ? fmt::format("{}", *number) : word);
+    }
+    if (different.size() != words.size()) {
         refuse_value(dimension.key, written, "it has a value twice", "Write each value only once");
     }
     dimension.texts = std::move(words);
@@ -183,8 +196,7 @@ std::string Dimension::text(double unit) const {
                              ? std::exp(std::log(from) + place * (std::log(to) - std::log(from)))
                              : from + place * (to - from);
     auto const within = std::clamp(value, min, max);
-    return kind == Kind::integer ? std::to_string(std::llround(within))
-                                 : fmt::format("{:.6g}", within);
+    return kind == Kind::integer ? std::to_string(std::llround(within)) : text_of(within);
 }
 
 double Dimension::unit_of_level(std::int64_t level) const {

@@ -108,8 +108,11 @@ with Scratch() as scratch:
         run([*export, "--overwrite"]).expect(0)
     newest = checkpoints(one)[-1]
     kept = scratch / "kept.h5"
-    for source, out, why in ((one, newest, "a run would resume"), (one, one, "not a regular file"), (kept, kept, "file that is read")):
+    for source, out, why in ((one, newest, "only the checkpoints of runs"), (one, one, "not a regular file"), (kept, kept, "file that is read")):
         run(["checkpoint", "export", source, out, "--format", "hdf5", "--overwrite"]).expect(73, why)
+        if source != out:
+            run(["evaluate", DECK, source, *evaluated, "--outputs", out, "--overwrite"]).expect(73, why)
+    run(["evaluate", DECK, kept, *evaluated, "--outputs", kept, "--overwrite"]).expect(73, "file that is read")
     run(["report", one, "--output", "told"]).expect(0)
     run(["report", one, "--output", "told"]).expect(73, "report.md already exists")
     run(["report", one, "--output", "told", "--overwrite"]).expect(0)

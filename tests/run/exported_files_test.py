@@ -103,6 +103,27 @@ def exported(model, shapes=ANY, batch=BATCH):
     return torch.export.export(model, batch, dynamic_shapes=shapes)
 
 
+def check_shared_examples(scratch):
+    """The same tensor as input and target, or as two inputs: each keeps its own place in the program."""
+    class Scores(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(7, 7)
+
+        def forward(self, tokens):
+            return self.table(tokens).permute(0, 2, 1)
+
+    tokens = torch.arange(20).view(4, 5) % 7
+    model = Scores()
+    lockstep_export.save(model, tokens, scratch / "words.pt2", loss=lockstep_export.language_loss(), targets=tokens,
+                         weight="tokens")
+    other = tokens.roll(1, 1)
+    wanted = lockstep_export.language_loss()(model(tokens), other, inputs=(tokens,))["loss"]
+    from torch.export.pt2_archive._package import load_pt2
+    got = load_pt2(scratch / "words.pt2").exported_programs["eval"].module()(tokens, other)["loss"]
+    check(torch.equal(got, wanted), f"the loss of other targets: {got} is not {wanted}")
+
+
 def check_refused(scratch, train):
     def by_python(model, phrase):
         try:
@@ -364,6 +385,7 @@ with Scratch() as scratch:
     def train(*options):
         return run(["train", scratch / "model.ini", "--run.directory", scratch / f"run-{next(count)}", *options])
 
+    check_shared_examples(scratch)
     check_refused(scratch, train)
     check_hostile(scratch, train)
     if platform.machine() == "x86_64":  # others divide without a fault

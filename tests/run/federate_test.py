@@ -447,6 +447,13 @@ with Scratch() as scratch:
     with h5py.File(other, "r+") as file:
         file.attrs["classes"] = file.attrs["classes"][::-1]
     simple.site(SITES[0], "--data.train", other).expect(65, "its class 0 is ", "but the federation calls it ")
+    with h5py.File(other, "r+") as file:
+        file.attrs["classes"] = file.attrs["classes"][::-1][:9]
+        file["targets"][...] = file["targets"][()] % 9
+    simple.site(SITES[0], "--data.train", other).expect(65, "it lacks the class ")
+    with h5py.File(other, "r+") as file:
+        del file.attrs["classes"]
+    simple.site(SITES[0], "--data.train", other).expect(65, "have 9 classes without names, but the model has 10")
     for site in SITES[:2]:
         simple.site(site).expect(0, "announced")
     simple.coordinate("--close").expect(0, "none from site-00003", "waits for site-00001, site-00002")

@@ -136,6 +136,15 @@ def names_who_stopped(scratch):
         76, "root cause: rank 1 (", "it has not started, or is stopped")
 
 
+def ends_where_all_are_stopped(scratch):
+    """No rank can say so."""
+    directory = scratch / "all-stopped"
+    options = words(directory, "--communication.timeout-seconds", 300, "--train.steps", 0, "--train.epochs", 99)
+    options[options.index("--devices") + 1] = 1
+    run(options, env={"LOCKSTEP_INJECT": "stop:rank=0:step=3", "LOCKSTEP_START_SECONDS": "2"}).expect(
+        76, "root cause: rank 0 (", "it is stopped (SIGSTOP)")
+
+
 def leaves_what_was_there(scratch):
     """A run's directory may be a link to another file system, and a wrong one may be a file."""
     (scratch / "real").mkdir()
@@ -175,13 +184,14 @@ def leaves_another_launch_alone(scratch):
 
 def reads_hosts(scratch):
     """A line that is misread would change the number of ranks, and with it the training."""
-    file = scratch / "hosts"
+    file = scratch / "hostfile"
     show = ["launch", "--show", DECK, "--run.replicas", 0, "--hostfile", file]
     for text, told in (("a slots=2\nb\n", "-n 3 "), ("a slots = 4\n", "-n 4 "), ("a max_slots=8 slots=3 # big\n", "-n 3 "),
                        ("a slots=2\r\n\r\na slots=1\r\n", "--host a:3 ")):
         file.write_text(text)
         run(show).expect(0, told)
     for text in some(("a 4\n", "a cpu=4\n", "a:4\n", "slots=4\n", "\ufeffa slots=2\n", "a slots=0\n", "a slots=2;rm\n",
+                      "-x slots=2\n", "a slots=2 slots=1\n", "a slots=2 max-slots=1\n",
                       "a slots=2147483647\nb slots=2147483647\n", "a slots=900000\nb slots=900000\n"), 4):
         file.write_text(text)
         run(show).expect(64, "does not name a host and its number of ranks")
@@ -343,6 +353,7 @@ with Scratch() as scratch:
     passes_signals_on(scratch)
     signals_at_once(scratch)
     names_who_stopped(scratch)
+    ends_where_all_are_stopped(scratch)
     leaves_what_was_there(scratch)
     leaves_another_launch_alone(scratch)
     reads_hosts(scratch)

@@ -177,6 +177,19 @@ def a_launcher_with_a_word_of_its_own(scratch):
         ends()
 
 
+def a_launcher_that_loses_a_host(scratch):
+    """It ends the ranks by TERM, of which a rank may still make a checkpoint: nobody has asked for that end."""
+    directory = scratch / "term"
+    site = Site(scratch / "site-term", through=f'echo $$ >>{scratch}/ranks; exec "$@"',
+                afterwards="[ $code = 0 ] || exit 205")
+    process = start([LOCKSTEP, *words(directory, "--restarts", 1)],
+                    {**site.environment, "LOCKSTEP_INJECT": "slow:rank=0"})
+    wait_for(process, "it trains", lambda: trains(directory))
+    os.kill(int((scratch / "ranks").read_text().split()[0]), signal.SIGTERM)
+    text = finish(process, time.monotonic()).expect(0, "ending after step", "restart 1 of 1", "finished at step 30").text
+    check("root cause" in text and site.calls() == 2, text)
+
+
 def a_newer_attempt(scratch):
     """The launcher of an older attempt neither starts it again nor takes it for a loss."""
     directory, site = scratch / "fenced", Site(scratch / "site-fenced")
@@ -274,7 +287,7 @@ def a_launcher_that_does_not_end(scratch):
 
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
-         a_launcher_with_a_word_of_its_own, a_newer_attempt, a_pause_between_attempts,
+         a_launcher_with_a_word_of_its_own, a_launcher_that_loses_a_host, a_newer_attempt, a_pause_between_attempts,
          places_that_take_nothing, an_mpi_that_does_not_start, files_that_may_not_grow,
          memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:

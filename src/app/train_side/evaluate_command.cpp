@@ -21,12 +21,16 @@ namespace {
 /// What would keep the outputs from being written at the end.
 ///
 /// Collective  over `world`
-void require_place(comm::Communicator const& world, EvaluateTold const& told) {
+void require_place(comm::Communicator const& world, EvaluateTold const& told,
+                   std::vector<std::filesystem::path> const& inputs) {
     comm::agree(world, "looking for the place of the outputs", [&] {
         if (!world.is_root() || told.outputs.empty()) {
             return;
         }
         require_free(told.outputs, told.overwrite);
+        for (auto const& input : inputs) {
+            require_other_file(told.outputs, input);
+        }
         auto const directory = std::filesystem::absolute(told.outputs).parent_path();
         if (!std::filesystem::is_directory(directory)) {
             throw Error(ExitCode::cannot_create,
@@ -46,7 +50,9 @@ ExitCode evaluate_command(Invocation const& invocation) {
             auto const [deck, others, places] =
                 begin_with_deck(context, evaluate_options(told), invocation, 1);
             auto const path = model_file(context.world, others[0]);
-            require_place(context.world, told);
+            require_place(context.world, told,
+                          {path, invocation.arguments.front(), deck.data.train,
+                           deck.data.validation, deck.data.test, deck.data.mask});
             auto const measured =
                 train::evaluate_file(context.world, deck, path, told.outputs, told.force);
             if (context.world.is_root()) {

@@ -92,6 +92,7 @@ void Simulation::divide() {
         std::vector<std::int64_t> all(labels.size());
         std::iota(all.begin(), all.end(), 0);
         whole.read_targets(all, labels);
+        classes_ = whole.class_names();
     } else if (told_.dirichlet > 0) {
         throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
                                       "the samples have no classes by which to divide them",
@@ -120,7 +121,7 @@ void Simulation::write_data() const {
     }
     for (std::size_t i = 0; i < count(); ++i) {
         if (!std::filesystem::exists(data_of(i))) {
-            federate::write_part(deck_.data.train, fields, samples_[i], data_of(i));
+            federate::write_part(deck_.data.train, fields, samples_[i], classes_, data_of(i));
         }
     }
 }

@@ -62,20 +62,31 @@ std::vector<std::unique_ptr<train::Observer>> observers(config::Deck const& deck
 
 /// Classes have numbers in the model's outputs, so that sites agree only if their names do.
 void require_same_classes(federate::Charter const& charter, data::Dataset const& set) {
-    auto const& ours = set.declared_classes();
-    if (charter.classes.empty() || ours.empty()) {
+    if (charter.classes.empty()) {
         return;
     }
     auto const theirs = split(charter.classes, '\n');
+    auto const refuse = [&](std::string const& why) {
+        throw Error(ExitCode::data,
+                    {"data.train of this site does not match the federation's model", why,
+                     concat("Import the data with --classes \"", joined(theirs, ","), "\"")});
+    };
+    auto const& ours = set.declared_classes();
+    if (ours.empty()) {
+        if (std::ssize(theirs) != set.classes()) {
+            refuse(concat("its labels have ", set.classes(),
+                          " classes without names, but the model has ", theirs.size()));
+        }
+        return;
+    }
     auto const [here, there] = std::ranges::mismatch(ours, theirs);
     if (here != ours.end()) {
-        throw Error(
-            ExitCode::data,
-            {"data.train of this site does not match the federation's model",
-             concat("its class ", here - ours.begin(), " is ", *here,
-                    there == theirs.end() ? std::string(", but the federation has no such class")
-                                          : concat(", but the federation calls it ", *there)),
-             concat("Import the data with --classes \"", joined(theirs, ","), "\"")});
+        refuse(concat("its class ", here - ours.begin(), " is ", *here,
+                      there == theirs.end() ? std::string(", but the federation has no such class")
+                                            : concat(", but the federation calls it ", *there)));
+    }
+    if (there != theirs.end()) {
+        refuse(concat("it lacks the class ", *there, ", of which no sample is needed"));
     }
 }
 

@@ -152,8 +152,25 @@ def one_of_a_chain(job):
 
 
 def no_profile(job):
+    profile = job.profile.read_text()
+    job.profile.write_text(profile + "[ -f nothing ] && source nothing\n")
+    check(job.run(0)[0] == 0, f"its last command fails: {job.text}")
+    check(job.run(0, FORGIVEN="few")[0] == 64 and "FORGIVEN=few" in job.text, f"no number: {job.text}")
+    job.profile.write_text(profile + "if then\n")
+    check(job.run(0)[0] == 66 and "cannot read the profile" in job.text, f"no shell: {job.text}")
     job.profile.rename(job.directory / "elsewhere")
     check(job.run(0)[0] == 66 and "cannot read the profile" in job.text, f"no profile: {job.text}")
+    job.profile.write_text(profile)
+    process = job.start("wait")
+    job.wait_until_ready()
+    process.send_signal(signal.SIGUSR1)
+    job.finish(process)
+    (job.directory / "build/lockstep").write_text("#!/bin/bash\necho >ready\nexec sleep 20\n")  # hears no signal
+    process = job.start("wait")
+    job.wait_until_ready()
+    process.send_signal(signal.SIGUSR1)
+    code, told = job.finish(process)
+    check(code == 75 and told and "while it started" in job.text, f"a signal before it listens: {code} {job.text}")
 
 
 def slurm(name, directory, launched):

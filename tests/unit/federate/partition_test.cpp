@@ -72,7 +72,8 @@ TEST_CASE("a part holds the rows of its samples") {
     whole.set_attribute("/", "mean", std::vector<double>{0.5});
     whole.close();
     std::vector<std::int64_t> const samples{0, 17, 3999};
-    write_part(scratch / "whole.h5", {{"inputs", "targets"}}, samples, scratch / "part.h5");
+    write_part(scratch / "whole.h5", {{"inputs", "targets"}}, samples, {"a", "b"},
+               scratch / "part.h5");
     auto const part = h5::File::open(scratch / "part.h5");
     std::vector<float> rows(9);
     part.read("inputs", h5::Type::f32, rows);
@@ -81,4 +82,5 @@ TEST_CASE("a part holds the rows of its samples") {
     part.read("targets", h5::Type::i64, labels);
     CHECK(labels == std::vector<std::int64_t>{0, 7, 9});
     CHECK(part.number_attribute("/", "mean") == std::vector<double>{0.5});
+    CHECK(part.texts_attribute("/", "classes") == std::vector<std::string>{"a", "b"});
 }

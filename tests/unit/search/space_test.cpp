@@ -107,6 +107,8 @@ TEST_CASE("hostile spaces are refused and tell where they stand") {
              {"integer(0, 9223372036854775807)", "below 9e15"},
              {"choice()", "1 to 1000 values"},
              {"choice(x, x)", "a value twice"},
+             {"list(0.1, 0.2, 1e-1)", "a value twice"},
+             {"uniform(0.1234567, 0.1234568)", "six digits"},
              {"choice(\"x, y)", "quote is not closed"},
              {"uniform(0, 1", "bracket is not closed"},
              {"uniform(0, 1) if a.b = 1", "cycle"},
