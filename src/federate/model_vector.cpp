@@ -67,11 +67,6 @@ ModelVector ModelVector::read(std::filesystem::path const& path) {
     return model;
 }
 
-std::string ModelVector::classes() const {
-    auto const found = record_.notes.find("classes");
-    return found == record_.notes.end() ? "" : found->second;
-}
-
 void ModelVector::for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const {
     std::size_t first = 0;
     for (auto const& entry : entries_) {

@@ -32,9 +32,6 @@ class ModelVector {
     /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
     void for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const;
 
-    /// The names of the classes that it was made for, a line each; empty where it names none.
-    std::string classes() const;
-
     /// A hash of the names and shapes.
     std::string fingerprint() const;
     /// A hash of all values.

@@ -2,6 +2,7 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
@@ -17,6 +18,7 @@
 #include "federate/deck_files.hpp"
 #include "federate/federation.hpp"
 #include "federate_init.hpp"
+#include "federate_site.hpp"
 
 namespace lockstep::app {
 
@@ -40,6 +42,22 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
 }
 
 namespace {
+
+/// The names of the classes, a line each, where this process has the data and they name them: with
+/// --weights, a coordinator needs no data.
+std::string classes_of(config::Deck const& deck) {
+    if (task::is_played(deck.task) || deck.data.train.empty()) {
+        return "";
+    }
+    try {
+        return joined(open_training_set(deck.data).declared_classes(), "\n");
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::no_input) {
+            throw;
+        }
+        return "";
+    }
+}
 
 /// A mean of models is neither sparse nor smaller, and its zero points are no whole numbers.
 void require_fit_for_mean(config::Deck const& deck) {
@@ -95,7 +113,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
-    charter.classes = first.classes();
+    charter.classes = classes_of(deck);
     charter.files = federate::files_of(deck, nn::code_files(deck));
     return charter;
 }

@@ -37,6 +37,8 @@ std::string with_checksum(std::string_view lines) {
 Simulation::Simulation(config::Deck deck, FederateSimulateTold told)
     : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
 
+constexpr std::int64_t max_named = 1000; ///< classes that a file without names gets names for
+
 std::string Simulation::site_name(std::size_t number) {
     return concat("site-", zero_padded(static_cast<std::int64_t>(number) + 1, 5));
 }
@@ -92,11 +94,14 @@ void Simulation::divide() {
         std::vector<std::int64_t> all(labels.size());
         std::iota(all.begin(), all.end(), 0);
         whole.read_targets(all, labels);
-        classes_ = whole.class_names();
     } else if (told_.dirichlet > 0) {
         throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
                                       "the samples have no classes by which to divide them",
                                       "Leave --dirichlet out"});
+    }
+    classes_ = whole.declared_classes();
+    if (classes_.empty() && whole.has_labels() && whole.classes() <= max_named) {
+        classes_ = whole.class_names();
     }
     auto const owners = federate::sites_of_samples(
         labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});

@@ -80,7 +80,7 @@ class Simulation {
     FederateSimulateTold told_;
     std::filesystem::path directory_;
     std::vector<std::vector<std::int64_t>> samples_; ///< of each site: places in data.train
-    std::vector<std::string> classes_;               ///< of data.train; empty without labels
+    std::vector<std::string> classes_; ///< of data.train, which each site's file names
     std::unique_ptr<federate::PrivateKey> coordinator_key_;
     std::unique_ptr<federate::Federation> federation_;
     std::unique_ptr<FileLock> lock_;
