@@ -65,23 +65,24 @@ together([*some(STOPS), *some(HANGS, 2), *some(KILLS)])
 
 
 def lateness_of_a_slow_rank():
-    """Slower than the others is not dead, but it is said, once; the median lateness, in ms, and how many of the
-    60 steps name this rank."""
+    """Slower than the others is not dead, but it is said, once; the median lateness, in ms, how many of the
+    60 steps name this rank, and how often it is said."""
     with Scratch() as scratch:
         slow = train(scratch / "slow", "--communication.timeout-seconds", TIMEOUT, "--train.steps", 60,
                      ranks=2, env={"LOCKSTEP_INJECT": "slow:rank=1"}).expect(0)
-        check(slow.text.count("rank 1 on ") == 1, f"the straggler is named once:\n{slow.text}")
+        told = slow.text.count("rank 1 on ")
+        check(told <= 1, f"the straggler is named once:\n{slow.text}")
         named = [step for step in records(scratch / "slow", "step") if "straggler" in step]
         late = sorted(step["straggler_ms"] for step in named if step["straggler"] == 1)
-        return (late[len(late) // 2] if late else 0), len(late)
+        return (late[len(late) // 2] if late else 0), len(late), told
 
 
-def is_told(median, steps):
-    return 60 < median < 160 and steps > 40
+def is_told(median, steps, told):
+    return 60 < median < 160 and steps > 40 and told == 1
 
 
 # It sleeps for a tenth of a second. The machine has slow moments of its own, but not each time.
 seen = []
-while not seen or (len(seen) < 3 and not is_told(*seen[-1])):
+while not seen or (len(seen) < 5 and not is_told(*seen[-1])):
     seen.append(lateness_of_a_slow_rank())
 check(is_told(*seen[-1]), f"late by a tenth of a second in most steps: {seen}")
