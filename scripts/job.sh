@@ -108,7 +108,7 @@ lost() {
 }
 
 # Where the scheduler's signal comes as soon as the job begins, attempts would follow one another for ever.
-interrupted() {
+put_back_unless_early() {
     if [ "$early" = no ]; then
         rm -f "$chain.early"
         put_back
@@ -134,7 +134,7 @@ act_on_code() {
         if [ -n "$launcher" ]; then
             say "interrupted, the checkpoint is complete"
         fi
-        interrupted
+        put_back_unless_early
         ;;
     79)
         say "a newer attempt of this run has taken over: not requeued"
@@ -151,7 +151,7 @@ act_on_code() {
         if [ "$asked" = yes ]; then
             say "a signal ended the run while it started"
             code=75
-            interrupted
+            put_back_unless_early
         else
             lost
         fi

@@ -81,8 +81,7 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
         if (!mark) {
             absent.push_back(rank);
         } else if (mark->host == own_host()) {
-            auto const state = process_state(mark->process);
-            if (state && state->state == 'T') {
+            if (is_stopped(mark->process)) {
                 stopped.push_back(rank);
             }
         }

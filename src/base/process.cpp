@@ -52,6 +52,11 @@ std::optional<ProcessState> process_state(int id) {
     return ProcessState{filled[0][0], std::stoull(filled[start_field]), killed};
 }
 
+bool is_stopped(int id) {
+    auto const state = process_state(id);
+    return state && state->state == 'T';
+}
+
 std::optional<ProcessState> settled_process_state(int id) {
     constexpr int looks = 10;
     auto state = process_state(id);

@@ -16,9 +16,12 @@ struct ProcessState {
 /// ending it: then it runs no more of its own code.
 [[nodiscard]] std::optional<ProcessState> process_state(int id);
 
-/// The same, but a process that sleeps and wakes only briefly is distinguished from one that runs:
-/// while it seems to run, it is observed for a fifth of a second. On a busy host, a process that
-/// wakes up waits for a core, and looks as if it ran.
+/// Whether the process is stopped, by SIGSTOP or a terminal.
+[[nodiscard]] bool is_stopped(int id);
+
+/// The same as `process_state`, but a process that sleeps and wakes only briefly is distinguished
+/// from one that runs: while it seems to run, it is observed for a fifth of a second. On a busy
+/// host, a process that wakes up waits for a core, and looks as if it ran.
 [[nodiscard]] std::optional<ProcessState> settled_process_state(int id);
 
 /// Bytes that the other threads of this process have read and written by system calls, files and

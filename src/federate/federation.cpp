@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/inject.hpp"
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -48,8 +49,7 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
 
 void require_site_name(std::string const& name) {
     bool const plain = std::ranges::all_of(name, [](char letter) {
-        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-               (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+        return is_alphanumeric(letter) || letter == '-' || letter == '_';
     });
     if (name.empty() || name.size() > 64 || !plain || name == coordinator_name) {
         throw Error(ExitCode::usage, {concat("--site ", name), "this is not a valid site name",

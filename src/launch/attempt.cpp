@@ -81,8 +81,10 @@ void LaunchedAttempt::pass_on_wish() {
     if (SignalRequests::pending() == 0) {
         return;
     }
-    bool const can_hear = all_came_ || watcher_.stepped() || watch_.seconds() > hears_within_s ||
-                          missed_ranks(arrivals_.path(), start_.ranks).empty();
+    if (!all_came_) {
+        count_marks();
+    }
+    bool const can_hear = all_came_ || watch_.seconds() > hears_within_s;
     if (can_hear && (!asked_ || since_asked_.seconds() > ask_again_s)) {
         asked_ = true;
         since_asked_.restart();
@@ -102,34 +104,15 @@ bool LaunchedAttempt::late(std::string& why) {
                      " of the root cause");
         return true;
     }
-    auto const limit_s = start_limit_s(start_.limit_s);
-    if (all_came_ && since_counted_.seconds() > count_every_s) {
+    if (since_counted_.seconds() > count_every_s) {
         since_counted_.restart();
-        // Looks are counted: time in which the job is stopped as a whole does not count.
-        stopped_looks_ = are_stopped() ? stopped_looks_ + 1 : 0;
-        if (stopped_looks_ * count_every_s > limit_s + ranks_tell_first_s) {
-            why = "all ranks of this host are stopped";
-            verdict_ = stopped();
-            return true;
-        }
-    }
-    if (!all_came_ && since_counted_.seconds() > count_every_s) {
-        since_counted_.restart();
-        missed_ = missed_ranks(arrivals_.path(), start_.ranks);
-        all_came_ = missed_.empty() || watcher_.stepped();
-        if (all_came_) {
-            here_ = processes_here(arrivals_.path(), start_.ranks);
-        }
-        if (!all_came_ && watch_.seconds() > limit_s + ranks_tell_first_s) {
-            why = concat("not all ranks started within ", duration_text(limit_s),
-                         " (the limit is LOCKSTEP_START_SECONDS or, if that is not set, "
-                         "fault-tolerance.recovery-timeout-seconds)");
+        if (all_came_ ? stopped_too_long(why) : missing_too_long(why)) {
             return true;
         }
     }
     recovering_ = recovering_ && !watcher_.stepped();
     if (recovering_ && watch_.seconds() > start_.limit_s) {
-        missed_ = missed_ranks(arrivals_.path(), start_.ranks);
+        count_marks();
         why = concat("no step was completed within ", duration_text(start_.limit_s),
                      " of the restart (the limit is fault-tolerance.recovery-timeout-seconds)");
         return true;
@@ -137,12 +120,39 @@ bool LaunchedAttempt::late(std::string& why) {
     return false;
 }
 
-/// Whether this host has ranks, and all of them are stopped: then none can say so.
-bool LaunchedAttempt::are_stopped() const {
-    return !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
-        auto const state = process_state(each.second);
-        return state && state->state == 'T';
+void LaunchedAttempt::count_marks() {
+    missed_ = missed_ranks(arrivals_.path(), start_.ranks);
+    all_came_ = missed_.empty() || watcher_.stepped();
+    if (all_came_) {
+        here_ = processes_here(arrivals_.path(), start_.ranks);
+    }
+}
+
+bool LaunchedAttempt::missing_too_long(std::string& why) {
+    count_marks();
+    auto const limit_s = start_limit_s(start_.limit_s);
+    if (all_came_ || watch_.seconds() <= limit_s + ranks_tell_first_s) {
+        return false;
+    }
+    why = concat("not all ranks started within ", duration_text(limit_s),
+                 " (the limit is LOCKSTEP_START_SECONDS or, if that is not set, "
+                 "fault-tolerance.recovery-timeout-seconds)");
+    return true;
+}
+
+/// Whether all ranks of this host are stopped: then none can say so. Looks are counted, since time
+/// in which the job is stopped as a whole does not count.
+bool LaunchedAttempt::stopped_too_long(std::string& why) {
+    bool const stopped_now = !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
+        return is_stopped(each.second);
     });
+    stopped_looks_ = stopped_now ? stopped_looks_ + 1 : 0;
+    if (stopped_looks_ * count_every_s <= start_limit_s(start_.limit_s) + ranks_tell_first_s) {
+        return false;
+    }
+    why = "all ranks of this host are stopped";
+    verdict_ = stopped();
+    return true;
 }
 
 LauncherVerdict LaunchedAttempt::stopped() const {

@@ -48,7 +48,9 @@ class LaunchedAttempt {
   private:
     void pass_on_wish();
     bool late(std::string& why);
-    bool are_stopped() const;
+    void count_marks();
+    bool missing_too_long(std::string& why);
+    bool stopped_too_long(std::string& why);
     LauncherVerdict stopped() const;
     int end_late(std::string const& why);
     std::optional<LauncherVerdict> absent(std::vector<int> const& missed,

@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/host_facts.hpp"
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -36,10 +37,9 @@ std::optional<int> ranks_in(std::string const& text) {
 }
 
 bool is_name(std::string const& text) {
-    return !text.empty() && std::isalnum(static_cast<unsigned char>(text.front())) != 0 &&
+    return !text.empty() && is_alphanumeric(text.front()) &&
            std::ranges::all_of(text, [](char each) {
-               return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-                      (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
+               return is_alphanumeric(each) || each == '.' || each == '-' || each == '_' ||
                       each == '@';
            });
 }

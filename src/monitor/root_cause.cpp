@@ -1,6 +1,7 @@
 #include "monitor/root_cause.hpp"
 
 #include "base/file.hpp"
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "monitor/ledger.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <iostream>
 
 namespace lockstep::monitor {
@@ -16,8 +16,7 @@ namespace lockstep::monitor {
 namespace {
 
 bool is_of_a_name(char letter) {
-    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' ||
-           letter == '.' || letter == '_';
+    return is_alphanumeric(letter) || letter == '-' || letter == '.' || letter == '_';
 }
 
 /// Whether `word` stands in a text, and is not a part of a longer word.

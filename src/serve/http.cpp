@@ -1,5 +1,6 @@
 #include "http.hpp"
 
+#include "base/letters.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -41,8 +42,7 @@ std::optional<std::string> decoded_part(std::string_view text) {
 
 bool is_token(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](char letter) {
-        return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-               (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+        return is_alphanumeric(letter) || letter == '-' || letter == '_';
     });
 }
 

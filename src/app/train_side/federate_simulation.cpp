@@ -26,6 +26,8 @@ namespace lockstep::app {
 
 namespace {
 
+constexpr std::int64_t max_named = 1000; ///< classes that a file without names gets names for
+
 /// The lines of the options, and their hash: without it, lines that were lost or overwritten would
 /// look like options that have changed.
 std::string with_checksum(std::string_view lines) {
@@ -36,8 +38,6 @@ std::string with_checksum(std::string_view lines) {
 
 Simulation::Simulation(config::Deck deck, FederateSimulateTold told)
     : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
-
-constexpr std::int64_t max_named = 1000; ///< classes that a file without names gets names for
 
 std::string Simulation::site_name(std::size_t number) {
     return concat("site-", zero_padded(static_cast<std::int64_t>(number) + 1, 5));
