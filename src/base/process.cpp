@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace lockstep {
 
@@ -19,6 +18,17 @@ double seconds_of(clockid_t clock) {
     timespec time{};
     ::clock_gettime(clock, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+char state_of_thread(int thread) {
+    auto const state = process_state(thread);
+    return state ? state->state : 'X';
+}
+
+/// Nanoseconds that a thread has run; empty where the kernel does not count them.
+std::string time_on_core(int thread) {
+    auto const text = proc_text(concat("/proc/self/task/", thread, "/schedstat"));
+    return text.substr(0, text.find(' '));
 }
 
 } // namespace
@@ -65,6 +75,34 @@ std::optional<ProcessState> settled_process_state(int id) {
         state = process_state(id);
     }
     return state;
+}
+
+std::vector<int> threads_of_this_process() {
+    std::vector<int> threads;
+    std::error_code error;
+    for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+        threads.push_back(std::stoi(thread.path().filename()));
+    }
+    return threads;
+}
+
+bool let_run(std::vector<int> const& threads, std::chrono::milliseconds limit) {
+    std::vector<std::string> before;
+    before.reserve(threads.size());
+    for (int const thread : threads) {
+        before.push_back(time_on_core(thread));
+    }
+    auto const end = std::chrono::steady_clock::now() + limit;
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+        while (!before[i].empty() && state_of_thread(threads[i]) == 'R' &&
+               time_on_core(threads[i]) == before[i]) {
+            if (std::chrono::steady_clock::now() >= end) {
+                return false;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+    return true;
 }
 
 std::optional<std::uint64_t> bytes_moved_by_other_threads() {

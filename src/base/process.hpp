@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace lockstep {
 
@@ -23,6 +25,13 @@ struct ProcessState {
 /// from one that runs: while it seems to run, it is observed for a fifth of a second. On a busy
 /// host, a process that wakes up waits for a core, and looks as if it ran.
 [[nodiscard]] std::optional<ProcessState> settled_process_state(int id);
+
+/// The kernel's numbers of this process's threads.
+[[nodiscard]] std::vector<int> threads_of_this_process();
+
+/// Waits until each of these threads of this process sleeps or has run since the call: none was
+/// woken and still waits for a core. False after the limit.
+[[nodiscard]] bool let_run(std::vector<int> const& threads, std::chrono::milliseconds limit);
 
 /// Bytes that the other threads of this process have read and written by system calls, files and
 /// sockets alike; nothing where the kernel does not count them.

@@ -2,6 +2,7 @@
 
 #include "base/arrival.hpp"
 #include "base/environment.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "comm/heartbeats.hpp"
 #include "comm/native.hpp"
@@ -9,6 +10,7 @@
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -78,10 +80,13 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     wait_politely();
     leave_shared_pointers_alone();
     do_without_remote_shell();
+    auto const own = threads_of_this_process();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
     }
+    threads = threads_of_this_process();
+    std::erase_if(threads, [&](int thread) { return std::ranges::count(own, thread) > 0; });
     if (thread_level < MPI_THREAD_SERIALIZED) {
         MPI_Finalize();
         throw Error(ExitCode::unavailable,
@@ -104,6 +109,10 @@ MpiSession::Environment::~Environment() {
     if (std::uncaught_exceptions() > 0) {
         MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::software));
     }
+    // Open MPI 4 unloads its plug-ins while a thread of its own may still wait for a core to run an
+    // event of MPI_Init's in one of them: then a process crashes that has done all its work. If no
+    // core comes free, MPI is ended all the same.
+    static_cast<void>(let_run(threads, std::chrono::seconds(5)));
     MPI_Finalize();
 }
 

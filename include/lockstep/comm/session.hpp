@@ -2,6 +2,8 @@
 
 #include "lockstep/comm/communicator.hpp"
 
+#include <vector>
+
 namespace lockstep::comm {
 
 /// MPI from MPI_Init_thread to MPI_Finalize, one object per process. The only place that knows
@@ -40,6 +42,7 @@ class MpiSession {
         Environment(int& argc, char**& argv);
         ~Environment();
         int thread_level = 0;
+        std::vector<int> threads; ///< MPI's own: those that MPI_Init_thread started
     };
 
     Environment environment_;

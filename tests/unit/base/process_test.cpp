@@ -2,6 +2,7 @@
 #include "base/process.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <sched.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -105,6 +107,73 @@ TEST_CASE("one that wakes up now and then does not run, one that computes does")
     ::kill(computing, SIGKILL);
     ::waitpid(computing, nullptr, 0);
     CHECK(state->state == 'R');
+}
+
+TEST_CASE("a thread that was woken is waited for until it gets a core") {
+    cpu_set_t before;
+    REQUIRE(::sched_getaffinity(0, sizeof(before), &before) == 0);
+    std::vector<int> cores;
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+        if (CPU_ISSET(core, &before)) {
+            cores.push_back(core);
+        }
+    }
+    if (cores.size() < 2) {
+        WARN("one core only: not tested");
+        return;
+    }
+    auto const stay_on = [](int core) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        ::sched_setaffinity(0, sizeof(one), &one);
+    };
+    std::atomic<int> sleeper{0};
+    std::atomic<int> taken{0}; // 1: by the thread that has priority, 2: refused
+    std::atomic<bool> woken{false};
+    std::atomic<bool> leave{false};
+    stay_on(cores[0]);
+    std::thread woken_thread([&] {
+        stay_on(cores[1]);
+        sleeper = ::gettid();
+        woken.wait(false);
+        leave.wait(false);
+    });
+    while (sleeper == 0 || process_state(sleeper)->state != 'S') {
+        std::this_thread::yield();
+    }
+    CHECK(let_run({sleeper}, std::chrono::milliseconds(0))); // it has nothing to do
+    std::thread first([&] {
+        stay_on(cores[1]);
+        sched_param const priority{1};
+        if (::sched_setscheduler(0, SCHED_FIFO, &priority) != 0) {
+            taken = 2;
+            return;
+        }
+        taken = 1;
+        while (!leave) {
+        }
+    });
+    while (taken == 0) {
+        std::this_thread::yield();
+    }
+    auto const start = std::chrono::steady_clock::now();
+    woken = true;
+    woken.notify_one();
+    bool const ran = let_run({sleeper}, std::chrono::milliseconds(50));
+    // The kernel leaves others a share of each second.
+    bool const alone = std::chrono::steady_clock::now() - start < std::chrono::milliseconds(500);
+    if (taken == 1 && alone) {
+        CHECK_FALSE(ran);
+    } else {
+        WARN("no thread may be given priority here, or this one was held up: not tested");
+    }
+    leave = true;
+    leave.notify_all();
+    CHECK(let_run({sleeper}, std::chrono::seconds(60)));
+    woken_thread.join();
+    first.join();
+    ::sched_setaffinity(0, sizeof(before), &before);
 }
 
 TEST_CASE("what other threads read counts, what the own thread reads does not") {
