@@ -8,6 +8,10 @@
 namespace lockstep::app {
 
 void require_free(std::filesystem::path const& output, bool overwrite) {
+    if (output.empty()) {
+        throw Error(ExitCode::usage, {"the name of the output file is empty",
+                                      "nothing can be written", "Name a file"});
+    }
     if (!overwrite && std::filesystem::exists(std::filesystem::symlink_status(output))) {
         throw Error(ExitCode::cannot_create,
                     {concat(output.string(), " already exists"), "it would be overwritten",

@@ -5,7 +5,7 @@
 namespace lockstep::app {
 
 /// Throws Error 73 when there is something of that name and `overwrite` does not allow to replace
-/// it, or it is no file, such as a directory or a device.
+/// it, or it is no file, such as a directory or a device; 64 for an empty name.
 void require_free(std::filesystem::path const& output, bool overwrite);
 
 /// Throws Error 73 when the output is the input, or has the name of a checkpoint, from which a run

@@ -66,6 +66,9 @@ void* open_library(std::string const& what, std::string const& file, std::string
     auto const build_it =
         concat("Build the library again for this installation, which has LibTorch ", TORCH_VERSION);
     auto const content = read_text(file);
+    if (!content.starts_with("\177ELF")) {
+        throw Error(ExitCode::unavailable, {failed, "it is not a shared library", correct});
+    }
     auto const version = torch_version_in(content);
     if (!version.empty() && version != TORCH_VERSION) {
         throw Error(ExitCode::unavailable,

@@ -88,6 +88,17 @@ std::vector<std::pair<std::string, torch::Tensor>> tensors_beside(nn::Model cons
     return tensors;
 }
 
+/// "; in float32: embedding.weight": the weights that are in no quantised layer.
+std::string rest_text(std::vector<std::pair<std::string, torch::Tensor>> const& beside) {
+    std::vector<std::string> names;
+    for (auto const& [name, tensor] : beside) {
+        if (tensor.requires_grad() && tensor.dim() > 1) {
+            names.push_back(name);
+        }
+    }
+    return names.empty() ? "" : concat("; in float32: ", joined(names, ", "));
+}
+
 } // namespace
 
 std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
@@ -127,7 +138,8 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
         auto& [weight, bias, inputs] = layers.back();
         bias = nn::quantised_bias(bias, weight.scales * inputs.scale);
     }
-    IntegerArrays const into(graph, layers, tensors_beside(*work.model, graph));
+    auto const beside = tensors_beside(*work.model, graph);
+    IntegerArrays const into(graph, layers, beside);
     auto record = checkpoint::open_weights(file)->record();
     record.history
         .clear(); // what tells of the training: the file that this one was made from has it
@@ -137,7 +149,8 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
     return concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
                   " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),
-                  " instead of ", bytes_text(std::filesystem::file_size(file.path())));
+                  " instead of ", bytes_text(std::filesystem::file_size(file.path())),
+                  rest_text(beside));
 }
 
 bool is_quantised(checkpoint::VerifiedFile const& file) {

@@ -13,7 +13,7 @@ set(lockstep_mpi_environment
 list(APPEND lockstep_mpi_environment OMPI_MCA_pml=ob1)
 
 # What is not of this program is skipped, each with its reason; a sanitizer takes its time.
-set(lockstep_test_timeout 120)
+set(lockstep_test_timeout 300)
 if(LOCKSTEP_SANITIZE)
     set(lockstep_test_timeout 1200)
     set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)

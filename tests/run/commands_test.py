@@ -113,6 +113,7 @@ with Scratch() as scratch:
         if source != out:
             run(["evaluate", DECK, source, *evaluated, "--outputs", out, "--overwrite"]).expect(73, why)
     run(["evaluate", DECK, kept, *evaluated, "--outputs", kept, "--overwrite"]).expect(73, "file that is read")
+    run(["checkpoint", "export", one, "", "--format", "hdf5"]).expect(64, "the name of the output file is empty")
     run(["report", one, "--output", "told"]).expect(0)
     run(["report", one, "--output", "told"]).expect(73, "report.md already exists")
     run(["report", one, "--output", "told", "--overwrite"]).expect(0)

@@ -113,6 +113,12 @@ def recorded_outputs(scratch, teacher):
     for place, phrase in some(((files[0], "already exists"),
                                (scratch / "nowhere/outputs.h5", "there is no directory"))):
         run(["evaluate", deck, best, "--outputs", place, *data]).expect(73, phrase)
+    # A file that the deck names by a list or a pattern is one that is read, too.
+    other = scratch / "other.h5"
+    shutil.copy(small, other)
+    for named in some((f"{other}, {small}", scratch / "oth*.h5")):
+        for key in some(("--data.train", "--data.test")):
+            run(["evaluate", deck, best, "--outputs", other, "--overwrite", *data, key, named]).expect(73, "file that is read")
     # A share of data.train is left out, so that a sample's number is not that of its outputs.
     own = ("--model.channels", "2, 4", "--distill.weight", 0.7, "--data.validation", "10 %", *data)
     file = scratch / "outputs.h5"

@@ -355,7 +355,7 @@ def check_operators(scratch, inputs, targets):
     def others():
         for file, code, phrase in some(((scratch / "none.so", 66, "the file does not exist"),
                                         (f"{library},", 64, "a name in this list of libraries is empty"),
-                                        (scratch / "cnn.ini", 69, "the library of operators"))):
+                                        (scratch / "cnn.ini", 69, "it is not a shared library"))):
             train(scratch, "cnn", "no", *cubed, "--model.operators", file).expect(code, phrase)
 
     def built_for_another():

@@ -8,7 +8,7 @@ set(lockstep_syntax_check ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only
 function(lockstep_add_compile_test name expected)
     add_test(NAME arch.compile.${name}
              COMMAND ${lockstep_syntax_check} ${CMAKE_CURRENT_SOURCE_DIR}/arch/compile_fail/${name}.cpp)
-    set_tests_properties(arch.compile.${name} PROPERTIES LABELS arch TIMEOUT 60)
+    set_tests_properties(arch.compile.${name} PROPERTIES LABELS arch TIMEOUT 300)
     if(expected)
         set_tests_properties(arch.compile.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")
     endif()
@@ -32,6 +32,6 @@ foreach(room base config comm h5 data import checkpoint rl monitor report launch
         if(NOT header MATCHES "/include/")
             list(APPEND labels long)
         endif()
-        set_tests_properties(arch.header.${room}.${name} PROPERTIES LABELS "${labels}" TIMEOUT 60)
+        set_tests_properties(arch.header.${room}.${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
     endforeach()
 endforeach()

@@ -16,11 +16,11 @@ set_tests_properties(arch.job_scripts PROPERTIES LABELS arch TIMEOUT 300
                      ENVIRONMENT "${docs_environment}")
 add_test(NAME arch.shellcheck
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/shellcheck.sh ${PROJECT_SOURCE_DIR})
-set_tests_properties(arch.shellcheck PROPERTIES LABELS arch TIMEOUT 120 SKIP_RETURN_CODE 77)
+set_tests_properties(arch.shellcheck PROPERTIES LABELS arch TIMEOUT 300 SKIP_RETURN_CODE 77)
 if(LOCKSTEP_WITH_TORCH)
     add_test(NAME arch.promises
              COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/promises_test.py)
-    set_tests_properties(arch.promises PROPERTIES LABELS arch TIMEOUT 120
+    set_tests_properties(arch.promises PROPERTIES LABELS arch TIMEOUT 300
                          ENVIRONMENT "${docs_environment}")
     foreach(name arch.docs arch.docs.long) # .long runs all of them
         add_test(NAME ${name} COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/run_docs.py)

@@ -10,7 +10,7 @@ function(lockstep_add_rule rule fault)
     add_test(NAME arch.rule.${rule}.finds
              COMMAND ${Python3_EXECUTABLE} ${script}
                      ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/faulty ${rule})
-    set_tests_properties(arch.rule.${rule} arch.rule.${rule}.finds PROPERTIES LABELS arch TIMEOUT 60
+    set_tests_properties(arch.rule.${rule} arch.rule.${rule}.finds PROPERTIES LABELS arch TIMEOUT 300
                          ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
     set_tests_properties(arch.rule.${rule}.finds PROPERTIES PASS_REGULAR_EXPRESSION "${fault}")
 endfunction()
@@ -33,5 +33,5 @@ file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bootstrap ${PROJECT_SO
 foreach(script IN LISTS scripts)
     get_filename_component(name ${script} NAME)
     add_test(NAME arch.script.${name} COMMAND bash -n ${script})
-    set_tests_properties(arch.script.${name} PROPERTIES LABELS arch TIMEOUT 60)
+    set_tests_properties(arch.script.${name} PROPERTIES LABELS arch TIMEOUT 300)
 endforeach()
