@@ -81,6 +81,31 @@ std::vector<Entry> Store::list() const {
     return entries;
 }
 
+bool Store::holds(std::filesystem::path const& file) const {
+    std::error_code none; // no such file, or no such directory
+    auto const own = [&](std::filesystem::path const& directory) {
+        return step_of_name(file.filename().string()).has_value() &&
+               std::filesystem::equivalent(directory / file.filename(), file, none);
+    };
+    return own(directory_) || (!local_.empty() && own(local_));
+}
+
+std::int64_t Store::set_aside(std::int64_t step, std::string const& folder) const {
+    std::int64_t moved = 0;
+    for (auto const& entry : list()) {
+        if (entry.step > step) {
+            if (still_ours_) {
+                still_ours_();
+            }
+            make_directories(directory_ / folder);
+            rename_durably(entry.path, directory_ / folder / entry.path.filename());
+            ++moved;
+        }
+    }
+    return local_.empty() ? moved
+                          : moved + Store(local_, keep_, still_ours_).set_aside(step, folder);
+}
+
 std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     std::vector<std::int64_t> steps; // doubled, and one more for those of the local directory
     comm::agree(comm, "listing the checkpoints", [&] {

@@ -76,6 +76,16 @@ class Store {
     /// Throws  Error 64 when keep < 1; 65 when none verifies, and then nothing is removed
     std::vector<std::filesystem::path> prune(int keep) const;
 
+    /// Whether the file is the checkpoint of that step here or in `local`.
+    bool holds(std::filesystem::path const& file) const;
+
+    /// Moves the checkpoints of steps after `step` to `folder` in their directory, here and in
+    /// `local`: a resume from an earlier one does not continue from them. Returns how many. For one
+    /// process.
+    ///
+    /// Throws  Error 73 or 74 when a file cannot be moved
+    std::int64_t set_aside(std::int64_t step, std::string const& folder) const;
+
   private:
     /// Collective  over `comm`, as `save`
     Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,

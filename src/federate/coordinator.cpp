@@ -6,6 +6,8 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "federate/change.hpp"
 #include "federate/collected.hpp"
@@ -30,6 +32,12 @@ char const* answered_before(std::string_view list) {
 /// Nothing where the message's octets of that name are not as long as a key.
 std::optional<PublicKey> key_in(Message const& message, char const* name) {
     return fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
+}
+
+double sum_of_samples(std::vector<Member> const& members) {
+    return std::accumulate(members.begin(), members.end(), 0.0, [](double sum, Member const& each) {
+        return sum + static_cast<double>(each.samples);
+    });
 }
 
 std::optional<std::int64_t> samples_of(Message const& message) {
@@ -65,10 +73,6 @@ void Coordinator::say(Message const& message) const {
 
 std::vector<std::string> Coordinator::sites_of(std::int64_t round, std::string const& phase) const {
     return lines_in(federation_.read_of_coordinator(round, phase).text("sites"));
-}
-
-Roster Coordinator::roster(std::int64_t round) const {
-    return Roster::of_text(federation_.read_of_coordinator(round, phase::roster).text("members"));
 }
 
 Secret Coordinator::noise_key(std::int64_t round) const {
@@ -122,7 +126,7 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         bool const fits = is_usable("share_key") && is_usable("mask_key") && samples_of(message);
         return fits ? "" : "the public keys or the number of samples in the message are not valid";
     }
-    auto const sites = roster(round);
+    auto const sites = federation_.roster(round);
     if (phase == phase::shares) {
         auto const expected = 2 * sizeof(Digest) * sites.members.size();
         return message.octets("commitments").size() == expected
@@ -255,6 +259,34 @@ Progress Coordinator::advance(Waiting waiting) const {
     }
 }
 
+/// Samples of all sites, as each has announced them last. An accepted site that has announced none
+/// yet counts as their mean. The control variates of removed sites stay in the mean.
+double Coordinator::samples_of_all(std::int64_t round) const {
+    std::map<std::string, Member> found;
+    auto const missing = [&](std::vector<std::string> const& sites) {
+        return std::ranges::count_if(sites,
+                                     [&](auto const& site) { return !found.contains(site); });
+    };
+    std::vector<std::string> accepted;
+    for (auto const& [name, key] : admission_.remaining()) {
+        accepted.push_back(name);
+    }
+    auto const removed = federation_.removed();
+    for (auto at = round; at > 0 && missing(accepted) + missing(removed) > 0; --at) {
+        if (said(at, phase::roster)) {
+            for (auto const& member : federation_.roster(at).members) {
+                found.try_emplace(member.name, member);
+            }
+        }
+    }
+    std::vector<Member> known;
+    for (auto const& [name, member] : found) {
+        known.push_back(member);
+    }
+    auto const share = static_cast<double>(missing(accepted)) / static_cast<double>(known.size());
+    return sum_of_samples(known) * (1 + share);
+}
+
 bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
     auto const counted = lines_in(survivors.text("sites"));
@@ -279,14 +311,13 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     if (charter.is_secure() && !unmask(round, sum, progress)) {
         return false;
     }
-    auto const change = mean_change(sum, roster(round), counted, charter, noise_key(round));
+    auto const roster = federation_.roster(round);
+    auto const change = mean_change(sum, roster, counted, charter, noise_key(round));
     auto const values = model.values.size();
     apply_change(model, std::span(change).first(values), charter);
     if (charter.has_controls()) {
-        auto const accepted =
-            number_of<double>(federation_.read_of_coordinator(round, phase::plan).text("accepted"));
-        move_control(model, std::span(change).subspan(values),
-                     static_cast<double>(counted.size()) / accepted.value());
+        move_control(model, std::span(change).subspan(values), sum_of_samples(roster.part(counted)),
+                     samples_of_all(round));
     }
     write_result(round, model, counted);
     progress.lines.push_back(

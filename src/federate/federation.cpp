@@ -126,6 +126,10 @@ Message Federation::read_of_coordinator(std::int64_t round, std::string const& p
     return Message::read(file(bound), bound, coordinator_);
 }
 
+Roster Federation::roster(std::int64_t round) const {
+    return Roster::of_text(read_of_coordinator(round, phase::roster).text("members"));
+}
+
 Message Federation::read_of_site(std::int64_t round, std::string const& phase,
                                  std::string const& site) const {
     auto const bound = binding(round, phase, site);

@@ -13,6 +13,7 @@
 #include "federate/message.hpp"
 #include "federate/model_vector.hpp"
 #include "federate/private_key.hpp"
+#include "federate/roster.hpp"
 
 namespace lockstep::federate {
 
@@ -72,6 +73,7 @@ class Federation {
     bool has(Binding const& binding) const;
     /// Throws  Error 65 or 66 as Message::read
     Message read_of_coordinator(std::int64_t round, std::string const& phase) const;
+    Roster roster(std::int64_t round) const;
     Message read_of_site(std::int64_t round, std::string const& phase,
                          std::string const& site) const;
     /// Writes a message, unless one with the same contents exists already.

@@ -15,6 +15,7 @@ namespace {
 constexpr char const* first_name = "server/exp_avg";
 constexpr char const* second_name = "server/exp_avg_sq";
 constexpr char const* control_name = "server/control";
+constexpr char const* control_samples_name = "control_samples";
 constexpr char const* state_note = "server_state";
 
 bool is_real(checkpoint::Weights::Entry const& entry) {
@@ -59,6 +60,9 @@ ModelVector ModelVector::read(std::filesystem::path const& path) {
         auto const count = model.values.size();
         if (found->second == "scaffold") {
             model.control = state_in<float>(state, control_name, count);
+            auto const& reals = model.record_.reals;
+            auto const samples = reals.find(control_samples_name);
+            model.control_samples = samples == reals.end() ? 0 : samples->second;
         } else {
             model.first_moment = state_in<double>(state, first_name, count);
             model.second_moment = state_in<double>(state, second_name, count);
@@ -98,6 +102,9 @@ std::string ModelVector::digest() const {
     digester.add(std::as_bytes(std::span(first_moment)));
     digester.add(std::as_bytes(std::span(second_moment)));
     digester.add(std::as_bytes(std::span(control)));
+    if (control_samples > 0) {
+        digester.add(std::as_bytes(std::span(&control_samples, 1)));
+    }
     return hex_text(digester.digest());
 }
 
@@ -132,6 +139,9 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
         record.notes[state_note] = "scaffold";
         arrays.push_back(
             {control_name, h5::Type::f32, {control.size()}, std::as_bytes(std::span(control))});
+        if (control_samples > 0) {
+            record.reals[control_samples_name] = control_samples;
+        }
     }
     checkpoint::write_model(path, arrays, record);
 }

@@ -28,6 +28,8 @@ class ModelVector {
     std::vector<double> second_moment;
     /// With scaffold, the mean of the sites' control variates, as long as `values`; else empty.
     std::vector<float> control;
+    /// Samples of all sites that the mean was taken over; 0: not known.
+    double control_samples = 0;
 
     /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
     void for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const;

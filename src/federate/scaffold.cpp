@@ -51,11 +51,14 @@ std::vector<float> next_control(ModelVector const& first, ModelVector const& tra
     return next;
 }
 
-void move_control(ModelVector& model, std::span<double const> change, double share) {
+void move_control(ModelVector& model, std::span<double const> change, double counted, double all) {
+    auto const before = model.control_samples > 0 ? model.control_samples : all;
     model.control = or_zeros(model.control, change.size());
     for (std::size_t i = 0; i < change.size(); ++i) {
-        model.control[i] = static_cast<float>(model.control[i] + share * change[i]);
+        model.control[i] =
+            static_cast<float>((before * model.control[i] + counted * change[i]) / all);
     }
+    model.control_samples = all;
 }
 
 } // namespace lockstep::federate

@@ -21,9 +21,11 @@ ModelVector correction_of(ModelVector const& model, std::vector<float> const& al
 std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,
                                 std::vector<float> const& own, double rates);
 
-/// Moves the coordinator's control variate by the mean change of sites that are `share` of all.
+/// Moves the coordinator's control variate, the mean over `all` samples, by the mean change of
+/// sites that have `counted` of them. It stays the mean of all sites' control variates, each
+/// weighted by the site's samples, whoever takes part and whoever joins.
 ///
 /// Shape  change [values of the model]
-void move_control(ModelVector& model, std::span<double const> change, double share);
+void move_control(ModelVector& model, std::span<double const> change, double counted, double all);
 
 } // namespace lockstep::federate

@@ -11,15 +11,24 @@ std::filesystem::path SiteControl::file(std::int64_t round) const {
     return local_ / round_name(round) / "control.h5";
 }
 
-/// That of the last round in which this site counted; at first 0. The coordinator knows no other.
-std::vector<float> SiteControl::before(std::int64_t round) const {
-    for (auto earlier = round - 1; earlier > 0; --earlier) {
+/// The last round before this one in which the site counted; 0: none.
+std::int64_t SiteControl::last_counted(std::int64_t round) const {
+    auto earlier = round - 1;
+    while (earlier > 0) {
         auto const result = federation_.read_of_coordinator(earlier, phase::result);
         if (contains(lines_in(result.text("counted")), site_)) {
-            return ModelVector::read(file(earlier)).values;
+            break;
         }
+        --earlier;
     }
-    return std::vector<float>(federation_.first_model(round).values.size(), 0);
+    return earlier;
+}
+
+/// That of the last round in which this site counted; at first 0. The coordinator knows no other.
+std::vector<float> SiteControl::before(std::int64_t round) const {
+    auto const last = last_counted(round);
+    return last > 0 ? ModelVector::read(file(last)).values
+                    : std::vector<float>(federation_.first_model(round).values.size(), 0);
 }
 
 ModelVector SiteControl::correction(std::int64_t round) const {
@@ -36,6 +45,16 @@ EncodedChange SiteControl::keep_next(std::int64_t round, ModelVector const& trai
     own.values = before(round);
     auto next = first;
     next.values = next_control(first, trained, own.values, rates);
+    if (auto const last = last_counted(round); last > 0) {
+        // In the mean of all sites it has the weight of the samples that it was learnt from.
+        auto const samples = [&](std::int64_t at) {
+            return static_cast<double>(federation_.roster(at).part({site_}).front().samples);
+        };
+        auto const share = samples(last) / samples(round);
+        for (auto& value : own.values) {
+            value = static_cast<float>(value * share);
+        }
+    }
     auto const change = encoded_change(own, next, form);
     next.control.clear();
     make_directories(file(round).parent_path());

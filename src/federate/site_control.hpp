@@ -32,6 +32,7 @@ class SiteControl {
 
   private:
     std::filesystem::path file(std::int64_t round) const;
+    std::int64_t last_counted(std::int64_t round) const;
     std::vector<float> before(std::int64_t round) const;
 
     Federation const& federation_;

@@ -276,7 +276,9 @@ void Console::show(train::Ended const& e) {
               Style::bold);
     if (e.best_step >= 0) {
         important(concat("best ", e.best_metric, " ", value_text(e.best_metric, e.best),
-                         " at step ", e.best_step, ": ", directory_, "/best.h5"),
+                         " at step ", e.best_step,
+                         e.best_is_kept ? concat(": ", directory_, "/best.h5")
+                                        : ", whose model is not kept"),
                   Style::green);
     }
 }

@@ -1,8 +1,10 @@
 #include "best_model.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
 
@@ -53,25 +55,59 @@ bool BestModel::offer(Measured const& measured) {
                           failure.cause(), ": ", failure.what())});
         return false;
     }
+    written_ = true;
     return true;
+}
+
+std::string BestModel::fault() const {
+    auto const wanted = parts_.progress.best_step;
+    if (!std::filesystem::exists(file_)) {
+        return "is gone";
+    }
+    if (written_) {
+        return "";
+    }
+    auto const stored = checkpoint::open_weights(checkpoint::VerifiedFile(file_));
+    if (stored->quantised()) {
+        return "is a quantised model";
+    }
+    auto const step = integer_of(stored->record(), "step", wanted);
+    return step == wanted ? "" : concat("is the model of step ", step, ", not of step ", wanted);
+}
+
+bool BestModel::is_kept() const {
+    if (parts_.progress.best_step < 0 || !parts_.run.world.is_root()) {
+        return false;
+    }
+    try {
+        return fault().empty();
+    } catch (Error const&) { // damaged
+        return false;
+    }
 }
 
 bool BestModel::load() const {
     auto const& world = parts_.run.world;
-    bool const chosen = parts_.progress.best_step >= 0;
-    bool const there =
-        chosen && comm::all_reduce(world, world.is_root() && std::filesystem::exists(file_) ? 1 : 0,
-                                   comm::Reduce::maximum) != 0;
-    if (there) {
-        auto const best = checkpoint::verify_together(world, file_);
-        comm::agree(world, "reading the best model",
-                    [&] { load_weights(*parts_.run.work.model, best); });
-    } else if (chosen) {
-        parts_.observers.tell(
-            Remark{concat("warning: ", file_.string(),
-                          " is gone: the test measures the last step's model, not the best one")});
+    if (parts_.progress.best_step < 0) {
+        return false;
     }
-    return there;
+    std::string missing;
+    comm::agree(world, "looking at the best model", [&] {
+        if (world.is_root()) {
+            missing = fault();
+        }
+    });
+    comm::broadcast_text(world, missing);
+    if (!missing.empty()) {
+        parts_.observers.tell(
+            Remark{concat("warning: ", file_.string(), " ", missing,
+                          ": the test measures the last step's model, not the best one")});
+        return false;
+    }
+    auto const best = checkpoint::verify_together(world, file_);
+    comm::agree(world, "reading the best model",
+                [&] { load_weights(*parts_.run.work.model, best); });
+    return true;
 }
 
 } // namespace lockstep::train

@@ -30,6 +30,9 @@ class BestModel {
     /// Returns     whether it is the best now
     bool offer(Measured const& measured);
 
+    /// Whether the file is the model of the best validation. On rank 0; false on others.
+    bool is_kept() const;
+
     /// Loads the best model into the run's model; prints what is missing.
     ///
     /// Collective  over the world
@@ -38,9 +41,11 @@ class BestModel {
 
   private:
     bool is_better(double value) const;
+    std::string fault() const;
 
     Parts parts_;
     std::filesystem::path file_;
+    bool written_ = false; ///< by this attempt
 };
 
 } // namespace lockstep::train

@@ -174,6 +174,9 @@ void OpenedRun::plan() {
         audit = std::make_unique<RunAudit>(world, topology, deck(), work);
         std::ranges::for_each(audit->remarks(), [&](auto const& text) { remark(text); });
     });
+    if (!setup.aside.empty()) {
+        remark(setup.aside);
+    }
     if (setup.requeued) {
         remark(concat(
             "checkpoint.resume = ", deck().checkpoint.resume,

@@ -71,7 +71,9 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
 void Run::begin() {
     if (opened_.setup.found) {
         state_.restore();
-        checkpoints_.resumed();
+        if (!opened_.setup.foreign) { // else the run gets one of its own at once
+            checkpoints_.resumed();
+        }
     }
     finished_before_ = finished_before();
     if (finished_before_) {
@@ -179,6 +181,7 @@ Ended Run::summary() {
             .best_metric = opened_.work.best_metric.name,
             .best = progress_.best,
             .best_step = progress_.best_step,
+            .best_is_kept = best_.is_kept(),
             .resources = resources_.in_all()};
 }
 

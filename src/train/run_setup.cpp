@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "checkpoint/step_name.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
@@ -64,6 +65,32 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
     return place;
 }
 
+/// Where checkpoint.resume names a file, the run continues from it: a later start must not resume
+/// from what the run had written beyond that point. Nothing is deleted.
+void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
+    auto const& file = run.found->file.path();
+    auto const stay = run.foreign ? -1 : checkpoint::step_of_name(file.filename().string()).value();
+    auto stamp = utc_now();
+    std::replace(stamp.begin(), stamp.end(), ':', '-');
+    auto const folder = concat("abandoned-", stamp);
+    checkpoint::Store const store(
+        checkpoints, static_cast<int>(run.deck.checkpoint.keep),
+        [&run] { run.directory->require_ours(); }, run.local);
+    auto const moved = store.set_aside(stay, folder);
+    if (moved == 0) {
+        return;
+    }
+    auto const best = run.directory->path() / "best.h5";
+    bool const has_best = std::filesystem::exists(best);
+    if (has_best) {
+        make_directories(checkpoints / folder); // they may have been in checkpoint.local alone
+        rename_durably(best, checkpoints / folder / "best.h5");
+    }
+    run.aside = concat("moved ", amount_of(moved, "later checkpoint"),
+                       has_best ? " and best.h5" : "", " to ", (checkpoints / folder).string(),
+                       ", because this run continues from ", file.string());
+}
+
 } // namespace
 
 RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) {
@@ -111,6 +138,13 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         deck = std::move(decided.deck);
         run.forced = std::move(decided.forced);
         run.shares_state = decided.shares_state;
+        auto const& resume = options.deck.checkpoint.resume;
+        bool const named = run.found && !options.resume_from && run.found->file.path() == resume;
+        checkpoint::Store const store(checkpoints, 1, {}, run.local);
+        run.foreign = named && !store.holds(resume);
+        if (named && world.is_root()) {
+            leave_behind(run, checkpoints);
+        }
     });
     if (deck.privacy.is_on()) {
         run.privacy_key = read_privacy_key(world, deck, run.found.has_value());

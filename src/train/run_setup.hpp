@@ -21,6 +21,8 @@ struct RunSetup {
     std::shared_ptr<RunDirectory> directory; ///< on rank 0 only
     std::optional<checkpoint::Found> found;  ///< what to resume from
     bool shares_state = true; ///< whether the optimizer of `found` shares its state with the deck's
+    bool foreign = false;     ///< whether `found` is not a checkpoint of the run's directory
+    std::string aside;        ///< what was moved aside for this resume, on rank 0; empty: nothing
     bool requeued = false;    ///< an earlier attempt of this job has done what resume says
     std::filesystem::path local;      ///< the run's directory in checkpoint.local; empty: none
     std::vector<std::string> forced;  ///< changes that --force allowed

@@ -14,6 +14,66 @@ def train(directory, *options, ranks=2 if LONG else 1, env=None):
     return harness.train(directory, *options, ranks=ranks, env=env)
 
 
+def from_an_earlier_one(scratch):
+    """What a run had beyond the checkpoint that it is told to resume from is moved aside, and no later start takes it."""
+    keys = ("--checkpoint.every-steps", 2, "--checkpoint.keep", 9, "--train.validate-every", 2)
+    late, job = scratch / "late", {"SLURM_JOB_ID": "12"}
+    train(late, *keys, "--train.steps", 12).expect(0)
+    again = (*keys, "--optimizer.learning-rate", 0.02, "--force")
+
+    def left(run_):
+        return sorted(path.name for path in (run_ / "checkpoints").glob("abandoned-*/*"))
+
+    def resumed(name, own, steps, **more):
+        """A start in a copy of the run, from its own checkpoint of step 4 or from one of another directory."""
+        run_ = scratch / name
+        if not run_.exists():
+            shutil.copytree(late, run_)
+        file = run_ / "checkpoints/step-00000004.h5" if own else shutil.copy(checkpoints(late)[2], scratch / "four.h5")
+        return run_, train(run_, "--checkpoint.resume", file, *again, "--train.steps", steps, **more)
+
+    for own in some((True, False)):
+        name = "own" if own else "other"
+        whole, told = resumed(f"{name}-whole", own, 10)
+        told.expect(0, "moved ", " later checkpoints and best.h5 to ", "at step 4", "finished at step 10")
+        check("best.h5" in left(whole) and "step-00000012.h5" in left(whole), f"{left(whole)}")
+        # Lost at step 7, and started again: by the job, and by hand without the key.
+        lost, told = resumed(name, own, 10, env={**job, "LOCKSTEP_INJECT": "kill:rank=0:step=7"})
+        check(told.code != 0, told.text)
+        lost, told = resumed(name, own, 10, env={**job, "SLURM_RESTART_COUNT": "1", "LOCKSTEP_INJECT": "kill:rank=0:step=9"})
+        check(told.code != 0 and "at step 6" in told.text, told.text)
+        train(lost, *again, "--train.steps", 10).expect(0, "at step 8", "finished at step 10")
+        check_same(whole, lost, f"{name}: through a lost rank")
+        check(len({path.parent for path in (lost / "checkpoints").glob("abandoned-*/*")}) == 1, "moved once")
+
+    # Lost before the first checkpoint of its own.
+    soon, told = resumed("soon", False, 10, env={**job, "LOCKSTEP_INJECT": "kill:rank=0:step=5"})
+    check(told.code != 0 and checkpoints(soon)[-1].name == "step-00000004.h5", "it has one from the beginning")
+
+    # A best.h5 that a later step, or somebody else, has written is not taken for the best model.
+    test = ("--data.test", DATA / "test.h5")
+    skips = scratch / "skips"
+    shutil.copytree(late, skips)
+    for path in checkpoints(skips)[2:]:
+        flip(path, 5000)
+    best = records(late, "end")[-1]["best_step"]
+
+    def not_ended(run_):
+        metrics = run_ / "metrics.jsonl"
+        metrics.write_text("".join(line for line in metrics.read_text().splitlines(True) if '"end"' not in line))
+
+    not_ended(skips)
+    if best > 2:
+        train(skips, *keys, *test, "--train.steps", 2).expect(
+            0, f"best.h5 is the model of step {best}, not of step 2", "measures the last step's model",
+            "at step 2, whose model is not kept")
+    foreign = scratch / "foreign"
+    shutil.copytree(late, foreign)
+    shutil.copy(checkpoints(late)[0], foreign / "best.h5")
+    not_ended(foreign)
+    train(foreign, *keys, *test, "--train.steps", 12).expect(0, f"best.h5 is the model of step 0, not of step {best}")
+
+
 def by_signal_and_in_use(scratch):
     """USR1 to mpirun: a checkpoint, exit 75, and the same end after a restart. A directory in use."""
     signalled = scratch / "signalled"
@@ -128,5 +188,6 @@ with Scratch() as scratch:
     source = checkpoints(whole)[-1]
     train(scratch / "by-file", "--checkpoint.resume", source, "--train.steps", 6).expect(
         0, f"resumed from {source}")
+    from_an_earlier_one(scratch)
     if LONG:
         by_signal_and_in_use(scratch)

@@ -263,6 +263,7 @@ struct Ended {
     std::string best_metric;
     double best = 0;
     std::int64_t best_step = -1; ///< -1: nothing was measured
+    bool best_is_kept = false;   ///< whether best.h5 is the model of that step
     Resources resources{};       ///< of this attempt
 };
 

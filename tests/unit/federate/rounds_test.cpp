@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "catch.hpp"
@@ -37,6 +38,8 @@ struct World {
     std::unique_ptr<Federation> federation;
     std::vector<std::string> names;
 
+    std::map<std::string, std::int64_t> changed{}; ///< samples of sites whose data have changed
+
     World(Charter charter, std::size_t sites) {
         std::array<float, values> const weights{1, 2, 3, 4, 5, 6};
         checkpoint::write_model(
@@ -60,7 +63,10 @@ struct World {
     PrivateKey key_of(std::string const& name) const {
         return PrivateKey::open_or_make(scratch / ("keys/" + name), name);
     }
-    static std::int64_t samples_of(std::string const& name) { return 10 * (name.back() - '0' + 1); }
+    std::int64_t samples_of(std::string const& name) const {
+        auto const found = changed.find(name);
+        return found != changed.end() ? found->second : 10 * (name.back() - '0' + 1);
+    }
 
     ModelVector trained(std::string const& name, std::int64_t round) const {
         auto model = federation->first_model(round);
@@ -139,6 +145,7 @@ struct Dropouts {
 /// Runs one round; whether it came to a result.
 bool run_round(World const& world, Dropouts const& out) {
     bool const secure = world.federation->charter().is_secure();
+    auto const before = world.federation->current_round();
     Names away = out.before_announce;
     auto const next = [&](Names const& more) {
         world.answer(away);
@@ -158,7 +165,7 @@ bool run_round(World const& world, Dropouts const& out) {
     if (secure && !next({})) {
         return false;
     }
-    return world.federation->current_round() == 2;
+    return world.federation->current_round() == before + 1;
 }
 
 Names without(std::vector<std::string> const& all, Names const& left_out) {
@@ -854,6 +861,42 @@ TEST_CASE("control variates become the mean gradients of sites, whatever they we
         CHECK(own[i] == Approx(-(0.75 + 0.01 * static_cast<double>(i)) / rates));
         CHECK(correction.values[i] == Approx(after.control[i] - own[i]));
     }
+}
+
+TEST_CASE("the coordinator's control variate stays the mean of the sites', whoever takes part") {
+    auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
+    charter.strategy = "scaffold";
+    charter.rounds = 6;
+    World world(charter, 3);
+    std::map<std::string, std::pair<double, std::vector<float>>> own; // samples, control variate
+    std::int64_t round = 0;
+    auto const check_mean = [&](Names const& away, double all) {
+        ++round;
+        REQUIRE(run_round(world, {.before_announce = away}));
+        for (auto const& name : world.names) {
+            if (!away.contains(name)) {
+                auto const file = world.scratch / "local" / name / round_name(round) / "control.h5";
+                own[name] = {static_cast<double>(world.samples_of(name)),
+                             ModelVector::read(file).values};
+            }
+        }
+        auto const control = ModelVector::read(world.federation->global_file(round)).control;
+        for (std::size_t i = 0; i < values; ++i) {
+            double sum = 0;
+            for (auto const& [name, each] : own) {
+                sum += each.first * static_cast<double>(each.second[i]);
+            }
+            CHECK(control[i] == Approx(sum / all).epsilon(1e-5));
+        }
+    };
+    check_mean({"site2"}, 45); // it counts as the mean of 10 and 20
+    check_mean({"site0"}, 60);
+    check_mean({"site2"}, 60);
+    world.changed["site1"] = 50;
+    check_mean({"site0"}, 90);
+    world.coordinator().admission().remove({"site0"});
+    check_mean({"site0"}, 90); // its last one stays in the mean
+    check_mean({"site0"}, 90);
 }
 
 TEST_CASE("a site that did not count keeps its control variate, and the mean moves by its share") {
