@@ -93,6 +93,19 @@ void require_c_names(std::filesystem::path const& out, std::filesystem::path con
     }
 }
 
+/// The deck in a file of another version may have keys that are not known here.
+void require_not_named_by(checkpoint::Record const& record, std::filesystem::path const& out) {
+    std::optional<config::Deck> deck;
+    try {
+        config::DeckSource source;
+        source.read_printed(record.deck, "the deck in the file");
+        deck = source.parse();
+    } catch (Error const&) {
+        return;
+    }
+    require_not_named(out, *deck);
+}
+
 } // namespace
 
 ExitCode checkpoint_export_command(Invocation const& invocation) {
@@ -139,6 +152,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
              "its int8 layers can be exported only to ONNX and C",
              "Use --format onnx or c, or export the model from which this file was quantised"});
     }
+    require_not_named_by(weights->record(), out);
     if (format == "safetensors") {
         checkpoint::write_safetensors(out, *weights, rounding_of(told.type));
     } else {

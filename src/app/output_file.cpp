@@ -4,8 +4,33 @@
 #include "base/text.hpp"
 #include "checkpoint/step_name.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/data/dataset.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
 
 namespace lockstep::app {
+
+namespace {
+
+/// The files that a deck names for data, models and teachers. A set that cannot be found is none.
+std::vector<std::filesystem::path> files_named_by(config::Deck const& deck) {
+    std::vector<std::filesystem::path> files{deck.model.weights, deck.distill.teacher,
+                                             deck.distill.teacher_deck, deck.distill.outputs};
+    for (auto const& set : {deck.data.train, deck.data.validation, deck.data.test}) {
+        try {
+            std::ranges::move(data::expand_files(set), std::back_inserter(files));
+        } catch (Error const&) { // whoever reads it says so
+        }
+    }
+    for (auto const& [key, value] : deck.model.own) {
+        files.emplace_back(value); // such as model.file
+    }
+    return files;
+}
+
+} // namespace
 
 void require_free(std::filesystem::path const& output, bool overwrite) {
     if (output.empty()) {
@@ -22,13 +47,28 @@ void require_free(std::filesystem::path const& output, bool overwrite) {
 
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input) {
     bool const resumed = checkpoint::step_of_name(output.filename().string()).has_value();
+    bool const best = output.filename() == "best.h5" &&
+                      std::filesystem::is_directory(output.parent_path() / "checkpoints");
     std::error_code none; // no file to be equivalent to
-    if (resumed || std::filesystem::equivalent(output, input, none)) {
+    if (resumed || best || std::filesystem::equivalent(output, input, none)) {
         throw Error(ExitCode::cannot_create,
                     {concat(output.string(), " cannot be written"),
                      resumed ? "only the checkpoints of runs have such names"
+                     : best  ? "it is the best model of a run"
                              : "it is the file that is read",
                      "Name another file"});
+    }
+}
+
+void require_not_named(std::filesystem::path const& output, config::Deck const& deck) {
+    for (auto const& file : files_named_by(deck)) {
+        std::error_code none;
+        if (std::filesystem::equivalent(output, file, none)) {
+            throw Error(ExitCode::cannot_create,
+                        {concat(output.string(), " cannot be written"),
+                         "the deck names this file for data, models or teachers",
+                         "Name another file"});
+        }
     }
 }
 

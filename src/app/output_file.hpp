@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/config/deck.hpp"
+
 #include <filesystem>
 
 namespace lockstep::app {
@@ -9,7 +11,10 @@ namespace lockstep::app {
 void require_free(std::filesystem::path const& output, bool overwrite);
 
 /// Throws Error 73 when the output is the input, or has the name of a checkpoint, from which a run
-/// would resume.
+/// would resume, or is a run's best.h5.
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input);
+
+/// Throws Error 73 when the output is a file that the deck names for data, models or teachers.
+void require_not_named(std::filesystem::path const& output, config::Deck const& deck);
 
 } // namespace lockstep::app

@@ -41,8 +41,8 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     // Kineto writes to standard error when it starts and stops.
     set_environment("KINETO_LOG_LEVEL", "6");
     // Beside the program in a build, in ../lib when it is installed; found through the run path.
-    // Lazy for LibTorch's tens of thousands of calls within itself, which take a seventh of the start
-    // to bind; the library's own calls are bound at once by its link option.
+    // Lazy for LibTorch's tens of thousands of calls within itself, which take a seventh of the
+    // start to bind; the library's own calls are bound at once by its link option.
     void* const library = ::dlopen(train_library, RTLD_LAZY | RTLD_GLOBAL);
     if (library == nullptr) {
         throw Error(ExitCode::unavailable,

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -113,6 +114,16 @@ with Scratch() as scratch:
         if source != out:
             run(["evaluate", DECK, source, *evaluated, "--outputs", out, "--overwrite"]).expect(73, why)
     run(["evaluate", DECK, kept, *evaluated, "--outputs", kept, "--overwrite"]).expect(73, "file that is read")
+    # Nor are the files that the deck names, or the best model of a run, replaced by others.
+    mine = scratch / "mine.h5"
+    shutil.copy(data, mine)
+    by_deck = ["--data.train", mine, "--overwrite"]
+    for wrong in some((["export", one, mine, "--format", "onnx", *by_deck], ["export", one, mine, "--format", "torchscript", *by_deck],
+                       ["quantise", one, mine, *by_deck])):
+        run(["checkpoint", *wrong]).expect(73, "the deck names this file")
+        check(mine.read_bytes() == data.read_bytes(), f"{wrong}: the data")
+    for wrong in some((["export", one, one / "best.h5", "--format", "hdf5"], ["quantise", one, one / "best.h5"])):
+        run(["checkpoint", *wrong, "--overwrite"]).expect(73, "it is the best model of a run")
     run(["checkpoint", "export", one, "", "--format", "hdf5"]).expect(64, "the name of the output file is empty")
     run(["report", one, "--output", "told"]).expect(0)
     run(["report", one, "--output", "told"]).expect(73, "report.md already exists")

@@ -118,7 +118,7 @@ def recorded_outputs(scratch, teacher):
     shutil.copy(small, other)
     for named in some((f"{other}, {small}", scratch / "oth*.h5")):
         for key in some(("--data.train", "--data.test")):
-            run(["evaluate", deck, best, "--outputs", other, "--overwrite", *data, key, named]).expect(73, "file that is read")
+            run(["evaluate", deck, best, "--outputs", other, "--overwrite", *data, key, named]).expect(73, "the deck names this file")
     # A share of data.train is left out, so that a sample's number is not that of its outputs.
     own = ("--model.channels", "2, 4", "--distill.weight", 0.7, "--data.validation", "10 %", *data)
     file = scratch / "outputs.h5"

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "../output_file.hpp"
 #include "commands.hpp"
 #include "saved_deck.hpp"
 
@@ -12,6 +13,7 @@ ExitCode export_script_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     auto words = invocation.arguments;
     auto const deck = saved_deck(file, words);
+    require_not_named(words.at(1), deck);
     train::export_script(deck, file, words.at(1));
     std::cout << words[1] << ": the model of " << file.path().string() << ", for evaluation\n";
     return ExitCode::ok;

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "../output_file.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "saved_deck.hpp"
@@ -16,6 +17,7 @@ ExitCode quantise_command(Invocation const& invocation) {
     auto keys = words.keys;
     auto const deck = saved_deck(file, keys);
     auto const& out = words.positions[1];
+    require_not_named(out, deck);
     std::cout << out << ": " << train::quantise_file(deck, file, out, told) << "\n";
     return ExitCode::ok;
 }
