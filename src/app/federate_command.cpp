@@ -30,6 +30,7 @@ ExitCode join_command(Invocation const& invocation) {
                      "Ask the coordinator for the correct fingerprint by telephone or in another "
                      "way that does not use the directory"});
     }
+    federate::require_key_outside(told.key, words.positions[0]);
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
     std::cout << "site " << told.site << " has joined; its fingerprint is\n  "

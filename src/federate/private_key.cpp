@@ -72,6 +72,16 @@ ErrorText broken_promise(std::string const& what, std::int64_t round, std::strin
 
 } // namespace
 
+void require_key_outside(std::filesystem::path const& key, std::filesystem::path const& directory) {
+    auto const inside = std::filesystem::weakly_canonical(key).lexically_relative(
+        std::filesystem::weakly_canonical(directory));
+    if (!inside.empty() && *inside.begin() != "..") {
+        throw Error(ExitCode::usage,
+                    {concat("--key ", key.string(), " lies in ", directory.string()),
+                     "all sites see that directory", "Name a file outside that directory"});
+    }
+}
+
 PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::string const& name) {
     if (!std::filesystem::exists(file)) {
         write_secret_text(file, key_text(name, Secret::random()));

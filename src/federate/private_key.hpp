@@ -52,4 +52,7 @@ class PrivateKey {
     Secret secret_;
 };
 
+/// Throws  Error 64 for a key file in a federation's directory, which all sites see
+void require_key_outside(std::filesystem::path const& key, std::filesystem::path const& directory);
+
 } // namespace lockstep::federate

@@ -32,6 +32,17 @@ void Site::send(Message const& message) const {
 }
 
 void Site::join() const {
+    auto const cards = federation_.cards();
+    auto const there = cards.find(key_.name());
+    if (there != cards.end() && there->second != key_.signing_key().public_key()) {
+        auto const file = federation_.file(federation_.binding(0, phase::card, key_.name()));
+        throw Error(
+            ExitCode::cannot_create,
+            {concat("cannot join as ", key_.name()),
+             concat("a site with another key has joined under this name (", file.string(), ")"),
+             "Choose another name with --site, or name the key file of that site with "
+             "--key"});
+    }
     trust();
     auto const card = answer(0, phase::card);
     key_.promise(federation_.charter().id, "card", hex_text(key_.signing_key().public_key()));

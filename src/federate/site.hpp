@@ -36,6 +36,8 @@ class Site {
 
     /// Sends the site's card: its name and public key. From then on the site trusts this
     /// coordinator and this charter alone.
+    ///
+    /// Throws  Error 73 where a site with another key has joined under this name
     void join() const;
 
     /// Answers what the round asks for, as far as possible; `samples` once they are known.

@@ -42,9 +42,9 @@ class Hdf5Source : public ImportSource {
             type = wanted_type(options.type);
         }
         add_fields(options.inputs, "inputs", type);
-        auto const first_target = fields_.size();
+        first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
-        name_classes(fields_[first_target]);
+        name_classes(fields_[first_target_]);
         if (!options.weights.empty()) {
             add(options.weights, options.weights, std::nullopt);
             data::read_weights(file_, options.weights, items()); // refuses what no weight can be
@@ -92,6 +92,10 @@ class Hdf5Source : public ImportSource {
         sample.label = label(item);
         for (auto& field : fields_) {
             sample.fields.push_back(field.read(file_, static_cast<std::uint64_t>(item)));
+        }
+        if (renumbered_) {
+            auto const bytes = std::as_bytes(std::span(&sample.label, 1));
+            sample.fields[first_target_].assign(bytes.begin(), bytes.end());
         }
         sink(std::move(sample));
     }
@@ -146,15 +150,51 @@ class Hdf5Source : public ImportSource {
         auto const theirs =
             file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
         bool const named = !options_.classes.empty();
+        if (named) {
+            renumber(theirs);
+        }
         form_.class_names =
             data::complete_names(named ? options_.classes : theirs, labels_, options_.source,
                                  named ? ExitCode::usage : ExitCode::data, stored);
     }
 
+    /// Labels that have names keep them: where `--classes` lists these names in another order, or
+    /// more of them, the labels become the places in that list. Names of which it has none are
+    /// replaced.
+    void renumber(std::vector<std::string> const& theirs) {
+        auto const& names = options_.classes;
+        std::vector<std::int64_t> places;
+        std::vector<std::string> missing;
+        for (auto const& name : theirs) {
+            auto const found = std::ranges::find(names, name);
+            places.push_back(found - names.begin());
+            if (found == names.end()) {
+                missing.push_back(name);
+            }
+        }
+        if (missing.size() == theirs.size()) {
+            return;
+        }
+        if (!missing.empty()) {
+            throw Error(ExitCode::usage, {concat("--classes ", joined(names, ",")),
+                                          concat(options_.source.string(),
+                                                 " has these classes too: ", joined(missing, ", ")),
+                                          "List all classes of the file"});
+        }
+        for (auto& label : labels_) {
+            if (label >= 0 && label < std::ssize(places)) {
+                renumbered_ = renumbered_ || places[static_cast<std::size_t>(label)] != label;
+                label = places[static_cast<std::size_t>(label)];
+            }
+        }
+    }
+
     Hdf5Import options_;
     h5::File file_;
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
+    std::size_t first_target_ = 0;
     std::vector<std::int64_t> labels_;
+    bool renumbered_ = false;          ///< whether these labels are others than the file's
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
     ImportForm form_;
 };

@@ -447,6 +447,21 @@ with Scratch() as scratch:
     with h5py.File(other, "r+") as file:
         file.attrs["classes"] = file.attrs["classes"][::-1]
     simple.site(SITES[0], "--data.train", other).expect(65, "its class 0 is ", "but the federation calls it ")
+    # As the message says: labels keep their names, and become the federation's.
+    with h5py.File(other) as file, h5py.File(simple.data / f"{SITES[0]}.h5") as good:
+        names, theirs = ([name.decode() for name in each.attrs["classes"]] for each in (good, file))
+        expected = [names.index(theirs[label]) for label in file["targets"][()]]
+    fixed = scratch / "fixed.h5"
+    run(["data", "import", "hdf5", other, fixed, "--classes", ",".join(names)]).expect(0)
+    with h5py.File(fixed) as file:
+        check(list(file["targets"][()]) == expected, "labels of the names")
+        check([name.decode() for name in file.attrs["classes"]] == names, "names")
+    run(["data", "import", "hdf5", other, scratch / "few.h5", "--classes", ",".join(names[1:])]).expect(
+        64, f"has these classes too: {names[0]}", "List all classes of the file")
+    words = [f"word{number}" for number in range(10)]
+    run(["data", "import", "hdf5", other, scratch / "renamed.h5", "--classes", ",".join(words)]).expect(0, "word9")
+    with h5py.File(other) as file, h5py.File(scratch / "renamed.h5") as renamed:
+        check((file["targets"][()] == renamed["targets"][()]).all(), "other names, the same labels")
     with h5py.File(other, "r+") as file:
         file.attrs["classes"] = file.attrs["classes"][::-1][:9]
         file["targets"][...] = file["targets"][()] % 9
@@ -494,4 +509,8 @@ with Scratch() as scratch:
     simple.coordinate("--abandon").expect(0, "round 1 is abandoned")
     run(["federate", "join", simple.directory, "--site", "x", "--key", simple.keys / "x", "--coordinator", "ab"]).expect(65)
     run(["federate", "join", simple.directory, "--site", "a/b", "--key", simple.keys / "x"]).expect(64)
+    run(["federate", "join", simple.directory, "--site", "x", "--key", simple.directory / "x.key"]).expect(
+        64, "all sites see that directory")
+    run(["federate", "join", simple.directory, "--site", SITES[0], "--key", simple.keys / "other"]).expect(
+        73, "a site with another key has joined under this name")
     run(["federate", "info", scratch / "nothing"]).expect(66, "no federation in")

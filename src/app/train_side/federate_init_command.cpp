@@ -118,20 +118,6 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     return charter;
 }
 
-namespace {
-
-void require_outside(std::filesystem::path const& key, std::filesystem::path const& directory) {
-    auto const inside = std::filesystem::weakly_canonical(key).lexically_relative(
-        std::filesystem::weakly_canonical(directory));
-    if (!inside.empty() && *inside.begin() != "..") {
-        throw Error(ExitCode::usage,
-                    {concat("--key ", key.string(), " lies in ", directory.string()),
-                     "all sites see that directory", "Name a file outside that directory"});
-    }
-}
-
-} // namespace
-
 ExitCode federate_init_command(Invocation const& invocation) {
     SignalRequests const signals;
     return monitor::run_collectively(
@@ -143,7 +129,7 @@ ExitCode federate_init_command(Invocation const& invocation) {
             comm::agree(world, "reading the command line", [&] {
                 federate::require_cryptography();
                 settle_charter(told.charter, told.secure, told.charter.min_sites);
-                require_outside(told.key, directory);
+                federate::require_key_outside(told.key, directory);
                 if (world.is_root() && std::filesystem::exists(directory / "charter.h5")) {
                     throw Error(ExitCode::cannot_create,
                                 {concat(directory.string(), " already holds a federation"),

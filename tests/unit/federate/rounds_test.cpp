@@ -340,6 +340,8 @@ TEST_CASE("who is not accepted takes no part, and a coordinator's key is needed 
           ExitCode::no_input);
     // Somebody takes the name of an accepted site.
     auto const impostor = PrivateKey::open_or_make(world.scratch / "impostor", "site0");
+    CHECK(test::code_of([&] { Site(*world.federation, impostor, {}).join(); }) ==
+          ExitCode::cannot_create);
     Message const card(world.federation->binding(0, phase::card, "site0"));
     card.write(world.scratch / "federation/sites/site0.h5", impostor.signing_key());
     CHECK(test::code_of([&] { world.coordinator().admission().accept({"all"}); }) ==
