@@ -120,6 +120,11 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                      "only safetensors files are written with weights of 16 bits",
                      "Leave --type out, or use --format safetensors"});
     }
+    if (format == "onnx" && out.extension() != ".onnx") {
+        throw Error(ExitCode::usage, {concat("--format onnx cannot write to ", out.string()),
+                                      "programs recognize ONNX files by the extension .onnx",
+                                      "Name a file that ends in .onnx"});
+    }
     require_free(out, told.overwrite);
     require_other_file(out, file);
     if (format == "c") {

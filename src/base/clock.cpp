@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -18,6 +19,12 @@ std::string utc_now() {
     std::array<char, 32> date{};
     static_cast<void>(std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts));
     return concat(date.data(), ".", zero_padded(millis, 3), "Z");
+}
+
+std::string utc_for_names() {
+    auto stamp = utc_now();
+    std::replace(stamp.begin(), stamp.end(), ':', '-');
+    return stamp;
 }
 
 } // namespace lockstep

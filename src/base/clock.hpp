@@ -24,4 +24,7 @@ class Stopwatch {
 /// The time now, UTC, ISO 8601 with milliseconds: "2026-01-31T12:00:00.123Z".
 std::string utc_now();
 
+/// The same for names of files, without colons: "2026-01-31T12-00-00.123Z".
+std::string utc_for_names();
+
 } // namespace lockstep

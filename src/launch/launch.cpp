@@ -1,5 +1,6 @@
 #include "launch/launch.hpp"
 
+#include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "launch/fit.hpp"
@@ -44,6 +45,11 @@ ExitCode submit(LaunchChoice const& choice, Consent consent) {
         confirm(concat(path, ":\n\n", script), concat("Write it and submit it with ", command));
     }
     make_directories(std::filesystem::absolute(path).parent_path());
+    if (std::filesystem::exists(path) && read_text(path) != script) { // somebody may have edited it
+        auto const kept = concat(path, ".archived-", utc_for_names());
+        rename_durably(path, kept);
+        std::cout << "moved the earlier job script to " << kept << "\n";
+    }
     write_text_durably(path, script);
     auto const directory = directory_of(choice, deck_of(choice)).string();
     std::cout << command << " " << path << "\n"

@@ -2,6 +2,7 @@
 
 #include "base/child.hpp"
 #include "base/file.hpp"
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "lockstep/base/error.hpp"
@@ -97,6 +98,8 @@ int ResumeTrial::train(std::string const& run, std::int64_t ranks, std::string c
                                "1"});
     std::cout << run << ": " << options_.steps << " steps on " << amount_of(ranks, "rank")
               << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
+    std::error_code none; // nothing was run before
+    std::filesystem::remove(runs_ / "output", none);
     return run_child(words, {"LOCKSTEP_INJECT=" + fault}, runs_ / "output");
 }
 
@@ -107,18 +110,18 @@ std::filesystem::path ResumeTrial::newest(std::string const& run) const {
 
 std::string ResumeTrial::last_words() const {
     auto const text = read_text(runs_ / "output");
-    auto const at = text.rfind("lockstep: ");
-    auto const from =
-        at == std::string::npos ? text.size() - std::min<std::size_t>(text.size(), 500) : at;
-    auto const line = text.substr(from, text.find('\n', from) - from);
-    return std::string(trimmed(line));
+    auto at = text.rfind("lockstep: ");
+    if (at == std::string::npos) { // the launcher's own, in a frame
+        at = std::ranges::find_if(text, is_alphanumeric) - text.begin();
+    }
+    return std::string(trimmed(text.substr(at, text.find('\n', at) - at)));
 }
 
 void ResumeTrial::require_finished(int code, std::string const& run) const {
     if (code != 0) {
-        auto const known = code == 64 || code == 65 || code == 66 || code == 69 || code == 71 ||
-                           code == 73 || code == 74;
-        throw Error(known ? static_cast<ExitCode>(code) : ExitCode::software,
+        bool const known = code >= static_cast<int>(ExitCode::usage) &&
+                           code <= static_cast<int>(ExitCode::superseded);
+        throw Error(known ? static_cast<ExitCode>(code) : ExitCode::unavailable,
                     {concat("the run named ", run, " ended with exit code ", code), last_words(),
                      "Correct that error first; lockstep train with the same deck shows more"});
     }

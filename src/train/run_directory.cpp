@@ -39,12 +39,10 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
 
 void RunDirectory::archive() const {
     std::filesystem::path target;
-    auto stamp = utc_now();
-    std::replace(stamp.begin(), stamp.end(), ':', '-');
     // Beside the directory, however it was written: "run/", ".".
     auto place = std::filesystem::absolute(path_).lexically_normal();
     place = place.has_filename() ? place : place.parent_path();
-    target = place.string() + ".archived-" + stamp;
+    target = place.string() + ".archived-" + utc_for_names();
     make_directories(target);
     for (auto const* const name : written_by_runs) {
         if (std::filesystem::exists(path_ / name)) {

@@ -70,9 +70,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
 void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
     auto const& file = run.found->file.path();
     auto const stay = run.foreign ? -1 : checkpoint::step_of_name(file.filename().string()).value();
-    auto stamp = utc_now();
-    std::replace(stamp.begin(), stamp.end(), ':', '-');
-    auto const folder = concat("abandoned-", stamp);
+    auto const folder = concat("abandoned-", utc_for_names());
     checkpoint::Store const store(
         checkpoints, static_cast<int>(run.deck.checkpoint.keep),
         [&run] { run.directory->require_ours(); }, run.local);

@@ -118,7 +118,8 @@ with Scratch() as scratch:
     mine = scratch / "mine.h5"
     shutil.copy(data, mine)
     by_deck = ["--data.train", mine, "--overwrite"]
-    for wrong in some((["export", one, mine, "--format", "onnx", *by_deck], ["export", one, mine, "--format", "torchscript", *by_deck],
+    run(["checkpoint", "export", one, mine, "--format", "onnx", *by_deck]).expect(64, "Name a file that ends in .onnx")
+    for wrong in some((["export", one, mine, "--format", "torchscript", *by_deck],
                        ["quantise", one, mine, *by_deck])):
         run(["checkpoint", *wrong]).expect(73, "the deck names this file")
         check(mine.read_bytes() == data.read_bytes(), f"{wrong}: the data")

@@ -297,7 +297,9 @@ def submits(scratch):
         env=site.environment()).expect(0, "LAUNCH=env")
     run(["launch", "--yes", "--submit", "slurm", "--gpus-per-node", 0,
          *words(directory, "--train.steps", 4)[2:]],
-        env=site.environment()).expect(0, "Submitted batch job 7")
+        env=site.environment()).expect(0, "Submitted batch job 7", "moved the earlier job script to ")
+    kept, = scratch.glob("submitted.sbatch.archived-*")
+    check(kept.read_text() == script, "a job script that somebody may have edited is kept")
     done = subprocess.run(["bash", scratch / "submitted.sbatch"], capture_output=True, text=True,
                           env={**os.environ, "SLURM_SUBMIT_DIR": str(scratch), "SLURM_JOB_ID": "7"})
     check(done.returncode == 0 and "finished at step 4" in done.stdout, f"{done}")
