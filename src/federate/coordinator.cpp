@@ -164,6 +164,28 @@ char const* Coordinator::next_list(std::int64_t round) const {
                                                                                : nullptr;
 }
 
+/// The coordinator's own files are read before the sites' messages, which would be refused with
+/// them.
+void Coordinator::require_own_files(std::int64_t round, std::string const& answered) const {
+    try {
+        for (char const* const own : {phase::plan, phase::roster, phase::sharers}) {
+            if (said(round, own)) {
+                static_cast<void>(federation_.read_of_coordinator(round, own));
+            }
+        }
+        if (answered == phase::update) {
+            static_cast<void>(federation_.first_model(round));
+        }
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::data) {
+            throw;
+        }
+        throw Error(ExitCode::data, {error.text().what, error.text().why,
+                                     "The coordinator has written this file: restore it from a "
+                                     "backup of the federation's directory"});
+    }
+}
+
 /// Writes the list `phase` of who has answered, unless it waits for more. Whether it did.
 bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                               Progress& progress) const {
@@ -172,6 +194,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
     std::string const before = phase == phase::roster                            ? phase::plan
                                : phase == phase::sharers || !charter.is_secure() ? phase::roster
                                                                                  : phase::sharers;
+    require_own_files(round, answered);
     auto const asked = sites_of(round, before);
     auto const collected = collect(federation_, round, answered, asked,
                                    [&](std::string const& site, Message const& message) {

@@ -53,6 +53,7 @@ class Coordinator {
     char const* next_list(std::int64_t round) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,
                      Progress& progress) const;
+    void require_own_files(std::int64_t round, std::string const& answered) const;
     std::string fault_of(std::int64_t round, std::string const& phase, std::string const& site,
                          Message const& message) const;
     bool finish_round(std::int64_t round, Progress& progress) const;

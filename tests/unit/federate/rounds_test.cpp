@@ -842,6 +842,30 @@ TEST_CASE("a key's file is for its owner alone") {
     CHECK(test::code_of([&] { key.promise("f", "update", "bb", 1); }) == ExitCode::data);
 }
 
+TEST_CASE("damage to the coordinator's own files is not taken for damage to the sites' messages") {
+    World const world(charter_of(0), 3);
+    world.advance();
+    world.answer();
+    world.advance();
+    world.answer(); // all updates are there
+    for (auto const& file :
+         {world.federation->file(world.federation->binding(1, phase::plan, coordinator_name)),
+          world.federation->file(world.federation->binding(1, phase::roster, coordinator_name)),
+          world.federation->global_file(0)}) {
+        CAPTURE(file);
+        auto const whole = read_text(file);
+        auto damaged = whole;
+        damaged[damaged.size() - 1] = static_cast<char>(damaged.back() ^ 1);
+        write_text_durably(file, damaged);
+        auto const error = test::error_of([&] { world.advance(); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(error.text().next.find("restore it from a backup") != std::string::npos);
+        write_text_durably(file, whole);
+    }
+    world.advance();
+    CHECK(world.federation->current_round() == 2);
+}
+
 TEST_CASE("control variates become the mean gradients of sites, whatever they were before") {
     auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
     charter.strategy = "scaffold";
