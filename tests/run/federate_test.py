@@ -447,6 +447,12 @@ with Scratch() as scratch:
     with h5py.File(other, "r+") as file:
         file.attrs["classes"] = file.attrs["classes"][::-1]
     simple.site(SITES[0], "--data.train", other).expect(65, "its class 0 is ", "but the federation calls it ")
+    narrow = scratch / "narrow.h5"
+    with h5py.File(simple.data / f"{SITES[0]}.h5") as good, h5py.File(narrow, "w") as file:
+        file["inputs"], file["targets"] = good["inputs"][()][:, :20, :20], good["targets"][()]
+        file.attrs.update(good.attrs)
+    simple.site(SITES[0], "--data.train", narrow).expect(
+        65, "data.train of this site does not match the federation's model", "the model needs [")
     # As the message says: labels keep their names, and become the federation's.
     with h5py.File(other) as file, h5py.File(simple.data / f"{SITES[0]}.h5") as good:
         names, theirs = ([name.decode() for name in each.attrs["classes"]] for each in (good, file))

@@ -10,6 +10,7 @@
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/task/task.hpp"
+#include "lockstep/train/load_weights.hpp"
 #include "monitor/console.hpp"
 #include "train/schedule.hpp"
 #include "train/workload.hpp"
@@ -102,6 +103,25 @@ std::int64_t count_samples(federate::Charter const& charter, config::Deck const&
                : whole.samples();
 }
 
+/// A site whose samples or labels need another model is told so before the others count on it.
+void require_fitting_data(federate::Federation const& federation, config::Deck deck) {
+    if (task::is_played(deck.task)) {
+        return;
+    }
+    deck.data.test.clear();
+    auto const work = train::open_workload(deck, train::open_datasets(deck), [](double) {});
+    checkpoint::VerifiedFile const model(federation.global_file(0));
+    try {
+        train::load_weights(*work.model, model);
+    } catch (Error const& error) {
+        throw Error(error.code(),
+                    {"data.train of this site does not match the federation's model",
+                     error.text().why,
+                     "Prepare the data as the other sites have: the same shape of the samples, and "
+                     "the same classes"});
+    }
+}
+
 /// Of the learning rates of a round's steps, with a schedule that needs no length.
 double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
     train::Schedule const schedule(deck, 1, steps);
@@ -176,6 +196,7 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                 standing = site->proceed(samples);
                 if (standing.need == federate::Need::samples) {
                     samples = count_samples(federation->charter(), deck);
+                    require_fitting_data(*federation, deck);
                     standing = site->proceed(samples);
                 }
                 if (standing.need == federate::Need::training) {
