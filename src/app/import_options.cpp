@@ -200,7 +200,9 @@ ImportKind hdf5_kind(ImportTold& told) {
                                hdf5.targets),
                  option::text("--weights NAME",
                               "dataset of sample weights, for data.sample-weights", hdf5.weights),
-                 option::texts("--classes A,B,C", "class names, if the first target is a class",
+                 option::texts("--classes A,B,C",
+                               "class names, if the first target is a class; labels whose "
+                               "classes the file names become the places of these names",
                                hdf5.classes),
                  option::text("--type u8|i16|i32|f32|f64", "convert the inputs to this type",
                               hdf5.type)},
