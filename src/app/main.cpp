@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string_view>
 #include <unistd.h>
@@ -94,6 +95,18 @@ void print_help() {
     std::cout << "\nFor details, see lockstep COMMAND --help.\n";
 }
 
+/// Libraries look for what they load from where they are, and name other causes.
+void require_working_directory() {
+    std::error_code failure;
+    static_cast<void>(std::filesystem::current_path(failure));
+    if (failure) {
+        throw Error(ExitCode::no_input,
+                    {"the working directory cannot be used",
+                     concat("it was removed or unmounted (", failure.message(), ")"),
+                     "Change to a directory that exists"});
+    }
+}
+
 ExitCode dispatch(int argc, char** argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     std::replace(arguments.begin(), arguments.end(), std::string("-h"), std::string("--help"));
@@ -117,6 +130,7 @@ ExitCode dispatch(int argc, char** argv) {
                 std::cout << command.help(arguments);
                 return ExitCode::ok;
             }
+            require_working_directory();
             return command.run({arguments, argc, argv});
         }
     }

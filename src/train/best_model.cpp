@@ -4,11 +4,11 @@
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
 
 #include <cmath>
+#include <exception>
 #include <tuple>
 #include <utility>
 
@@ -81,7 +81,7 @@ bool BestModel::is_kept() const {
     }
     try {
         return fault().empty();
-    } catch (Error const&) { // damaged
+    } catch (std::exception const&) { // damaged, or it cannot be read
         return false;
     }
 }

@@ -133,6 +133,11 @@ with Scratch() as scratch:
     run(["report", one]).expect(0)
     run(["report", one, "--format", "bmp"]).expect(64, "png, pdf, svg")
 
+    # A working directory that is gone is said to be that.
+    done = subprocess.run(["sh", "-c", f"mkdir {scratch}/gone && cd {scratch}/gone && rmdir ../gone && exec {LOCKSTEP} train {DECK}"],
+                          capture_output=True, text=True)
+    check(done.returncode == 66 and "the working directory cannot be used" in done.stderr, f"{done}")
+
     # Files instead of directories; help of each subcommand by itself.
     os.chdir(one)
     run(["report", "metrics.jsonl"]).expect(0, "| one | finished |")

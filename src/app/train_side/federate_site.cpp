@@ -122,6 +122,16 @@ void require_fitting_data(federate::Federation const& federation, config::Deck d
     }
 }
 
+/// Whether this site has trained in a round before this one.
+bool has_trained(federate::Site const& site, std::int64_t round) {
+    for (auto earlier = round - 1; earlier > 0; --earlier) {
+        if (std::filesystem::exists(site.run_directory(earlier))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Of the learning rates of a round's steps, with a schedule that needs no length.
 double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
     train::Schedule const schedule(deck, 1, steps);
@@ -196,7 +206,9 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                 standing = site->proceed(samples);
                 if (standing.need == federate::Need::samples) {
                     samples = count_samples(federation->charter(), deck);
-                    require_fitting_data(*federation, deck);
+                    if (!has_trained(*site, standing.round)) {
+                        require_fitting_data(*federation, deck);
+                    }
                     standing = site->proceed(samples);
                 }
                 if (standing.need == federate::Need::training) {

@@ -90,10 +90,13 @@ class PngReader {
 Image decode_png(std::span<std::byte const> bytes) {
     PngReader reader(bytes);
     auto image = reader.header();
-    // A pixel takes a bit or more, and deflate makes at most 1032 bytes of one.
+    // A pixel takes a bit or more, and deflate makes at most 1032 bytes of one: more are not there.
     auto const pixels = image.width * image.height;
-    if (pixels > max_pixels || pixels / 8 / 1032 > bytes.size()) {
+    if (pixels / 8 / 1032 > bytes.size()) {
         throw DecodeFailure{"its header states a larger size than a PNG can have"};
+    }
+    if (pixels > max_pixels) {
+        throw DecodeFailure{"it has more than the 2^26 pixels that are supported"};
     }
     reader.read_values(image);
     return image;

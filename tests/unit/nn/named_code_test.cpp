@@ -67,7 +67,8 @@ TEST_CASE("a library that names another LibTorch is not loaded") {
     test::ScratchDir const scratch;
     auto const file = (scratch.path() / "own.so").string();
     auto const why = [&](std::string const& version) {
-        write_text_durably(file, concat("ELF\n", "lockstep_torch_version=", version, '\0', "code"));
+        write_text_durably(file,
+                           concat("\177ELF\n", "lockstep_torch_version=", version, '\0', "code"));
         return test::error_of([&] { nn::open_library("the library", file, "Correct it"); });
     };
     CHECK(why("1.0").text().why == "it was built for LibTorch 1.0");
@@ -75,4 +76,7 @@ TEST_CASE("a library that names another LibTorch is not loaded") {
     for (auto const* const version : {TORCH_VERSION, ""}) { // the loader finds that it is none
         CHECK(why(version).text().why.find("built for") == std::string::npos);
     }
+    write_text_durably(file, "lockstep_torch_version=1.0");
+    CHECK(test::error_of([&] { nn::open_library("the library", file, "Correct it"); }).text().why ==
+          "it is not a shared library");
 }
