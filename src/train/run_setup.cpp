@@ -4,11 +4,13 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/step_name.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/privacy_key.hpp"
+#include "train/progress.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -65,6 +67,17 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
     return place;
 }
 
+/// Whether a run's best.h5 is the best model of the state that a checkpoint holds.
+bool is_best_of(std::filesystem::path const& best, checkpoint::Record const& state) {
+    try {
+        auto const record = checkpoint::open_weights(checkpoint::VerifiedFile(best))->record();
+        return integer_of(record, "step") == integer_of(state, "best_step") &&
+               real_of(record, "best") == real_of(state, "best");
+    } catch (Error const&) { // damaged, or of another kind
+        return false;
+    }
+}
+
 /// Where checkpoint.resume names a file, the run continues from it: a later start must not resume
 /// from what the run had written beyond that point. Nothing is deleted.
 void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
@@ -79,7 +92,8 @@ void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
         return;
     }
     auto const best = run.directory->path() / "best.h5";
-    bool const has_best = std::filesystem::exists(best);
+    bool const has_best = std::filesystem::exists(best) &&
+                          !is_best_of(best, checkpoint::reader_of(*run.found)->record());
     if (has_best) {
         make_directories(checkpoints / folder); // they may have been in checkpoint.local alone
         rename_durably(best, checkpoints / folder / "best.h5");
@@ -138,12 +152,13 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         run.shares_state = decided.shares_state;
         auto const& resume = options.deck.checkpoint.resume;
         bool const named = run.found && !options.resume_from && run.found->file.path() == resume;
-        checkpoint::Store const store(checkpoints, 1, {}, run.local);
-        run.foreign = named && !store.holds(resume);
         if (named && world.is_root()) {
+            checkpoint::Store const store(checkpoints, 1, {}, run.local);
+            run.foreign = !store.holds(resume);
             leave_behind(run, checkpoints);
         }
     });
+    run.foreign = comm::all_reduce(world, run.foreign ? 1 : 0, comm::Reduce::maximum) != 0;
     if (deck.privacy.is_on()) {
         run.privacy_key = read_privacy_key(world, deck, run.found.has_value());
     }

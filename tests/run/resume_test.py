@@ -37,6 +37,7 @@ def from_an_earlier_one(scratch):
         whole, told = resumed(f"{name}-whole", own, 10)
         told.expect(0, "moved ", " later checkpoints and best.h5 to ", "at step 4", "finished at step 10")
         check("best.h5" in left(whole) and "step-00000012.h5" in left(whole), f"{left(whole)}")
+        check((whole / "best.h5").exists(), "a best model of its own")
         # Lost at step 7, and started again: by the job, and by hand without the key.
         lost, told = resumed(name, own, 10, env={**job, "LOCKSTEP_INJECT": "kill:rank=0:step=7"})
         check(told.code != 0, told.text)
@@ -49,6 +50,15 @@ def from_an_earlier_one(scratch):
     # Lost before the first checkpoint of its own.
     soon, told = resumed("soon", False, 10, env={**job, "LOCKSTEP_INJECT": "kill:rank=0:step=5"})
     check(told.code != 0 and checkpoints(soon)[-1].name == "step-00000004.h5", "it has one from the beginning")
+
+    # A best.h5 that is the best model of the checkpoint, too, stays.
+    stays = scratch / "stays"
+    shutil.copytree(late, stays)
+    at = checkpoints(stays)[-1]
+    shutil.copy(at, at.with_name("step-00000099.h5"))
+    kept = (stays / "best.h5").read_bytes()
+    told = train(stays, "--checkpoint.resume", at, *keys, "--train.steps", 13).expect(0, "moved 1 later checkpoint to ").text
+    check("best.h5" not in left(stays) and ("new best" in told or (stays / "best.h5").read_bytes() == kept), told)
 
     # A best.h5 that a later step, or somebody else, has written is not taken for the best model.
     test = ("--data.test", DATA / "test.h5")
