@@ -10,12 +10,12 @@
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/privacy_key.hpp"
-#include "train/progress.hpp"
 
 #include <algorithm>
 #include <unistd.h>
 
 #include "decide.hpp"
+#include "progress.hpp"
 
 namespace lockstep::train {
 
