@@ -106,7 +106,11 @@ bool LaunchedAttempt::late(std::string& why) {
     }
     if (since_counted_.seconds() > count_every_s) {
         since_counted_.restart();
-        if (all_came_ ? stopped_too_long(why) : missing_too_long(why)) {
+        bool const began = watcher_.stepped();
+        if (!all_came_ || !began) {
+            count_marks();
+        }
+        if ((!began && missing_too_long(why)) || (all_came_ && stopped_too_long(why))) {
             return true;
         }
     }
@@ -122,16 +126,19 @@ bool LaunchedAttempt::late(std::string& why) {
 
 void LaunchedAttempt::count_marks() {
     missed_ = missed_ranks(arrivals_.path(), start_.ranks);
-    all_came_ = missed_.empty() || watcher_.stepped();
+    all_came_ = all_came_ || missed_.empty() || watcher_.stepped();
     if (all_came_) {
         here_ = processes_here(arrivals_.path(), start_.ranks);
     }
 }
 
+/// Whether a rank has not come, or has stopped before the first step: once MPI has started, the
+/// others wait for it as long as for any message. Looks are counted, since time in which the job is
+/// stopped as a whole does not count.
 bool LaunchedAttempt::missing_too_long(std::string& why) {
-    count_marks();
     auto const limit_s = start_limit_s(start_.limit_s);
-    if (all_came_ || watch_.seconds() <= limit_s + ranks_tell_first_s) {
+    missing_looks_ = missed_.empty() ? 0 : missing_looks_ + 1;
+    if (missing_looks_ * count_every_s <= limit_s + ranks_tell_first_s) {
         return false;
     }
     why = concat("not all ranks started within ", duration_text(limit_s),
@@ -140,8 +147,7 @@ bool LaunchedAttempt::missing_too_long(std::string& why) {
     return true;
 }
 
-/// Whether all ranks of this host are stopped: then none can say so. Looks are counted, since time
-/// in which the job is stopped as a whole does not count.
+/// Whether all ranks of this host are stopped: then none can say so. Looks are counted as above.
 bool LaunchedAttempt::stopped_too_long(std::string& why) {
     bool const stopped_now = !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
         return is_stopped(each.second);

@@ -71,6 +71,7 @@ class LaunchedAttempt {
     bool all_came_ = false;
     std::vector<int> missed_; ///< when they were counted last
     std::map<int, int> here_; ///< the processes of this host's ranks, once all have come
+    std::int64_t missing_looks_ = 0;
     std::int64_t stopped_looks_ = 0;
     std::optional<LauncherVerdict> verdict_; ///< where this process has ended the attempt
 };
