@@ -30,6 +30,11 @@ std::vector<std::filesystem::path> files_named_by(config::Deck const& deck) {
     return files;
 }
 
+Error not_written(std::filesystem::path const& output, std::string const& why) {
+    return {ExitCode::cannot_create,
+            {concat(output.string(), " cannot be written"), why, "Name another file"}};
+}
+
 } // namespace
 
 void require_free(std::filesystem::path const& output, bool overwrite) {
@@ -51,12 +56,9 @@ void require_other_file(std::filesystem::path const& output, std::filesystem::pa
                       std::filesystem::is_directory(output.parent_path() / "checkpoints");
     std::error_code none; // no file to be equivalent to
     if (resumed || best || std::filesystem::equivalent(output, input, none)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat(output.string(), " cannot be written"),
-                     resumed ? "only the checkpoints of runs have such names"
-                     : best  ? "it is the best model of a run"
-                             : "it is the file that is read",
-                     "Name another file"});
+        throw not_written(output, resumed ? "only the checkpoints of runs have such names"
+                                  : best  ? "it is the best model of a run"
+                                          : "it is the file that is read");
     }
 }
 
@@ -64,10 +66,7 @@ void require_not_named(std::filesystem::path const& output, config::Deck const& 
     for (auto const& file : files_named_by(deck)) {
         std::error_code none;
         if (std::filesystem::equivalent(output, file, none)) {
-            throw Error(ExitCode::cannot_create,
-                        {concat(output.string(), " cannot be written"),
-                         "the deck names this file for data, models or teachers",
-                         "Name another file"});
+            throw not_written(output, "the deck names this file for data, models or teachers");
         }
     }
 }

@@ -107,18 +107,17 @@ bool let_run(std::vector<int> const& threads, std::chrono::milliseconds limit) {
 
 std::optional<std::uint64_t> bytes_moved_by_other_threads() {
     std::uint64_t sum = 0;
-    auto const own = std::to_string(::gettid());
-    std::error_code error;
-    for (auto const& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
-        if (thread.path().filename() == own) {
+    for (int const thread : threads_of_this_process()) {
+        if (thread == ::gettid()) {
             continue;
         }
-        auto const text = proc_text(thread.path() / "io");
+        auto const place = std::filesystem::path("/proc/self/task") / std::to_string(thread);
+        auto const text = proc_text(place / "io");
         auto const read = proc_value(text, "rchar");
         auto const written = proc_value(text, "wchar");
         if (read && written) {
             sum += *read + *written;
-        } else if (std::filesystem::exists(thread.path(), error)) {
+        } else if (std::error_code error; std::filesystem::exists(place, error)) {
             return std::nullopt;
         }
     }

@@ -6,13 +6,12 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
 #include "federate/change.hpp"
 #include "federate/collected.hpp"
 #include "federate/mean_change.hpp"
 #include "federate/noise.hpp"
+#include "federate/sample_counts.hpp"
 #include "federate/scaffold.hpp"
 #include "federate/server_step.hpp"
 #include "federate/spent.hpp"
@@ -32,12 +31,6 @@ char const* answered_before(std::string_view list) {
 /// Nothing where the message's octets of that name are not as long as a key.
 std::optional<PublicKey> key_in(Message const& message, char const* name) {
     return fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
-}
-
-double sum_of_samples(std::vector<Member> const& members) {
-    return std::accumulate(members.begin(), members.end(), 0.0, [](double sum, Member const& each) {
-        return sum + static_cast<double>(each.samples);
-    });
 }
 
 std::optional<std::int64_t> samples_of(Message const& message) {
@@ -282,34 +275,6 @@ Progress Coordinator::advance(Waiting waiting) const {
     }
 }
 
-/// Samples of all sites, as each has announced them last. An accepted site that has announced none
-/// yet counts as their mean. The control variates of removed sites stay in the mean.
-double Coordinator::samples_of_all(std::int64_t round) const {
-    std::map<std::string, Member> found;
-    auto const missing = [&](std::vector<std::string> const& sites) {
-        return std::ranges::count_if(sites,
-                                     [&](auto const& site) { return !found.contains(site); });
-    };
-    std::vector<std::string> accepted;
-    for (auto const& [name, key] : admission_.remaining()) {
-        accepted.push_back(name);
-    }
-    auto const removed = federation_.removed();
-    for (auto at = round; at > 0 && missing(accepted) + missing(removed) > 0; --at) {
-        if (said(at, phase::roster)) {
-            for (auto const& member : federation_.roster(at).members) {
-                found.try_emplace(member.name, member);
-            }
-        }
-    }
-    std::vector<Member> known;
-    for (auto const& [name, member] : found) {
-        known.push_back(member);
-    }
-    auto const share = static_cast<double>(missing(accepted)) / static_cast<double>(known.size());
-    return sum_of_samples(known) * (1 + share);
-}
-
 bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     auto const survivors = federation_.read_of_coordinator(round, phase::survivors);
     auto const counted = lines_in(survivors.text("sites"));
@@ -340,7 +305,7 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
     apply_change(model, std::span(change).first(values), charter);
     if (charter.has_controls()) {
         move_control(model, std::span(change).subspan(values), sum_of_samples(roster.part(counted)),
-                     samples_of_all(round));
+                     samples_of_all(federation_, round));
     }
     write_result(round, model, counted);
     progress.lines.push_back(

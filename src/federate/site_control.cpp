@@ -25,15 +25,14 @@ std::int64_t SiteControl::last_counted(std::int64_t round) const {
 }
 
 /// That of the last round in which this site counted; at first 0. The coordinator knows no other.
-std::vector<float> SiteControl::before(std::int64_t round) const {
-    auto const last = last_counted(round);
-    return last > 0 ? ModelVector::read(file(last)).values
-                    : std::vector<float>(federation_.first_model(round).values.size(), 0);
+std::vector<float> SiteControl::kept_in(std::int64_t last, std::size_t values) const {
+    return last > 0 ? ModelVector::read(file(last)).values : std::vector<float>(values, 0);
 }
 
 ModelVector SiteControl::correction(std::int64_t round) const {
     auto const model = federation_.first_model(round);
-    auto correction = correction_of(model, model.control, before(round));
+    auto const own = kept_in(last_counted(round), model.values.size());
+    auto correction = correction_of(model, model.control, own);
     correction.control.clear();
     return correction;
 }
@@ -42,10 +41,11 @@ EncodedChange SiteControl::keep_next(std::int64_t round, ModelVector const& trai
                                      ChangeForm const& form) const {
     auto const first = federation_.first_model(round);
     auto own = first;
-    own.values = before(round);
+    auto const last = last_counted(round);
+    own.values = kept_in(last, first.values.size());
     auto next = first;
     next.values = next_control(first, trained, own.values, rates);
-    if (auto const last = last_counted(round); last > 0) {
+    if (last > 0) {
         // In the mean of all sites it has the weight of the samples that it was learnt from.
         auto const samples = [&](std::int64_t at) {
             return static_cast<double>(federation_.roster(at).part({site_}).front().samples);

@@ -33,7 +33,7 @@ class SiteControl {
   private:
     std::filesystem::path file(std::int64_t round) const;
     std::int64_t last_counted(std::int64_t round) const;
-    std::vector<float> before(std::int64_t round) const;
+    std::vector<float> kept_in(std::int64_t last, std::size_t values) const;
 
     Federation const& federation_;
     std::string site_;

@@ -1,6 +1,7 @@
 #include "stacks.hpp"
 
 #include "base/descriptor.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 
 #include <array>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <csignal>
 #include <execinfo.h>
-#include <filesystem>
 #include <fstream>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -77,14 +77,13 @@ std::string stacks_of_other_threads() {
     output.store(file);
     {
         Handler const handler;
-        std::error_code error;
-        for (auto const& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-            auto const thread = std::stoi(entry.path().filename().string());
+        for (int const thread : threads_of_this_process()) {
             if (thread == ::gettid()) {
                 continue;
             }
             std::string name;
-            std::getline(std::ifstream(entry.path() / "comm") >> std::ws, name);
+            std::getline(std::ifstream(concat("/proc/self/task/", thread, "/comm")) >> std::ws,
+                         name);
             write(file, concat("thread ", thread, " (", name, "):\n"));
             written.store(false);
             ::syscall(SYS_tgkill, ::getpid(), thread, Handler::number());

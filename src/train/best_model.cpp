@@ -4,7 +4,6 @@
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
 
 #include <cmath>
@@ -55,19 +54,13 @@ bool BestModel::offer(Measured const& measured) {
                           failure.cause(), ": ", failure.what())});
         return false;
     }
-    written_ = true;
+    known_ = true;
     return true;
 }
 
-std::string BestModel::fault() const {
+std::string BestModel::fault_of(checkpoint::VerifiedFile const& file) const {
     auto const wanted = parts_.progress.best_step;
-    if (!std::filesystem::exists(file_)) {
-        return "is gone";
-    }
-    if (written_) {
-        return "";
-    }
-    auto const stored = checkpoint::open_weights(checkpoint::VerifiedFile(file_));
+    auto const stored = checkpoint::open_weights(file);
     if (stored->quantised()) {
         return "is a quantised model";
     }
@@ -80,34 +73,36 @@ bool BestModel::is_kept() const {
         return false;
     }
     try {
-        return fault().empty();
+        return std::filesystem::exists(file_) &&
+               (known_ || fault_of(checkpoint::VerifiedFile(file_)).empty());
     } catch (std::exception const&) { // damaged, or it cannot be read
         return false;
     }
 }
 
-bool BestModel::load() const {
+bool BestModel::load() {
     auto const& world = parts_.run.world;
     if (parts_.progress.best_step < 0) {
         return false;
     }
-    std::string missing;
-    comm::agree(world, "looking at the best model", [&] {
-        if (world.is_root()) {
-            missing = fault();
-        }
-    });
-    comm::broadcast_text(world, missing);
-    if (!missing.empty()) {
-        parts_.observers.tell(
-            Remark{concat("warning: ", file_.string(), " ", missing,
-                          ": the test measures the last step's model, not the best one")});
-        return false;
+    std::string fault = "is gone";
+    if (comm::all_reduce(world, world.is_root() && std::filesystem::exists(file_) ? 1 : 0,
+                         comm::Reduce::maximum) != 0) {
+        auto const best = checkpoint::verify_together(world, file_);
+        comm::agree(world, "reading the best model", [&] {
+            fault = known_ ? "" : fault_of(best);
+            if (fault.empty()) {
+                load_weights(*parts_.run.work.model, best);
+            }
+        });
     }
-    auto const best = checkpoint::verify_together(world, file_);
-    comm::agree(world, "reading the best model",
-                [&] { load_weights(*parts_.run.work.model, best); });
-    return true;
+    known_ = fault.empty();
+    if (!known_) {
+        parts_.observers.tell(
+            Remark{concat("warning: ", file_.string(), " ", fault,
+                          ": the test measures the last step's model, not the best one")});
+    }
+    return known_;
 }
 
 } // namespace lockstep::train

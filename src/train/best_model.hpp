@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/events.hpp"
 
 #include <filesystem>
@@ -37,15 +38,15 @@ class BestModel {
     ///
     /// Collective  over the world
     /// Returns     whether there is one; else the model stays as it is
-    bool load() const;
+    bool load();
 
   private:
     bool is_better(double value) const;
-    std::string fault() const;
+    std::string fault_of(checkpoint::VerifiedFile const& file) const;
 
     Parts parts_;
     std::filesystem::path file_;
-    bool written_ = false; ///< by this attempt
+    bool known_ = false; ///< that the file is the best model: this attempt has written or read it
 };
 
 } // namespace lockstep::train
