@@ -64,6 +64,9 @@ void print(import::ImportReport const& report, std::vector<std::string> const& c
     for (auto const& text : remarks) {
         std::cout << text << "\n";
     }
+    for (auto const& text : report.notes) {
+        std::cout << text << "\n";
+    }
     for (auto const& text : report.skipped) {
         std::cout << "skipped " << text << "\n";
     }

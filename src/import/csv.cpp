@@ -20,7 +20,19 @@ class CsvReader {
         if (text_.starts_with("\xef\xbb\xbf")) { // a byte order mark
             text_.remove_prefix(3);
         }
-        separator_ = text_.substr(0, text_.find('\n')).find('\t') == text_.npos ? ',' : '\t';
+        auto const first = text_.substr(0, text_.find('\n'));
+        separator_ = first.find('\t') == first.npos ? ',' : '\t';
+        for (auto const other : {';', '|'}) {
+            if (first.find_first_of(",\t\"") == first.npos && first.find(other) != first.npos) {
+                throw Error(ExitCode::data,
+                            {concat(path.string(), ", line 1"),
+                             concat("a ", other,
+                                    " separates the column names, but a table needs "
+                                    "commas or tabs"),
+                             "Save the table as CSV with commas, and write decimal points in "
+                             "numbers"});
+            }
+        }
     }
 
     bool at_end() const { return text_.empty(); }
@@ -28,24 +40,63 @@ class CsvReader {
 
     std::vector<std::string> next() {
         std::vector<std::string> fields;
+        auto const begin = line_;
         do {
-            fields.push_back(text_.starts_with('"') ? quoted() : plain());
+            bool const is_quoted = text_.starts_with('"') && separator_ == ',';
+            fields.push_back(is_quoted ? quoted() : plain());
+            auto const& field = fields.back();
+            bool const keeps_quotes =
+                !is_quoted && field.size() > 1 && field.starts_with('"') && field.ends_with('"');
+            quotes_kept_.note(keeps_quotes, begin);
+            long_fields_.note(field.find('\n') != field.npos, begin);
         } while (take(separator_));
         take('\r');
         if (!at_end() && !take('\n')) {
-            refuse("a quoted field is not followed by a separator");
+            refuse(begin, "after the closing quote of a field, there is neither a comma nor the "
+                          "end of the line");
         }
         ++line_;
         return fields;
     }
 
-    [[noreturn]] void refuse(std::string const& why) const {
-        throw Error(ExitCode::data, {concat(path_.string(), ", line ", line_), why,
+    /// What of the quotes may not be what was meant.
+    std::vector<std::string> remarks() const {
+        std::vector<std::string> lines;
+        if (quotes_kept_.count > 0) {
+            lines.push_back(concat("warning: ", path_.string(), ": ",
+                                   count_text(quotes_kept_.count, "field"), ", the first on line ",
+                                   quotes_kept_.line,
+                                   ", begin and end with a quote, which belongs to the value",
+                                   separator_ == ',' ? " since a blank is in front of it"
+                                                     : " since a table with tabs has no quoting"));
+        }
+        if (long_fields_.count > 0) {
+            lines.push_back(concat("warning: ", path_.string(), ": ",
+                                   count_text(long_fields_.count, "quoted field"),
+                                   ", the first on line ", long_fields_.line,
+                                   ", hold several lines. If these are several rows, a quote in "
+                                   "this line is not closed"));
+        }
+        return lines;
+    }
+
+  private:
+    struct Found {
+        std::int64_t count = 0;
+        std::int64_t line = 0; ///< of the first
+
+        void note(bool is_one, std::int64_t at) {
+            line = is_one && count == 0 ? at : line;
+            count += is_one ? 1 : 0;
+        }
+    };
+
+    [[noreturn]] void refuse(std::int64_t line, std::string const& why) const {
+        throw Error(ExitCode::data, {concat(path_.string(), ", line ", line), why,
                                      "End each quoted field with a quote, put a separator between "
                                      "two fields, and write a quote inside a field twice"});
     }
 
-  private:
     bool take(char expected) {
         if (!text_.starts_with(expected)) {
             return false;
@@ -63,11 +114,12 @@ class CsvReader {
 
     std::string quoted() {
         std::string field;
+        auto const begin = line_;
         take('"');
         for (;;) {
             auto const end = text_.find('"');
             if (end == text_.npos) {
-                refuse("a quote is not closed");
+                refuse(begin, "a quote is not closed");
             }
             auto const text = text_.substr(0, end);
             line_ += std::count(text.begin(), text.end(), '\n');
@@ -84,7 +136,21 @@ class CsvReader {
     std::string_view text_;
     char separator_ = ',';
     std::int64_t line_ = 1;
+    Found quotes_kept_;
+    Found long_fields_;
 };
+
+/// Programs that write every name of a TSV table in quotes would write texts so, too.
+void require_bare_names(CsvTable const& table) {
+    if (std::all_of(table.columns.begin(), table.columns.end(), [](auto const& name) {
+            return name.size() > 1 && name.starts_with('"') && name.ends_with('"');
+        })) {
+        throw Error(ExitCode::data, {concat(table.path.string(), ", line 1"),
+                                     concat("the column names have quotes: ",
+                                            joined(table.columns, ", "), ". TSV has no quoting"),
+                                     "Save the table without quotes, or as CSV with commas"});
+    }
+}
 
 } // namespace
 
@@ -128,7 +194,8 @@ CsvTable read_csv(std::filesystem::path const& path) {
     require_file(path);
     auto const text = read_text(path);
     CsvReader reader(path, text);
-    CsvTable table{path, reader.next(), {}};
+    CsvTable table{path, reader.next(), {}, {}};
+    require_bare_names(table);
     if (std::all_of(table.columns.begin(), table.columns.end(),
                     [](auto const& name) { return number_of<double>(name).has_value(); })) {
         throw Error(ExitCode::data,
@@ -151,6 +218,7 @@ CsvTable read_csv(std::filesystem::path const& path) {
         }
         table.rows.push_back({std::move(fields), line});
     }
+    table.remarks = reader.remarks();
     return table;
 }
 

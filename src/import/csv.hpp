@@ -8,8 +8,10 @@
 
 namespace lockstep::import {
 
-/// A table of text (RFC 4180): fields separated by commas, or by tabs where the first line has one,
-/// quoted where they hold a separator, a quote or a line's end. The first line names the columns.
+/// A table of text. With a tab in its first line it is TSV, whose fields hold neither tabs nor
+/// line ends, and in which quotes are letters like others. Else it is CSV (RFC 4180): fields
+/// separated by commas, quoted where they hold a comma, a quote or a line's end. The first line
+/// names the columns.
 struct CsvTable {
     std::filesystem::path path;
     std::vector<std::string> columns;
@@ -18,6 +20,7 @@ struct CsvTable {
         std::int64_t line = 0;           ///< in the file, from 1
     };
     std::vector<Row> rows;
+    std::vector<std::string> remarks; ///< on quotes that may not be what was meant, for the user
 
     std::optional<std::size_t> find(std::string const& column) const;
     /// Throws  Error 65 that names the existing columns; also for a column that occurs twice
@@ -28,8 +31,8 @@ struct CsvTable {
     std::size_t column_of(std::string const& option, std::string const& name) const;
 };
 
-/// Throws  Error 66 when there is no such file; 65, with the line, when it is not such a table, or
-///         its first line is only numbers
+/// Throws  Error 66 when there is no such file; 65, with the line, when it is not such a table, its
+///         first line is only numbers, or other separators than these divide it
 CsvTable read_csv(std::filesystem::path const& path);
 
 } // namespace lockstep::import

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "import/source.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -28,6 +29,41 @@ namespace {
                 "pyarrow): python3 -c \"import pandas; pandas.read_parquet('",
                 path.string(),
                 "').to_json('OUT.jsonl', orient='records', lines=True, force_ascii=False)\"")});
+}
+
+[[noreturn]] void refuse_line(std::string const& line, std::string const& why,
+                              std::string const& next) {
+    throw Error(ExitCode::data, {line, why, concat(next, ", or skip such lines with --skip-bad")});
+}
+
+/// A line of JSON, which has to be an object.
+nlohmann::json parsed(std::string const& bytes, std::string const& line) {
+    nlohmann::json json;
+    try {
+        static_cast<void>(decoded(bytes, line));
+        json = nlohmann::json::parse(bytes);
+    } catch (nlohmann::json::parse_error const& error) {
+        std::string_view reason = error.what();
+        reason.remove_prefix(std::min(reason.rfind(" - ") + 3, reason.size()));
+        std::string const found(reason.substr(0, reason.find("; last read")));
+        auto const around =
+            bytes.substr(std::min(error.byte, bytes.size()) - std::min<std::size_t>(error.byte, 3))
+                .substr(0, 12);
+        bool const number = around.find("NaN") != around.npos || around.find("Inf") != around.npos;
+        refuse_line(line, concat("the line is not valid JSON: ", found, " at byte ", error.byte),
+                    number ? "JSON has no NaN or Infinity: write null instead"
+                           : "Correct the line");
+    }
+    if (!json.is_object()) {
+        refuse_line(line,
+                    concat("the line is not a JSON object, but ",
+                           json.is_null()    ? ""
+                           : json.is_array() ? "an "
+                                             : "a ",
+                           json.type_name()),
+                    "Write an object such as {\"text\": \"...\"}");
+    }
+    return json;
 }
 
 bool is_parquet(std::filesystem::path const& path) {
@@ -78,6 +114,9 @@ Documents::Documents(DocumentOptions const& options)
                      "Name a text file or a folder with text files, or give other endings, such as "
                      "--endings .tex,.c"});
     }
+    if (blank_lines_ > 0) {
+        remarks_.push_back(concat("skipped: ", count_text(blank_lines_, "blank line")));
+    }
     auto const whole = std::ranges::find(files_, false, &File::lines);
     if (!prompt_.empty() && whole != files_.end()) {
         throw Error(ExitCode::usage,
@@ -105,7 +144,9 @@ void Documents::add(File file) {
     std::string line;
     std::uint64_t first = 0;
     for (std::int64_t count = 1; std::getline(stream, line); ++count) {
-        if (!trimmed(line).empty()) {
+        if (trimmed(line).empty()) {
+            ++blank_lines_;
+        } else {
             places_.push_back({number, first, line.size(), count});
             bytes_ += line.size();
         }
@@ -152,15 +193,24 @@ Document Documents::read(std::int64_t document) const {
     if (where.line == 0) {
         return {{}, std::move(bytes)};
     }
-    auto const json = nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    auto const json = parsed(bytes, name(document));
     auto const value = [&](std::string const& key, std::string const& option) {
-        if (!json.is_object() || !json.contains(key) || !json.at(key).is_string()) {
+        if (!json.contains(key)) {
+            std::vector<std::string> keys;
+            for (auto const& [own, _] : json.items()) {
+                keys.push_back(own);
+            }
             throw Error(ExitCode::data,
                         {name(document),
-                         json.is_object() ? concat("the line has no text under the key ", key)
-                                          : std::string("the line is not a JSON object"),
+                         concat("the line has no key ", key, "; its keys are ", joined(keys, ", ")),
                          concat("Name the key of the ", option, " with --", option,
                                 " KEY, or skip such lines with --skip-bad")});
+        }
+        if (!json.at(key).is_string()) {
+            refuse_line(name(document),
+                        concat("the value of the key ", key, " is not a text, but ",
+                               json.at(key).is_null() ? "" : "a ", json.at(key).type_name()),
+                        concat("Write a text, name another key with --", option, " KEY"));
         }
         return json.at(key).get<std::string>();
     };

@@ -68,6 +68,7 @@ class Documents {
     std::vector<Place> places_;
     std::vector<std::string> remarks_;
     std::uint64_t bytes_ = 0;
+    std::int64_t blank_lines_ = 0;
 };
 
 } // namespace lockstep::import

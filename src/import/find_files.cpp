@@ -43,13 +43,6 @@ std::vector<fs::path> entries_of(fs::path const& folder) {
     return entries;
 }
 
-/// Which folder it is, whatever its name.
-std::pair<dev_t, ino_t> place_of(fs::path const& folder) {
-    struct stat info {};
-    ::stat(folder.c_str(), &info); // what is wrong with it shows when it is listed
-    return {info.st_dev, info.st_ino};
-}
-
 constexpr char const* links_above = "links to a folder above them";
 constexpr char const* no_extension = "without an extension";
 constexpr char const* hidden = "hidden";
@@ -154,6 +147,12 @@ class TreeWalk {
 };
 
 } // namespace
+
+std::pair<dev_t, ino_t> place_of(fs::path const& path) {
+    struct stat info {};
+    ::stat(path.c_str(), &info); // what is wrong with it shows when it is read
+    return {info.st_dev, info.st_ino};
+}
 
 FoundTree find_files(fs::path const& source, std::vector<std::string> const& endings,
                      std::vector<std::string> const& frame_endings) {

@@ -2,9 +2,14 @@
 
 #include <filesystem>
 #include <string>
+#include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace lockstep::import {
+
+/// Which file or folder it is, whatever its name; {0, 0}: none.
+std::pair<dev_t, ino_t> place_of(std::filesystem::path const& path);
 
 /// A file below the source and the names of the folders on the way to it.
 struct FoundFile {

@@ -87,7 +87,7 @@ class Hdf5Source : public ImportSource {
         return static_cast<std::int64_t>(min);
     }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         Sample sample;
         sample.label = label(item);
         for (auto& field : fields_) {
@@ -98,6 +98,7 @@ class Hdf5Source : public ImportSource {
             sample.fields[first_target_].assign(bytes.begin(), bytes.end());
         }
         sink(std::move(sample));
+        return {};
     }
 
   private:

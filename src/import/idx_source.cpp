@@ -95,12 +95,13 @@ class IdxSource : public ImportSource {
     std::string set(std::int64_t item) const override { return set_of(item).name; }
     std::int64_t items_at_once() const override { return samples_at_once; }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto const& images = set_of(item).images;
         auto const bytes = form_.fields.front().row_bytes();
         auto const at = images.begin() + static_cast<std::ptrdiff_t>(place(item) * bytes);
         sink({{{at, at + static_cast<std::ptrdiff_t>(bytes)}, bytes_of(std::vector{label(item)})},
               label(item)});
+        return {};
     }
 
   private:

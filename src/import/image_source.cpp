@@ -37,7 +37,7 @@ class ImageSource : public ListedSource {
             std::clamp<std::uint64_t>(bytes_at_once / form_.fields.front().row_bytes(), 1, 1024));
     }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto image = read_image(entry(item).path, options_.alpha);
         if (options_.gray) {
             image = to_gray(image);
@@ -52,6 +52,7 @@ class ImageSource : public ListedSource {
                                          "Scale all images to one size with --size WxH"});
         }
         sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
+        return {};
     }
 
   private:

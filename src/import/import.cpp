@@ -24,7 +24,7 @@ namespace lockstep::import {
 namespace {
 
 /// Of what `write_part` writes: parts of another version are made again.
-constexpr int part_version = 2;
+constexpr int part_version = 3;
 
 std::string part_name(std::size_t number) {
     return concat("part-", zero_padded(static_cast<std::int64_t>(number), 6));
@@ -219,6 +219,10 @@ void Import::sum_up() {
         report_.sets[plan_.parts[i].set].samples += sums_.samples(i);
     }
     report_.skipped = sums_.skipped();
+    for (auto const& [text, note] : sums_.notes()) {
+        report_.notes.push_back(concat(amount_of(static_cast<std::uint64_t>(note.items), "item"),
+                                       ", such as ", note.example, ": ", text));
+    }
     sums_.give_moments(plan_);
 }
 

@@ -47,6 +47,7 @@ struct ImportReport {
     std::vector<ImportedFile> files{};
     std::vector<ImportedSet> sets{};
     std::vector<std::string> skipped{}; ///< one message for each bad item
+    std::vector<std::string> notes{};   ///< what was merged or left out, and of how many items
     std::int64_t parts_kept = 0;        ///< parts of an interrupted import that were not done again
 };
 

@@ -1,15 +1,20 @@
 #include "listed_file.hpp"
 
+#include "base/letter_case.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+
+#include <map>
 
 namespace lockstep::import {
 
 std::string set_named(std::string const& folder) {
-    if (folder == "val" || folder == "valid") {
-        return "validation";
-    }
-    return folder == "train" || folder == "validation" || folder == "test" ? folder : "";
+    static std::map<std::string, std::string> const sets{
+        {"train", "train"},      {"training", "train"}, {"validation", "validation"},
+        {"valid", "validation"}, {"val", "validation"}, {"dev", "validation"},
+        {"test", "test"},        {"testing", "test"}};
+    auto const found = sets.find(lower_case(folder));
+    return found == sets.end() ? "" : found->second;
 }
 
 std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& row,

@@ -23,7 +23,13 @@ class ListedSource : public ImportSource {
     std::int64_t label(std::int64_t item) const override { return entry(item).label; }
     std::string group(std::int64_t item) const override { return entry(item).group; }
     std::string set(std::int64_t item) const override { return entry(item).set; }
-    std::vector<std::string> remarks() const override { return listing_.remarks; }
+    std::vector<std::string> remarks() const override {
+        auto lines = listing_.remarks;
+        if (auto line = unlisted(listing_); !line.empty()) {
+            lines.push_back(std::move(line));
+        }
+        return lines;
+    }
 
   protected:
     explicit ListedSource(Listing listing = {}) : listing_(std::move(listing)) {}

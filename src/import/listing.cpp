@@ -6,7 +6,6 @@
 
 #include <map>
 #include <set>
-#include <sys/stat.h>
 
 #include "find_files.hpp"
 #include "listed_file.hpp"
@@ -64,6 +63,9 @@ Listing from_folders(ListingOptions const& options) {
     }
     Listing listing;
     std::vector<std::string> classes;
+    std::map<std::string, std::string> set_folders; // the first of each set
+    std::set<std::string> merged;
+    std::size_t in_deeper_sets = 0;
     auto tree = find_files(options.source, options.endings, options.frame_endings);
     if (!tree.files.empty()) {
         require_files(tree, options);
@@ -76,6 +78,11 @@ Listing from_folders(ListingOptions const& options) {
         Listing::Entry entry{file.path, 0, {}, {}};
         if (!folders.empty() && !set_named(folders.front()).empty()) {
             entry.set = set_named(folders.front());
+            auto const& first = set_folders.emplace(entry.set, folders.front()).first->second;
+            if (first != folders.front()) {
+                merged.insert(concat("folders ", first, " and ", folders.front(),
+                                     " both became the set ", entry.set));
+            }
             folders.erase(folders.begin());
         }
         if (folders.empty()) {
@@ -91,12 +98,21 @@ Listing from_folders(ListingOptions const& options) {
                  "Move the file into a subfolder, or list all files in a table (--labels "
                  "FILE.csv) and split by a column of this table"});
         }
+        in_deeper_sets += folders.size() > 1 && !set_named(folders[1]).empty() ? 1 : 0;
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);
         classes.push_back(folders[0]);
         listing.entries.push_back(std::move(entry));
     }
+    listing.remarks.insert(listing.remarks.end(), merged.begin(), merged.end());
     listing.class_names = data::ordered_names({classes.begin(), classes.end()});
+    if (listing.class_names.size() == 1 && in_deeper_sets == classes.size()) {
+        auto const inner = options.source / classes.front();
+        throw Error(ExitCode::data, {inner.string(),
+                                     "this folder would be the only class, but the folders in it "
+                                     "have the names of sets",
+                                     concat("Name ", inner.string(), " as the source")});
+    }
     auto const places = places_of(listing.class_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {
         listing.entries[i].label = places.at(classes[i]);
@@ -120,6 +136,8 @@ Listing from_table(ListingOptions const& options) {
         names.insert(row.fields[label]);
     }
     Listing listing;
+    listing.remarks = table.remarks;
+    listing.looked_in = options;
     listing.class_names = data::ordered_names(names);
     auto const places = places_of(listing.class_names);
     for (auto const& row : table.rows) {
@@ -145,17 +163,45 @@ std::string Listing::identity() const {
     return text;
 }
 
+std::string unlisted(Listing const& listing) {
+    auto const& where = listing.looked_in;
+    if (where.endings.empty()) {
+        return "";
+    }
+    std::set<std::pair<dev_t, ino_t>> listed;
+    for (auto const& entry : listing.entries) {
+        listed.insert(place_of(entry.path));
+    }
+    try {
+        auto const found = find_files(where.source, where.endings, where.frame_endings).files;
+        std::int64_t more = 0;
+        std::string first;
+        for (auto const& file : found) {
+            if (!listed.contains(place_of(file.path))) {
+                first = more++ == 0 ? file.path.string() : first;
+            }
+        }
+        return more == 0 ? ""
+                         : concat("left out ", more, " of ", found.size(), " files in ",
+                                  where.source.string(), " that the table does not list, such as ",
+                                  first);
+    } catch (Error const& error) {
+        return concat("did not look for files that the table does not list: ", error.text().what,
+                      ": ", error.text().why);
+    }
+}
+
 void require_once(Listing& listing, std::vector<std::string> const& meanings) {
     std::map<std::pair<dev_t, ino_t>, std::size_t> places;
     std::size_t twice = 0;
     std::string last;
     for (std::size_t i = 0; i < listing.entries.size(); ++i) {
         auto const& entry = listing.entries[i];
-        struct stat info {};
-        if (::stat(entry.path.c_str(), &info) != 0) {
+        auto const place = place_of(entry.path);
+        if (place.second == 0) {
             continue; // that is told when it is read
         }
-        auto const [at, added] = places.emplace(std::pair(info.st_dev, info.st_ino), i);
+        auto const [at, added] = places.emplace(place, i);
         if (added) {
             continue;
         }

@@ -7,6 +7,15 @@
 
 namespace lockstep::import {
 
+struct ListingOptions {
+    std::filesystem::path source;
+    LabelFile labels;
+    std::string split_by;             ///< a column, or "folder"
+    std::vector<std::string> endings; ///< of the files that count, such as ".png"
+    /// Endings of files whose folder counts as one file; empty: no folder does.
+    std::vector<std::string> frame_endings{};
+};
+
 /// Files, with what is known about them.
 struct Listing {
     struct Entry {
@@ -20,17 +29,11 @@ struct Listing {
     std::vector<std::string> class_names;
     std::vector<std::string> remarks{}; ///< what is skipped in the source, or occurs twice
 
+    /// Where a table's files are, among which there may be more than it lists; empty: nowhere.
+    ListingOptions looked_in{};
+
     /// All names, labels and groups, with sizes and times of change.
     std::string identity() const;
-};
-
-struct ListingOptions {
-    std::filesystem::path source;
-    LabelFile labels;
-    std::string split_by;             ///< a column, or "folder"
-    std::vector<std::string> endings; ///< of the files that count, such as ".png"
-    /// Endings of files whose folder counts as one file; empty: no folder does.
-    std::vector<std::string> frame_endings{};
 };
 
 /// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
@@ -38,6 +41,10 @@ struct ListingOptions {
 /// Throws  Error 66 when there are none; 65 for a label file without the columns, a folder of a
 ///         class without files, or a file that is listed twice with different labels; 64
 Listing list_files(ListingOptions const& options);
+
+/// A line on the files that no row of the table names; empty where there are none, and where the
+/// files are those of folders. Looks through the whole source.
+std::string unlisted(Listing const& listing);
 
 /// Refuses a file that occurs twice, by its name or by links, in two sets or with two meanings;
 /// `meanings` says what each entry means. Other repetitions are added to the remarks.

@@ -158,8 +158,9 @@ ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> cons
     for (auto const item : items) {
         // An item's samples are added when all of them could be read.
         std::vector<Sample> samples;
+        std::string note;
         try {
-            source.read(item, [&](Sample&& sample) { samples.push_back(std::move(sample)); });
+            note = source.read(item, [&](Sample&& one) { samples.push_back(std::move(one)); });
         } catch (Error const& error) {
             bool const bad = error.code() == ExitCode::data || error.code() == ExitCode::no_input;
             if (!skip_bad || !bad) {
@@ -170,6 +171,9 @@ ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> cons
         }
         for (auto const& sample : samples) {
             part.add(form, sample);
+        }
+        if (!note.empty()) {
+            part.notes[note].add(1, source.name(item));
         }
     }
     return part;
@@ -188,6 +192,12 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
     packer.add(part.skipped.size());
     for (auto const& text : part.skipped) {
         packer.add(text);
+    }
+    packer.add(part.notes.size());
+    for (auto const& [text, note] : part.notes) {
+        packer.add(text);
+        packer.add(static_cast<std::uint64_t>(note.items));
+        packer.add(note.example);
     }
     packer.add(hash64(packer.bytes()));
     // No fsync: a part that did not reach the disk has a wrong checksum and is made again.
@@ -220,6 +230,11 @@ std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint
     part.skipped.resize(unpacker.number());
     for (auto& skipped : part.skipped) {
         skipped = unpacker.text();
+    }
+    for (auto notes = unpacker.number(); notes > 0; --notes) {
+        auto& note = part.notes[unpacker.text()];
+        note.items = static_cast<std::int64_t>(unpacker.number());
+        note.example = unpacker.text();
     }
     return part;
 }

@@ -2,8 +2,10 @@
 
 #include "import/source.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,18 @@
 #include "spread.hpp"
 
 namespace lockstep::import {
+
+/// What was merged or left out of items, and of how many: one note for each text.
+struct ImportNote {
+    std::int64_t items = 0;
+    std::string example; ///< the least of their names
+
+    void add(std::int64_t more, std::string const& name) {
+        items += more;
+        example = example.empty() ? name : std::min(example, name);
+    }
+};
+using ImportNotes = std::map<std::string, ImportNote>;
 
 /// The samples that some consecutive items of a set gave, on their way into a data set file.
 struct ImportPart {
@@ -24,6 +38,7 @@ struct ImportPart {
     std::vector<Spread> spreads; ///< of the inputs' values, by channel
     std::vector<std::int64_t> class_counts;
     std::vector<std::string> skipped;
+    ImportNotes notes;
 
     explicit ImportPart(ImportForm const& form);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace lockstep::import {
 
@@ -15,6 +16,18 @@ namespace {
 std::span<double> numbers_of(std::vector<Spread>& spreads) {
     static_assert(sizeof(Spread) == 3 * sizeof(double));
     return {reinterpret_cast<double*>(spreads.data()), 3 * spreads.size()};
+}
+
+/// The texts of all ranks, which may hold any byte that a file's name may hold.
+std::vector<std::string> texts_of_all(comm::Communicator const& comm,
+                                      std::vector<std::string> const& own) {
+    std::string const end(1, '\0');
+    std::vector<std::string> all;
+    for (auto const& text : comm::all_gather_text(comm, joined(own, end))) {
+        auto const texts = split(text, '\0');
+        all.insert(all.end(), texts.begin(), texts.end());
+    }
+    return all;
 }
 
 } // namespace
@@ -32,19 +45,25 @@ void PartSums::count(std::size_t number, PartFile const& file, ImportPart const&
     std::copy(part.spreads.begin(), part.spreads.end(),
               spreads_.begin() + static_cast<std::ptrdiff_t>(number * part.spreads.size()));
     skipped_.insert(skipped_.end(), part.skipped.begin(), part.skipped.end());
+    for (auto const& [text, note] : part.notes) {
+        notes_[text].add(note.items, note.example);
+    }
 }
 
 void PartSums::sum_over_ranks(comm::Communicator const& comm) {
     comm::all_reduce(comm, std::span(samples_), comm::Reduce::sum);
     comm::all_reduce(comm, std::span(class_counts_), comm::Reduce::sum);
     comm::all_reduce(comm, numbers_of(spreads_), comm::Reduce::sum);
-    auto const own = joined(skipped_, "\n");
-    skipped_.clear();
-    for (auto const& text : comm::all_gather_text(comm, own)) {
-        auto const lines = split(text, '\n');
-        skipped_.insert(skipped_.end(), lines.begin(), lines.end());
-    }
+    skipped_ = texts_of_all(comm, skipped_);
     std::sort(skipped_.begin(), skipped_.end());
+    std::vector<std::string> own;
+    for (auto const& [text, note] : std::exchange(notes_, {})) {
+        own.insert(own.end(), {text, std::to_string(note.items), note.example});
+    }
+    auto const all = texts_of_all(comm, own);
+    for (std::size_t i = 0; i + 2 < all.size(); i += 3) {
+        notes_[all[i]].add(std::stoll(all[i + 1]), all[i + 2]);
+    }
 }
 
 std::vector<std::int64_t> PartSums::class_counts(std::size_t set) const {

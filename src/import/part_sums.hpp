@@ -31,6 +31,7 @@ class PartSums {
     std::vector<std::int64_t> class_counts(std::size_t set) const;
     /// Messages, sorted.
     std::vector<std::string> const& skipped() const { return skipped_; }
+    ImportNotes const& notes() const { return notes_; }
     /// Sets the plan's mean and standard deviation to those of the first set, which is the training
     /// set where there is one: the other sets are normalised by them, too. Those of u8 are in units
     /// of value / 255.
@@ -42,6 +43,7 @@ class PartSums {
     std::vector<std::int64_t> class_counts_; ///< [sets, classes]
     std::vector<Spread> spreads_;            ///< [parts, channels]
     std::vector<std::string> skipped_;
+    ImportNotes notes_;
 };
 
 } // namespace lockstep::import

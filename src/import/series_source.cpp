@@ -69,18 +69,19 @@ class SeriesSource : public ImportSource {
     }
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
+        auto lines = table_.remarks;
         auto const classes = form_.class_names.size();
         bool const real_values =
             !options_.target.empty() && classes > many_classes && 2 * classes > items_.size() &&
             std::ranges::all_of(form_.class_names,
                                 [](auto const& name) { return number(name).has_value(); });
-        if (!real_values) {
-            return {};
+        if (real_values) {
+            lines.push_back(concat(
+                "warning: the numbers in column ", options_.target,
+                " became class names: ", classes, " classes for ", items_.size(),
+                " samples in all. If they are real values, import the table with --regression"));
         }
-        return {
-            concat("warning: the numbers in column ", options_.target,
-                   " became class names: ", classes, " classes for ", items_.size(),
-                   " samples in all. If they are real values, import the table with --regression")};
+        return lines;
     }
     std::int64_t items() const override { return static_cast<std::int64_t>(items_.size()); }
     std::string name(std::int64_t item) const override {
@@ -97,7 +98,7 @@ class SeriesSource : public ImportSource {
         return options_.target.empty() ? 1 : rows_at_once;
     }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto const& rows = items_[static_cast<std::size_t>(item)];
         std::vector<double> values;
         std::vector<double> times;
@@ -122,6 +123,7 @@ class SeriesSource : public ImportSource {
             fields.push_back(bytes_of(times));
         }
         sink({std::move(fields), label(item)});
+        return {};
     }
 
   private:

@@ -70,10 +70,12 @@ class ImportSource {
     /// Items that are read together before the next status reduction: some megabytes of samples.
     virtual std::int64_t items_at_once() const = 0;
 
-    /// Decodes an item; `sink` is given its samples in order.
+    /// Decodes an item; `sink` is given its samples in order. Returns what of it was merged or left
+    /// out, such as "its 2 channels were averaged": the import counts the items of each text.
     ///
     /// Throws  Error 65 or 66 for a bad item, which --skip-bad skips
-    virtual void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const = 0;
+    virtual std::string read(std::int64_t item,
+                             std::function<void(Sample&&)> const& sink) const = 0;
 };
 
 /// Name, size and time of change of a file or folder, for `identity`. Throws  Error 66

@@ -24,10 +24,7 @@ class SpeechSource : public ListedSource {
   public:
     explicit SpeechSource(SpeechImport const& options) : options_(options) {
         if (options.transcripts.empty()) {
-            listing_ = list_files({options.source,
-                                   options.labels,
-                                   options.split_by,
-                                   {".wav", ".flac", ".ogg", ".aif", ".aiff"}});
+            listing_ = list_files(listing_options());
         } else {
             list_transcripts();
         }
@@ -50,7 +47,7 @@ class SpeechSource : public ListedSource {
     }
     std::int64_t items_at_once() const override { return recordings_at_once; }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto const targets =
             options_.transcripts.empty() ? std::vector{label(item)} : symbols(item);
         auto sound = read_sound(entry(item).path);
@@ -70,14 +67,25 @@ class SpeechSource : public ListedSource {
             sound.values = (*mel_)(sound.values);
         }
         sink({{bytes_of(sound.values), bytes_of(targets)}, label(item)});
+        return sound.channels > 1 ? concat("its ", sound.channels, " channels were averaged")
+                                  : std::string();
     }
 
   private:
+    ListingOptions listing_options() const {
+        return {options_.source,
+                options_.labels,
+                options_.split_by,
+                {".wav", ".flac", ".ogg", ".aif", ".aiff"}};
+    }
+
     void list_transcripts() {
         auto const transcripts = read_transcripts(
             {options_.transcripts, options_.source, options_.text, options_.split_by});
+        listing_.remarks = transcripts.remarks;
+        listing_.looked_in = listing_options();
         std::set<std::string> found;
-        for (auto const& transcript : transcripts) {
+        for (auto const& transcript : transcripts.rows) {
             listing_.entries.push_back(
                 {transcript.file, -1, transcript.group, transcript.set, transcript.line});
             texts_.push_back(transcript.text);

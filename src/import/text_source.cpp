@@ -57,7 +57,7 @@ class TextSource : public ImportSource {
             std::clamp<std::uint64_t>(bytes_at_once / each, 1, max_items_at_once));
     }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto const document = documents_.read(item);
         // Apart, so that no token belongs to both.
         auto tokens = tokenizer_.encode(document.prompt, name(item));
@@ -80,6 +80,7 @@ class TextSource : public ImportSource {
             sample.fields.push_back(bytes_of(learnt));
         }
         sink(std::move(sample));
+        return {};
     }
 
   private:

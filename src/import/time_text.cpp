@@ -68,8 +68,8 @@ std::optional<double> offset(Front& front) {
     if (auto const both = front.number(4, 4, 2359)) {
         hours = *both / 100;
         minutes = *both % 100;
-    } else if ((hours = front.number(2, 2, 23)) && front.take(':')) {
-        minutes = front.number(2, 2, 59);
+    } else if ((hours = front.number(2, 2, 23))) {
+        minutes = front.take(':') ? front.number(2, 2, 59) : 0; // PostgreSQL writes whole hours
     }
     if (sign == 0 || !hours || !minutes || *minutes > 59) {
         return std::nullopt;

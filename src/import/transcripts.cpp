@@ -16,8 +16,8 @@ bool is_festvox(std::string_view text) {
     return trimmed(text).starts_with('(');
 }
 
-std::vector<Transcript> from_festvox(TranscriptOptions const& options, std::string const& text) {
-    std::vector<Transcript> transcripts;
+Transcripts from_festvox(TranscriptOptions const& options, std::string const& text) {
+    Transcripts transcripts;
     std::int64_t number = 0;
     for (auto const& line : split(text, '\n')) {
         ++number;
@@ -32,19 +32,19 @@ std::vector<Transcript> from_festvox(TranscriptOptions const& options, std::stri
                         {concat(options.path.string(), ", line ", number),
                          "it does not have the form ( NAME \"TEXT\" )", "Correct the line"});
         }
-        transcripts.push_back({options.source / concat(trimmed(name.substr(1)), ".wav"),
-                               line.substr(first + 1, last - first - 1), "", "", number});
+        transcripts.rows.push_back({options.source / concat(trimmed(name.substr(1)), ".wav"),
+                                    line.substr(first + 1, last - first - 1), "", "", number});
     }
     return transcripts;
 }
 
-std::vector<Transcript> from_table(TranscriptOptions const& options) {
+Transcripts from_table(TranscriptOptions const& options) {
     auto const table = read_csv(options.path);
     auto const file = table.column("file");
     auto const text = table.column(options.text_column);
-    std::vector<Transcript> transcripts;
+    Transcripts transcripts{{}, table.remarks};
     for (auto const& row : table.rows) {
-        transcripts.push_back(
+        transcripts.rows.push_back(
             {listed_file(table, row, file, options.source), row.fields[text],
              options.group_column.empty() ? "" : row.fields[table.column(options.group_column)],
              listed_set(table, row), row.line});
@@ -54,7 +54,7 @@ std::vector<Transcript> from_table(TranscriptOptions const& options) {
 
 } // namespace
 
-std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
+Transcripts read_transcripts(TranscriptOptions const& options) {
     if (!std::filesystem::is_regular_file(options.path)) {
         throw Error(ExitCode::no_input,
                     {concat("cannot open ", options.path.string()),
@@ -62,7 +62,7 @@ std::vector<Transcript> read_transcripts(TranscriptOptions const& options) {
     }
     auto const text = read_text(options.path);
     auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);
-    if (transcripts.empty()) {
+    if (transcripts.rows.empty()) {
         throw Error(ExitCode::no_input, {options.path.string(), "the file holds no transcript",
                                          "Name the file with the transcripts"});
     }

@@ -23,9 +23,14 @@ struct TranscriptOptions {
     std::string group_column; ///< empty: none
 };
 
+struct Transcripts {
+    std::vector<Transcript> rows;
+    std::vector<std::string> remarks; ///< on the table's quotes
+};
+
 /// Transcripts of a table, or of lines ( NAME "TEXT" ), which stand for NAME.wav.
 ///
 /// Throws  Error 66 or 65, with file and line
-std::vector<Transcript> read_transcripts(TranscriptOptions const& options);
+Transcripts read_transcripts(TranscriptOptions const& options);
 
 } // namespace lockstep::import

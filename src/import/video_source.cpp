@@ -43,6 +43,10 @@ class ClipCutter {
         frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(gone));
     }
     std::uint64_t seen() const { return seen_; }
+    /// Whether frames follow that no clip holds, and that are not between two clips.
+    bool leaves_frames() const {
+        return seen_ + options_.stride > next_ + std::max(options_.stride, options_.frames);
+    }
 
   private:
     std::vector<std::byte> clip() const {
@@ -96,7 +100,7 @@ class VideoSource : public ListedSource {
             std::clamp<std::uint64_t>(bytes_at_once / form_.fields.front().row_bytes(), 1, 64));
     }
 
-    void read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
+    std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         ClipCutter cutter(options_, label(item), sink);
         auto const add = [&](Image&& image) {
             if (options_.gray) {
@@ -118,6 +122,9 @@ class VideoSource : public ListedSource {
                                                 ", but a clip needs ", options_.frames),
                                          "Lower --frames, or skip short videos with --skip-bad"});
         }
+        return cutter.leaves_frames()
+                   ? concat("its last frames are in no clip, since a clip needs ", options_.frames)
+                   : std::string();
     }
 
   private:

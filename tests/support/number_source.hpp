@@ -38,7 +38,8 @@ std::string group(std::int64_t item) const override {
 std::int64_t items_at_once() const override {
     return 7;
 }
-void read(std::int64_t item, std::function<void(import::Sample&&)> const& sink) const override {
+std::string read(std::int64_t item,
+                 std::function<void(import::Sample&&)> const& sink) const override {
     before_read(item);
     for (std::int64_t i = 0; i < item % 3; ++i) {
         auto const rows = static_cast<std::size_t>(item % 4);
@@ -47,6 +48,7 @@ void read(std::int64_t item, std::function<void(import::Sample&&)> const& sink) 
                import::bytes_of(std::vector<std::int64_t>(2 * rows, item))},
               label(item)});
     }
+    return item % 5 == 0 ? "a fifth" : "";
 }
 
 std::function<void(std::int64_t)> before_read = [](std::int64_t) {};

@@ -7,7 +7,8 @@ namespace lockstep::import {
 
 /// A recording in one channel, in units of full scale.
 struct Sound {
-    int rate = 0; ///< values per second
+    int rate = 0;     ///< values per second
+    int channels = 0; ///< of the file
     std::vector<float> values;
 };
 
