@@ -28,6 +28,7 @@ import operator
 import os
 import pathlib
 import platform
+import re
 import tempfile
 import typing
 import warnings
@@ -62,6 +63,9 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
              (sum, sum, "min"), with the lowest
     dynamic_shapes  as for torch.export.export, if other dimensions than the batch vary, too
 
+    Each module keeps its own mode for training, such as a batch norm that is frozen by eval(); only a model that is
+    wholly in evaluation mode is put into training for its program. The caller's model stays as it is.
+
     Returns True if the exported program computes bit for bit what the model computes: two steps of training
     are compared, at two batch sizes. If the results differ only by rounding, because torch.export chose
     other kernels, it warns and returns False. If they differ by more, it writes nothing and raises
@@ -77,6 +81,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     if targets and loss is None:
         raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
     _require_own_memory(model)
+    modes = [(each, each.training) for each in model.modules()]
     module = _with_loss(model, len(inputs), loss) if loss else model
     if dynamic_shapes is None:
         batch = torch.export.Dim("batch", min=1)
@@ -84,26 +89,25 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
         dynamic_shapes = {"args": shapes} if loss else shapes
     elif hasattr(dynamic_shapes, "dynamic_shapes"):  # an object that collects them
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, examples)
-    was_training = model.training
-    try:
-        programs = {}
-        for mode in ("train", "eval"):
-            module.train(mode == "train")
-            programs[mode] = torch.export.export(module, examples, dynamic_shapes=dynamic_shapes)
-        if loss:
-            outputs = torch.export.export(_with_outputs(model.eval()), inputs, dynamic_shapes={
-                "args": _shapes_of_arguments(dynamic_shapes)[:len(inputs)]})
-            if outputs.graph_signature.user_outputs:  # none where forward returns an object of another kind
-                programs["outputs"] = outputs
-        half = tuple(each[:max(1, len(each) // 2)] for each in examples)
-        differ = []
-        for batch in (examples, half):
-            differ += _differences(module.train(), programs["train"], batch, path)
-    finally:
-        model.train(was_training)
     about = {"format": FORMAT, "torch": torch.__version__}
-    if loss:
-        about |= _about_loss(module, examples, weight, metrics or {})
+    try:
+        with torch.random.fork_rng(devices=[]), _told(f"{path} was not written"):
+            programs = {"eval": torch.export.export(module.eval(), examples, dynamic_shapes=dynamic_shapes)}
+            if loss:
+                outputs = torch.export.export(_with_outputs(model.eval()), inputs, dynamic_shapes={
+                    "args": _shapes_of_arguments(dynamic_shapes)[:len(inputs)]})
+                if outputs.graph_signature.user_outputs:  # none where forward returns an object of another kind
+                    programs["outputs"] = outputs
+                about |= _about_loss(module, examples, weight, metrics or {})
+            _train(module, model, modes)
+            programs = {"train": torch.export.export(module, examples, dynamic_shapes=dynamic_shapes), **programs}
+            half = tuple(each[:max(1, len(each) // 2)] for each in examples)
+            differ = []
+            for batch in (examples, half):
+                differ += _differences(module, programs["train"], batch, path)
+    finally:
+        for each, mode in modes:
+            each.training = mode
     from torch.export.pt2_archive._package import package_pt2
     package_pt2(path, exported_programs=programs, extra_files={"lockstep.json": json.dumps(about)})
     if loss:
@@ -173,6 +177,47 @@ def _as(model, kind):
     return module
 
 
+def _train(module, model, modes):
+    """Puts a model, and `module`, which has its layers, into training, but what the caller has frozen."""
+    module.train()
+    model.training = module.training
+    if any(mode for _, mode in modes):
+        for each, mode in modes:
+            each.training &= mode
+        module.training = model.training
+    for name, each in model.named_modules():
+        if each.training and getattr(each, "momentum", 0) is None and getattr(each, "num_batches_tracked", None) is not None:
+            raise ValueError(f"{name} is a batch norm with momentum=None, which takes the number of batches out of a "
+                             "tensor, as programs cannot: give it a momentum, such as 0.1")
+
+
+# What PyTorch says of models that it cannot export or compile, and why.
+_REASONS = (
+    (r"data-dependent|Could not (guard|extract)", "forward takes a number or a decision out of a tensor (float(tensor), "
+     "tensor.item(), if tensor:), which a program cannot: compute with tensors (torch.where)"),
+    (r"specialized|Constraints violated|to be equal to|is invalid for input of size",
+     "the batch size, or another varying dimension, is fixed in the program: take sizes from the inputs "
+     "(x.flatten(1), x.view(x.shape[0], -1)), never from the examples, and let the first dimension vary"),
+    (r"fake tensor in the exported program", "forward writes through .data, which a program cannot: change buffers in "
+     "place within torch.no_grad()"),
+    (r"requires gradients, and received a mutation", "forward changes a trained parameter in place, but only the "
+     "optimizer may: change a copy of the parameter, or a buffer"),
+)
+
+
+@contextlib.contextmanager
+def _told(what):
+    """Says in a line what PyTorch's errors mean, where that is known."""
+    try:
+        yield
+    except Exception as error:
+        reason = next((why for pattern, why in _REASONS if re.search(pattern, str(error))), None)
+        if isinstance(error, ValueError) or reason is None:
+            raise
+        first = next((line for line in str(error).splitlines() if line.strip()), "")
+        raise ValueError(f"{what}: {reason} (PyTorch: {first})") from None
+
+
 def _shapes_of_arguments(dynamic_shapes):
     """Of all inputs and targets, which are one argument, *args."""
     return tuple(dynamic_shapes["args"] if isinstance(dynamic_shapes, dict) else dynamic_shapes[0])
@@ -186,7 +231,7 @@ def _number(value):
 
 def _about_loss(module, examples, weight, metrics):
     with torch.no_grad():
-        sums = copy.deepcopy(module).eval()(*examples)
+        sums = copy.deepcopy(module).eval()(*_copies(examples))
     metrics = {name: (*ratio, "max")[:3] for name, ratio in metrics.items()}
     if wrong := [name for name, ratio in metrics.items() if len(ratio) != 3 or ratio[2] not in ("max", "min")]:
         raise ValueError("a metric must be (sum, sum), (sum, sum, \"max\") or (sum, sum, \"min\"), "
@@ -204,12 +249,23 @@ def _outputs(result):
     return [each for each in torch.utils._pytree.tree_leaves(result) if isinstance(each, torch.Tensor)]
 
 
+def _copies(batch):
+    """Forward may change its inputs in place."""
+    return tuple(each.clone() for each in batch)
+
+
 def _two_steps(module, batch):
-    """Outputs, gradients and buffers of two steps of gradient descent."""
+    """Outputs, gradients, buffers and frozen parameters of two steps of gradient descent."""
     seen = {}
     for step in range(2):
         torch.manual_seed(step)
-        outputs = _outputs(module(*batch))
+        versions = [each._version for each in module.parameters()]
+        outputs = _outputs(module(*_copies(batch)))
+        for (name, each), version in zip(module.named_parameters(), versions):
+            if each.requires_grad and each._version != version:
+                raise ValueError(f"forward changes the parameter {name} in place, but only the optimizer may change "
+                                 "trained parameters: let forward change a copy of it, or a buffer (register_buffer); a "
+                                 "parameter that is not to be trained needs requires_grad_(False)")
         parameters = {name: each for name, each in module.named_parameters() if each.requires_grad}
         total = sum(each.float().sum() for each in outputs if each.requires_grad)
         gradients = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)
@@ -223,6 +279,9 @@ def _two_steps(module, batch):
                     parameter.sub_(gradient, alpha=1e-3)
     for name, buffer in module.named_buffers():
         seen[f"the buffer {name}"] = buffer.clone()
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            seen[f"the parameter {name}"] = parameter.detach().clone()
     return seen
 
 
@@ -243,21 +302,17 @@ def _require_own_memory(model):
 
 def _differences(module, program, batch, path):
     """The names of results that the program rounds differently; raises if they differ by more than rounding."""
-    state = torch.get_rng_state()
-    try:
-        eager = _two_steps(copy.deepcopy(module), batch)
-        exported = _two_steps(copy.deepcopy(program).module(), batch)
-    finally:
-        torch.set_rng_state(state)
+    eager = _two_steps(copy.deepcopy(module), batch)
+    exported = _two_steps(copy.deepcopy(program).module(), batch)
     differ = [name for name, value in eager.items()
               if name not in exported or not torch.equal(value.nan_to_num(), exported[name].nan_to_num())]
     lost = [name for name in differ if name not in exported or not _is_close(eager[name], exported[name])]
     if lost:
         raise ValueError(f"{path} was not written: the exported program differs from the model in "
                          f"{', '.join(lost[:3])}. torch.export loses the backward of a custom "
-                         "autograd.Function: use PyTorch's own operators instead. It also loses buffers that "
-                         "forward replaces (self.buffer = ...): change buffers in place "
-                         "(self.buffer.copy_(...))")
+                         "autograd.Function: use PyTorch's own operators instead. It also loses what forward "
+                         "assigns to attributes (self.count += 1, self.buffer = ...): register buffers, and change "
+                         "them in place (self.buffer.copy_(...))")
     return differ
 
 
@@ -285,14 +340,20 @@ def compile(path, *, segments=1, threads=1, processor=None):
 
     Raises ValueError if the compiled step differs from the graph by more than rounding, or if the
     trained parameters do not have a gradient each."""
-    machine = platform.machine()
-    processor = processor or ("x86-64-v3" if machine == "x86_64" else machine)
     records = _read_records(path)
     about = json.loads(records.get("extra/lockstep.json", b"{}"))
     if "sums" not in about:
         raise ValueError(f"{path} has no loss: save it with lockstep_export.save(..., loss=loss)")
     from torch.export.pt2_archive._package import load_pt2
-    joint = _forward_and_backward(load_pt2(path).exported_programs["train"], about["sums"].index("loss"))
+    program = load_pt2(path).exported_programs["train"]
+    with _told(f"the step of {path} was not compiled"):
+        _compile(path, records, program, about["sums"].index("loss"), segments, threads, processor)
+
+
+def _compile(path, records, program, loss, segments, threads, processor):
+    machine = platform.machine()
+    processor = processor or ("x86-64-v3" if machine == "x86_64" else machine)
+    joint = _forward_and_backward(program, loss)
     step = _meaning(joint)
     values = _example_values(joint)
     native = {"cpp.threads": threads, "fallback_random": True,
@@ -334,11 +395,24 @@ def _forward_and_backward(program, loss):
         return _decompose_exported_program(program, cia_to_decomp={}, python_decomp_table={},
                                            joint_loss_index=loss, decompose_custom_triton_ops=False)
     except AssertionError as error:
+        if "InputKind.PARAMETER" in str(error) and _frozen_as_buffers(program):
+            return _forward_and_backward(program, loss)
         raise ValueError("the step cannot be compiled, because a parameter has no gradient, the same "
                          "gradient as another parameter (as in a + b), or a second name (tied weights). Freeze "
                          "unused parameters with requires_grad_(False) and save the file again, or train "
                          "without a compiled step "
                          f"(PyTorch: {error})") from None
+
+
+def _frozen_as_buffers(program):
+    """Parameters that are not trained may change in forward, but PyTorch compiles that for buffers only."""
+    kind = torch.export.graph_signature.InputKind
+    frozen = [spec for spec in program.graph_signature.input_specs
+              if spec.kind == kind.PARAMETER and not program.state_dict[spec.target].requires_grad]
+    for spec in frozen:
+        spec.kind, spec.persistent = kind.BUFFER, True
+        program.state_dict[spec.target] = program.state_dict[spec.target].detach()
+    return frozen
 
 
 def _meaning(joint):

@@ -466,6 +466,82 @@ def check_synchronised(scratch, inputs):
         case()
 
 
+class Wrong(torch.nn.Module):
+    """A model that cannot be saved."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.layer, self.how, self.count = torch.nn.Linear(24, exported_models.CLASSES), how, 0
+
+    def forward(self, x):
+        if self.how == "clamps":
+            with torch.no_grad():
+                self.layer.weight.clamp_(-0.1, 0.1)
+        elif self.how == "data":
+            self.layer.weight.data.mul_(0.5)
+        elif self.how == "fixed":
+            x = x.view(4, 24)
+        elif self.how == "decides":
+            x = x * 2 if x.sum() > 0 else x
+        else:
+            self.count += 1
+        return self.layer(x) * (1 + self.count)
+
+
+def check_save(scratch):
+    """What `save` is given comes back as it was, and modules keep their modes; what it cannot save it says in a line."""
+    torch.manual_seed(7)
+    classes = exported_models.CLASSES
+    norm = torch.nn.Sequential(torch.nn.Linear(24, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5),
+                               torch.nn.ReLU(inplace=True), torch.nn.Linear(8, classes))
+    norm[1].eval()
+    inputs = torch.randn(4, 24)
+
+    def everything():
+        return [*(each.training for each in norm.modules()), *(each.clone() for each in norm.state_dict().values()),
+                inputs.clone(), torch.get_rng_state()]
+
+    def loss(scores, labels):
+        return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0]}
+
+    before = everything()
+    for more in ({}, {"loss": loss, "targets": torch.arange(4)}):
+        check(lockstep_export.save(norm, inputs, scratch / "norm.pt2", **more), "saved")
+        for was, now in zip(before, everything()):
+            check(torch.equal(was, now) if isinstance(was, torch.Tensor) else was == now, f"as it was: {was}, {now}")
+        calls = [str(each.target) + str(each.args) for each in
+                 load_pt2(str(scratch / "norm.pt2")).exported_programs["train"].graph.nodes if each.op == "call_function"]
+        check(any("batch_norm" in each and "False, 0.1" in each for each in calls), f"the batch norm is frozen: {calls}")
+        check(any("dropout" in each and "0.5, True" in each for each in calls), f"and dropout is on: {calls}")
+    norm.eval()
+    check(lockstep_export.save(norm, inputs, scratch / "norm.pt2"), "saved")
+    check("0.5, True" in str(load_pt2(str(scratch / "norm.pt2")).exported_programs["train"].graph),
+          "a model that is wholly in evaluation mode is put into training")
+    check(not any(each.training for each in norm.modules()), "and is as it was")
+
+    class Halves(Wrong):
+        def forward(self, x):
+            x.mul_(0.5)
+            return self.layer(x)
+
+    check(lockstep_export.save(Halves(""), inputs, scratch / "halves.pt2"), "inputs may be changed in place")
+
+    averages = torch.nn.Sequential(torch.nn.Linear(24, 8), torch.nn.BatchNorm1d(8, momentum=None))
+    for model, phrase in ((Wrong("clamps"), "forward changes the parameter layer.weight in place"),
+                          (Wrong("data"), "forward writes through .data"),
+                          (Wrong("fixed"), "the batch size, or another varying dimension, is fixed"),
+                          (Wrong("decides"), "forward takes a number or a decision out of a tensor"),
+                          (Wrong("counts"), "It also loses what forward assigns to attributes (self.count += 1"),
+                          (averages, "1 is a batch norm with momentum=None")):
+        try:
+            lockstep_export.save(model, inputs, scratch / "no.pt2")
+        except ValueError as error:
+            check(phrase in str(error) and len(str(error)) < 700, f"{phrase}: {error}")
+            check(not (scratch / "no.pt2").exists(), "nothing is written")
+        else:
+            check(False, f"saved: {phrase}")
+
+
 if __name__ == "__main__":
     missing = exported_models.add_theirs() if LONG else []
     names = some(exported_models.FAMILIES)
@@ -478,6 +554,7 @@ if __name__ == "__main__":
                           lambda: check_recomputed(scratch, names if LONG else [], inputs),
                           lambda: check_synchronised(scratch, inputs)), 2):
             part()
+        check_save(scratch)
         check_own_loss(scratch, inputs, targets)
         check_operators(scratch, inputs, targets)
     print(f"families: {', '.join(names)}" + (f"; skipped: {', '.join(missing)}" if missing else ""))
