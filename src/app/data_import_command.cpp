@@ -131,7 +131,7 @@ ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> c
 } // namespace
 
 ExitCode data_import_command(Invocation const& invocation) {
-    SignalRequests const signals;
+    SignalRequests const signals(SignalRequests::Hangup::request);
     return monitor::run_collectively(invocation.argc, invocation.argv,
                                      [&](monitor::CommandContext& context) {
                                          return import_all(context, invocation.arguments, signals);

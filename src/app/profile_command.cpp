@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/awake_clock.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/run_records.hpp"
@@ -47,9 +48,7 @@ void require_running(monitor::RunRecords const& run) {
 
 /// Throws  Error 66 where the run ends without, 69 where it does not answer in time
 monitor::ProfileRecord awaited(monitor::RunRecords& run, std::size_t before, double wait_s) {
-    using Clock = std::chrono::steady_clock;
-    auto const end = Clock::now() + std::chrono::duration<double>(wait_s);
-    while (Clock::now() < end) {
+    for (AwakeClock clock; clock.seconds() < wait_s;) {
         run.read();
         if (run.profiles.size() > before) {
             return run.profiles.back();

@@ -1,7 +1,10 @@
 #include "base/child.hpp"
 
-#include "base/clock.hpp"
+#include "base/awake_clock.hpp"
+#include "base/clean_up.hpp"
+#include "base/descriptor.hpp"
 #include "base/environment.hpp"
+#include "base/file.hpp"
 #include "base/signals_blocked.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -13,7 +16,6 @@
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -24,18 +26,21 @@ namespace lockstep {
 namespace {
 
 constexpr double last_wait_s = 1; ///< for what was killed; it may hang in a disk
-constexpr int not_found = 127;    ///< as shells say it
+constexpr double launcher_ends_within_s = 15;
+constexpr int not_found = 127; ///< as shells say it
 constexpr std::size_t max_text = std::size_t{64} << 20;
 
 /// Reads until the writer is gone; false when the time is over before.
-bool read_all(int descriptor, double limit_s, std::string& text) {
-    Stopwatch const watch;
+bool read_all(int descriptor, double limit_s, AwakeClock& clock, std::string& text) {
     std::array<char, 4096> part{};
     while (true) {
-        auto const left = static_cast<int>(1e3 * (limit_s - watch.seconds()));
-        pollfd wait{.fd = descriptor, .events = POLLIN, .revents = 0};
-        if (left <= 0 || ::poll(&wait, 1, left) == 0) {
+        auto const left_s = std::min(limit_s - clock.seconds(), AwakeClock::look_every_s);
+        if (left_s <= 0) {
             return false;
+        }
+        pollfd wait{.fd = descriptor, .events = POLLIN, .revents = 0};
+        if (::poll(&wait, 1, static_cast<int>(1e3 * left_s) + 1) <= 0) {
+            continue;
         }
         auto const got = ::read(descriptor, part.data(), part.size());
         if (got == 0) {
@@ -50,40 +55,41 @@ bool read_all(int descriptor, double limit_s, std::string& text) {
 }
 
 /// Waits for a process to end; nothing when it has not in time.
-std::optional<int> status_of(pid_t child, double limit_s) {
-    Stopwatch const watch;
+std::optional<int> status_of(pid_t child, double limit_s, AwakeClock clock = {}) {
     int status = 0;
     while (true) {
         auto const ended = ::waitpid(child, &status, WNOHANG);
         if (ended == child) {
             return status;
         }
-        if ((ended < 0 && errno != EINTR) || watch.seconds() >= limit_s) {
+        if ((ended < 0 && errno != EINTR) || clock.seconds() >= limit_s) {
             return std::nullopt;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
 }
 
-/// Descriptors of ours that a child writes to.
-struct Outputs {
-    int output = -1;
-    int errors = -1; ///< -1: discarded
+/// What a child starts with.
+struct Setting {
+    char* const* variables = nullptr;
+    int output = -1;             ///< a descriptor of ours
+    int errors = -1;             ///< likewise; -1: discarded
+    int signal_of_end = SIGKILL; ///< that it gets when we are killed
+    int* failure = nullptr;      ///< set where the program cannot be started; may be null
 };
 
 /// The child's part between vfork and exec, with the parent's memory. It ends with the parent: who
 /// is killed cannot end it.
-void become(std::vector<char*> const& words, char* const* variables, Outputs outputs,
-            pid_t parent) {
+void become(std::vector<char*> const& words, Setting const& setting, pid_t parent) {
     ::setsid(); // a group of its own, without a terminal on which a question would wait unseen
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::prctl(PR_SET_PDEATHSIG, setting.signal_of_end);
     if (::getppid() != parent) { // it died before that could be noticed
         return;
     }
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(nothing, STDIN_FILENO);
-    ::dup2(outputs.output, STDOUT_FILENO);
-    ::dup2(outputs.errors < 0 ? nothing : outputs.errors, STDERR_FILENO);
+    ::dup2(setting.output, STDOUT_FILENO);
+    ::dup2(setting.errors < 0 ? nothing : setting.errors, STDERR_FILENO);
     for (int number = 1; number < NSIG; ++number) {
         if (number != SIGHUP) { // which may be ignored for both
             static_cast<void>(std::signal(number, SIG_DFL));
@@ -92,18 +98,21 @@ void become(std::vector<char*> const& words, char* const* variables, Outputs out
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execvpe(words[0], words.data(), variables);
+    ::execvpe(words[0], words.data(), setting.variables);
+    if (setting.failure != nullptr) {
+        *setting.failure = errno;
+    }
 }
 
 /// Starts a program in a process group of its own; it leaves with 127 when there is no such
 /// program; -1 when there is no process to be had.
-pid_t start(std::vector<std::string> const& words, char* const* variables, Outputs outputs) {
+pid_t start(std::vector<std::string> const& words, Setting const& setting) {
     auto const arguments = word_pointers(words);
     auto const parent = ::getpid();
     SignalsBlocked const blocked;  // the child runs no handler of ours
     pid_t const child = ::vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
-        become(arguments, variables, outputs, parent);
+        become(arguments, setting, parent);
         ::_exit(not_found);
     }
     return child;
@@ -114,10 +123,34 @@ int exit_code_of(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/// Waits for a child's end: as shells say it; -1 where that cannot be determined.
+int wait_for_child(pid_t child) {
+    int status = 0;
+    pid_t ended = -1;
+    while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (ended != child) {
+        return -1;
+    }
+    return exit_code_of(status);
+}
+
 /// Ends a child, and those that it started.
 void end_group(pid_t child) {
-    ::kill(-child, SIGKILL);
-    status_of(child, last_wait_s);
+    if (child > 0) {
+        ::kill(-child, SIGKILL);
+        status_of(child, last_wait_s);
+    }
+}
+
+/// A launcher ends its ranks itself, on other hosts, too.
+void ask_group_to_end(pid_t child) {
+    if (child > 0) {
+        ::kill(-child, SIGTERM);
+        if (!status_of(child, launcher_ends_within_s)) {
+            end_group(child);
+        }
+    }
 }
 
 } // namespace
@@ -130,33 +163,6 @@ std::vector<char*> word_pointers(std::vector<std::string> const& words) {
     }
     all.push_back(nullptr);
     return all;
-}
-
-ChildAttributes::ChildAttributes() {
-    sigset_t defaults;
-    sigset_t none;
-    ::sigfillset(&defaults);
-    ::sigdelset(&defaults, SIGHUP);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-}
-
-ChildAttributes::~ChildAttributes() {
-    ::posix_spawnattr_destroy(&attributes_);
-}
-
-int wait_for_child(pid_t child) {
-    int status = 0;
-    pid_t ended = -1;
-    while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
-    }
-    if (ended != child) {
-        return -1;
-    }
-    return exit_code_of(status);
 }
 
 std::filesystem::path own_program() {
@@ -174,30 +180,32 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
             variables.push_back(variable);
         }
     }
-    posix_spawn_file_actions_t actions{};
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                     O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t child = 0;
-    ChildAttributes const attributes;
-    int const failure =
-        ::posix_spawnp(&child, words.front().c_str(), &actions, attributes.get(),
-                       word_pointers(words).data(), word_pointers(variables).data());
-    posix_spawn_file_actions_destroy(&actions);
+    Descriptor const log(::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!log.is_open()) {
+        throw creation_error(concat("cannot write ", output.string()), output.parent_path(), errno);
+    }
+    int failure = 0;
+    pid_t const child = start(words, {.variables = word_pointers(variables).data(),
+                                      .output = log.get(),
+                                      .errors = log.get(),
+                                      .signal_of_end = SIGTERM,
+                                      .failure = &failure});
+    failure = child < 0 ? errno : failure;
+    CleanUp const clean_up([child] { ask_group_to_end(child); });
+    auto const code = child < 0 ? -1 : wait_for_child(child);
     if (failure != 0) {
         throw Error(ExitCode::unavailable,
                     {concat("cannot start ", words.front()), system_text(failure),
                      "Load the module that provides this program, or choose another launcher with "
                      "--launcher"});
     }
-    return wait_for_child(child);
+    return code;
 }
 
 ChildProcess::ChildProcess(std::vector<std::string> const& words)
-    : process_(start(words, word_pointers(initial_environment()).data(),
-                     {.output = STDERR_FILENO, .errors = STDERR_FILENO})) {
+    : process_(start(words, {.variables = word_pointers(initial_environment()).data(),
+                             .output = STDERR_FILENO,
+                             .errors = STDERR_FILENO})) {
     if (process_ <= 0) {
         code_ = not_found;
     }
@@ -223,17 +231,18 @@ std::optional<std::string> output_of(std::vector<std::string> const& words, doub
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
         return std::nullopt;
     }
-    pid_t const child = start(words, environ, {.output = ends[1]});
+    pid_t const child = start(words, {.variables = environ, .output = ends[1]});
     ::close(ends[1]);
-    Stopwatch const watch;
+    CleanUp const clean_up([child] { end_group(child); });
+    AwakeClock clock;
     std::string text;
-    bool const told = child > 0 && read_all(ends[0], limit_s, text);
+    bool const told = child > 0 && read_all(ends[0], limit_s, clock, text);
     ::close(ends[0]);
     if (child <= 0) {
         return std::nullopt;
     }
     // Having nothing more to say is not yet the end.
-    auto const status = told ? status_of(child, limit_s - watch.seconds()) : std::nullopt;
+    auto const status = told ? status_of(child, limit_s, clock) : std::nullopt;
     if (!status) {
         end_group(child);
     }

@@ -2,44 +2,24 @@
 
 #include <filesystem>
 #include <optional>
-#include <spawn.h>
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
 namespace lockstep {
 
-/// What a child starts with, whatever this process has ignored or blocked: signals have their
-/// default action, except SIGHUP, which may be ignored in both (nohup).
-class ChildAttributes {
-  public:
-    ChildAttributes();
-    ~ChildAttributes();
-    ChildAttributes(ChildAttributes const&) = delete;
-    ChildAttributes& operator=(ChildAttributes const&) = delete;
-
-    posix_spawnattr_t const* get() const noexcept { return &attributes_; }
-
-  private:
-    posix_spawnattr_t attributes_{};
-};
-
 /// The argument array of exec and posix_spawn: a pointer to each word, which must outlive it, and a
 /// null pointer.
 std::vector<char*> word_pointers(std::vector<std::string> const& words);
-
-/// Waits for a child's end: its exit code, 128 and the signal where one ended it, -1 where its exit
-/// code cannot be determined.
-[[nodiscard]] int wait_for_child(pid_t child);
 
 /// This program's own file, to start it again.
 std::filesystem::path own_program();
 
 /// Runs a program to its end and appends what it prints to `output`; `environment` ("NAME=VALUE")
-/// is added to our own.
+/// is added to our own. A signal that ends us ends the program first.
 ///
 /// Throws   Error 69 when it cannot be started
-/// Returns  its exit code, 128 and the signal where one ended it
+/// Returns  its exit code, 128 and the signal where one ended it, -1 where that cannot be learnt
 int run_child(std::vector<std::string> const& words, std::vector<std::string> const& environment,
               std::filesystem::path const& output);
 

@@ -1,5 +1,6 @@
 #include "base/lease.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/environment.hpp"
 #include "base/file.hpp"
@@ -8,6 +9,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -121,9 +123,10 @@ bool is_alive(Claim const& claim, std::filesystem::path const& file, double peri
     if (claim.number == 0 || own || before.tv_sec + long_ago_s < ::time(nullptr)) {
         return false;
     }
-    Stopwatch const watch;
-    while (!has_ended(claim) && watch.seconds() < 3 * period_s) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(period_s / 10));
+    AwakeClock clock;
+    while (!has_ended(claim) && clock.seconds() < 3 * period_s) {
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>(std::min(period_s / 10, AwakeClock::look_every_s)));
         waiting();
         auto const now = renewed(file);
         if (now.tv_sec != before.tv_sec || now.tv_nsec != before.tv_nsec) {

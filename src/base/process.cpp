@@ -1,5 +1,6 @@
 #include "base/process.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/proc_file.hpp"
 #include "base/text.hpp"
 
@@ -92,11 +93,12 @@ bool let_run(std::vector<int> const& threads, std::chrono::milliseconds limit) {
     for (int const thread : threads) {
         before.push_back(time_on_core(thread));
     }
-    auto const end = std::chrono::steady_clock::now() + limit;
+    AwakeClock clock;
+    auto const limit_s = std::chrono::duration<double>(limit).count();
     for (std::size_t i = 0; i < threads.size(); ++i) {
         while (!before[i].empty() && state_of_thread(threads[i]) == 'R' &&
                time_on_core(threads[i]) == before[i]) {
-            if (std::chrono::steady_clock::now() >= end) {
+            if (clock.seconds() >= limit_s) {
                 return false;
             }
             std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -19,11 +19,11 @@ ScratchDirectory::ScratchDirectory() {
                              above, errno);
     }
     path_ = name;
+    clean_up_.emplace([path = path_] { remove_tree(path); });
 }
 
 ScratchDirectory::~ScratchDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    remove_tree(path_);
 }
 
 } // namespace lockstep

@@ -1,5 +1,6 @@
 #include "arrivals.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -100,20 +101,19 @@ void Arrivals::wait(int rank, std::uint32_t count) const {
         relax();
     }
     auto& slot = slots_[rank];
-    auto const deadline = Clock::now() + patience_;
+    AwakeClock clock;
     while (true) {
         slot.sleepers.fetch_add(1);
         auto const seen = slot.count.load();
         if (static_cast<std::int32_t>(seen - count) < 0) {
             sleep_while(slot.count, seen,
-                        std::max<std::chrono::duration<double>>(deadline - Clock::now(),
-                                                                std::chrono::milliseconds(1)));
+                        std::chrono::duration<double>(AwakeClock::look_every_s));
         }
         slot.sleepers.fetch_sub(1);
         if (reached(rank, count)) {
             return;
         }
-        if (Clock::now() > deadline) {
+        if (clock.seconds() > patience_.count()) {
             throw Error(ExitCode::rank_lost,
                         {concat("local rank ", rank,
                                 " of this host (counted from 0) has not "

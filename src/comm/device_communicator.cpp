@@ -1,6 +1,6 @@
 #include "comm/device_communicator.hpp"
 
-#include "base/clock.hpp"
+#include "base/awake_clock.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -28,9 +28,9 @@ using Status = CollectiveLibrary::Status;
 template <class Done>
 bool poll_until(Done const& done, double limit_seconds) {
     constexpr double eager_seconds = 1e-4;
-    Stopwatch const watch;
+    AwakeClock clock;
     while (!done()) {
-        double const passed = watch.seconds();
+        double const passed = clock.seconds();
         if (passed > limit_seconds) {
             return false;
         }

@@ -47,7 +47,7 @@ Backoff::Backoff(double seconds, std::string what, double longest_pause_s)
     : seconds_(seconds), what_(std::move(what)), longest_pause_s_(longest_pause_s) {}
 
 void Backoff::pause() {
-    auto const waited = watch_.seconds();
+    auto const waited = clock_.seconds();
     if (waited > seconds_) {
         throw Error(
             ExitCode::rank_lost,

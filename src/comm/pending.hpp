@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/clock.hpp"
+#include "base/awake_clock.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/comm/communicator.hpp"
 
@@ -16,7 +16,8 @@ namespace lockstep::comm {
 /// only while it is called.
 class Backoff {
   public:
-    /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed
+    /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed, those in which the
+    ///         process was stopped not counted
     Backoff(double seconds, std::string what, double longest_pause_s = shortest_pause_s);
     void pause();
 
@@ -24,7 +25,7 @@ class Backoff {
     static constexpr double shortest_pause_s = 50e-6;
 
   private:
-    Stopwatch watch_;
+    AwakeClock clock_;
     double seconds_;
     std::string what_;
     double longest_pause_s_;

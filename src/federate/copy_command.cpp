@@ -1,7 +1,7 @@
 #include "federate/copy_command.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/child.hpp"
-#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -23,10 +23,10 @@ bool CopyCommand::run(double limit_s, std::function<bool()> const& stops) const 
     constexpr int no_such_program = 127;
     auto const what = concat(option, " ", joined(words, " "), " failed");
     ChildProcess child(words);
-    Stopwatch const watch;
+    AwakeClock clock;
     auto code = child.wait(ask_every_s);
     while (!code) {
-        if (watch.seconds() >= limit_s) {
+        if (clock.seconds() >= limit_s) {
             throw Error(
                 ExitCode::io,
                 {what, concat("the command did not end within ", limit_s, " s (--copy-limit)"),

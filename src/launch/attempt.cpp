@@ -54,6 +54,7 @@ AttemptEnd LaunchedAttempt::wait_for_end() {
     std::optional<int> code;
     std::string late_why;
     while (!(code = process_.wait(look_every_s))) {
+        now_ = clock_.seconds();
         pass_on_wish();
         if (late(late_why)) {
             code = end_late(late_why);
@@ -65,7 +66,7 @@ AttemptEnd LaunchedAttempt::wait_for_end() {
     if (!end.verdict) {
         end.verdict = verdict_;
     }
-    end.by_own_signal = asked_ && !end.record.started && *code == signal_base + SIGUSR1;
+    end.by_own_signal = asked_at_ && !end.record.started && *code == signal_base + SIGUSR1;
     if (!end.verdict && end.told.empty() && !end.record.started) {
         // Of an attempt that was ended, nobody is stopped any more.
         end.verdict = late_why.empty()
@@ -84,10 +85,9 @@ void LaunchedAttempt::pass_on_wish() {
     if (!all_came_) {
         count_marks();
     }
-    bool const can_hear = all_came_ || watch_.seconds() > hears_within_s;
-    if (can_hear && (!asked_ || since_asked_.seconds() > ask_again_s)) {
-        asked_ = true;
-        since_asked_.restart();
+    bool const can_hear = all_came_ || now_ > hears_within_s;
+    if (can_hear && (!asked_at_ || now_ - *asked_at_ > ask_again_s)) {
+        asked_at_ = now_;
         process_.signal(SIGUSR1);
     }
 }
@@ -96,16 +96,16 @@ void LaunchedAttempt::pass_on_wish() {
 /// step; or to end: mpirun may wait for a host that is cut off until TCP gives up, a quarter of an
 /// hour.
 bool LaunchedAttempt::late(std::string& why) {
-    if (!since_told_ && !listener_.told().empty()) {
-        since_told_.emplace();
+    if (!told_at_ && !listener_.told().empty()) {
+        told_at_ = now_;
     }
-    if (since_told_ && since_told_->seconds() > ends_within_s) {
+    if (told_at_ && now_ - *told_at_ > ends_within_s) {
         why = concat("the run did not end within ", duration_text(ends_within_s),
                      " of the root cause");
         return true;
     }
-    if (since_counted_.seconds() > count_every_s) {
-        since_counted_.restart();
+    if (now_ - counted_at_ > count_every_s) {
+        counted_at_ = now_;
         bool const began = watcher_.stepped();
         if (!all_came_ || !began) {
             count_marks();
@@ -115,7 +115,7 @@ bool LaunchedAttempt::late(std::string& why) {
         }
     }
     recovering_ = recovering_ && !watcher_.stepped();
-    if (recovering_ && watch_.seconds() > start_.limit_s) {
+    if (recovering_ && now_ > start_.limit_s) {
         count_marks();
         why = concat("no step was completed within ", duration_text(start_.limit_s),
                      " of the restart (the limit is fault-tolerance.recovery-timeout-seconds)");
@@ -132,13 +132,17 @@ void LaunchedAttempt::count_marks() {
     }
 }
 
+/// Whether what ranks would have to tell of themselves lasts for too long.
+bool LaunchedAttempt::lasts(bool is_so, std::optional<double>& since) const {
+    since = is_so ? std::optional(since.value_or(now_)) : std::nullopt;
+    return since && now_ - *since > start_limit_s(start_.limit_s) + ranks_tell_first_s;
+}
+
 /// Whether a rank has not come, or has stopped before the first step: once MPI has started, the
-/// others wait for it as long as for any message. Looks are counted, since time in which the job is
-/// stopped as a whole does not count.
+/// others wait for it as long as for any message.
 bool LaunchedAttempt::missing_too_long(std::string& why) {
     auto const limit_s = start_limit_s(start_.limit_s);
-    missing_looks_ = missed_.empty() ? 0 : missing_looks_ + 1;
-    if (missing_looks_ * count_every_s <= limit_s + ranks_tell_first_s) {
+    if (!lasts(!missed_.empty(), missing_since_)) {
         return false;
     }
     why = concat("not all ranks started within ", duration_text(limit_s),
@@ -147,13 +151,12 @@ bool LaunchedAttempt::missing_too_long(std::string& why) {
     return true;
 }
 
-/// Whether all ranks of this host are stopped: then none can say so. Looks are counted as above.
+/// Whether all ranks of this host are stopped: then none can say so.
 bool LaunchedAttempt::stopped_too_long(std::string& why) {
     bool const stopped_now = !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
         return is_stopped(each.second);
     });
-    stopped_looks_ = stopped_now ? stopped_looks_ + 1 : 0;
-    if (stopped_looks_ * count_every_s <= start_limit_s(start_.limit_s) + ranks_tell_first_s) {
+    if (!lasts(stopped_now, stopped_since_)) {
         return false;
     }
     why = "all ranks of this host are stopped";
@@ -175,10 +178,10 @@ LauncherVerdict LaunchedAttempt::stopped() const {
 
 int LaunchedAttempt::end_late(std::string const& why) {
     std::cerr << "lockstep launch: " << why << ": ending the run\n";
-    Stopwatch const watch;
+    AwakeClock clock;
     process_.signal(SIGTERM);
     while (!process_.wait(look_every_s)) {
-        if (watch.seconds() > end_limit_s) {
+        if (clock.seconds() > end_limit_s) {
             process_.kill_all();
         }
     }

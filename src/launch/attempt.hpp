@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/clock.hpp"
+#include "base/awake_clock.hpp"
 #include "lockstep/base/signals.hpp"
 
 #include <filesystem>
@@ -49,6 +49,7 @@ class LaunchedAttempt {
     void pass_on_wish();
     bool late(std::string& why);
     void count_marks();
+    bool lasts(bool is_so, std::optional<double>& since) const;
     bool missing_too_long(std::string& why);
     bool stopped_too_long(std::string& why);
     LauncherVerdict stopped() const;
@@ -62,17 +63,17 @@ class LaunchedAttempt {
     ArrivalsDirectory arrivals_;
     LaunchListener listener_;
     LauncherProcess process_;
-    Stopwatch watch_;
-    Stopwatch since_asked_;
-    Stopwatch since_counted_;
-    std::optional<Stopwatch> since_told_;
-    bool asked_ = false;
+    AwakeClock clock_; ///< looked at once in each turn
+    double now_ = 0;
+    std::optional<double> asked_at_;
+    double counted_at_ = 0;
+    std::optional<double> told_at_;
+    std::optional<double> missing_since_;
+    std::optional<double> stopped_since_;
     bool recovering_;
     bool all_came_ = false;
     std::vector<int> missed_; ///< when they were counted last
     std::map<int, int> here_; ///< the processes of this host's ranks, once all have come
-    std::int64_t missing_looks_ = 0;
-    std::int64_t stopped_looks_ = 0;
     std::optional<LauncherVerdict> verdict_; ///< where this process has ended the attempt
 };
 

@@ -1,5 +1,6 @@
 #include "supervisor.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/host_facts.hpp"
 #include "base/text.hpp"
@@ -132,7 +133,7 @@ std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {
 
 /// Whether the pause came to its end before a wish to leave.
 bool pause(double seconds) {
-    for (Stopwatch const watch; watch.seconds() < seconds;) {
+    for (AwakeClock clock; clock.seconds() < seconds;) {
         if (SignalRequests::pending() != 0) {
             return false;
         }

@@ -39,13 +39,13 @@ config::Deck deck_of(std::vector<std::string> const& words) {
 } // namespace
 
 TrialRuns::TrialRuns(std::filesystem::path const& run)
-    : path_(concat(run.string(), ".verify-resume-", ::getpid())) {
+    : path_(concat(run.string(), ".verify-resume-", ::getpid())),
+      clean_up_([path = path_] { remove_tree(path); }) {
     make_directories(path_);
 }
 
 TrialRuns::~TrialRuns() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    remove_tree(path_);
 }
 
 ResumeTrial::ResumeTrial(ResumeTrialOptions options)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clean_up.hpp"
 #include "checkpoint/diff.hpp"
 #include "lockstep/config/deck.hpp"
 
@@ -31,6 +32,7 @@ class TrialRuns {
 
   private:
     std::filesystem::path path_;
+    CleanUp clean_up_; ///< if a signal ends this process
 };
 
 /// Trains once straight and once with a kill between, by starting this program, and compares.

@@ -1,5 +1,6 @@
 #include "measure/trial_directory.hpp"
 
+#include "base/clean_up.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
@@ -9,21 +10,40 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/session.hpp"
 
+#include <chrono>
+#include <thread>
 #include <unistd.h>
 
 namespace lockstep::measure {
 
+namespace {
+
+void await_removal(std::filesystem::path const& path) noexcept {
+    constexpr int looks = 40;
+    std::error_code failure;
+    for (int look = 0; look < looks && std::filesystem::exists(path, failure); ++look) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+}
+
+} // namespace
+
 void in_trial_directory(comm::Communicator const& world, std::filesystem::path const& parent,
                         std::function<void(std::filesystem::path const&)> const& work) {
     std::string place;
+    std::optional<CleanUp> clean_up; // if a signal ends this process
     comm::agree(world, "making a directory for a trial", [&] {
         if (world.is_root()) {
             auto const path = parent / concat("lockstep-bench-", ::getpid());
+            clean_up.emplace([path] { remove_tree(path); });
             make_directories(path);
             place = path.string();
         }
     });
     comm::broadcast_text(world, place);
+    if (!world.is_root()) { // whose end, as a loss, would end rank 0 before it has removed all
+        clean_up.emplace([path = std::filesystem::path(place)] { await_removal(path); });
+    }
     std::optional<AgreedError> failure;
     try {
         work(place);
@@ -32,8 +52,7 @@ void in_trial_directory(comm::Communicator const& world, std::filesystem::path c
     }
     comm::barrier(world); // nobody still reads what is removed
     if (world.is_root()) {
-        std::error_code ignored;
-        std::filesystem::remove_all(place, ignored);
+        remove_tree(place);
     }
     if (failure) {
         throw AgreedError(*failure);

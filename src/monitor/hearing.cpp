@@ -6,19 +6,9 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr double longest_pause_s =
-    1;                              ///< between two looks; the rest of a longer one does not count
 constexpr double reached_for_s = 5; ///< an answer tells of so long
 
 } // namespace
-
-void Hearing::listen(double now) noexcept {
-    double const kept_from_it_s = listened_ < 0 ? 0 : now - listened_ - longest_pause_s;
-    if (heard_ >= 0 && kept_from_it_s > 0) {
-        heard_ = std::min(now, heard_ + kept_from_it_s);
-    }
-    listened_ = now;
-}
 
 bool Hearing::is_reached(double now) const noexcept {
     return reached_ >= 0 && now - reached_ < reached_for_s;

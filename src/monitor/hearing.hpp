@@ -2,19 +2,15 @@
 
 namespace lockstep::monitor {
 
-/// How long nothing has been heard from a neighbouring host, and whether it is therefore lost. Time
-/// in which this process could not listen, because it got no processor time or was stopped, does
-/// not count as silence of others. A host whose kernel still answers is neither switched off nor
+/// How long nothing has been heard from a neighbouring host, and whether it is therefore lost. A host whose kernel still answers is neither switched off nor
 /// cut off: its ranks are stopped, or the kernel does not let them run. Such a host is lost only
 /// after the patience that a stuck rank of this host is given.
 ///
-/// Units  seconds, of a clock that never jumps
+/// Units  seconds, of an AwakeClock: while this process is stopped, others are not silent
 class Hearing {
   public:
     static constexpr double longest_silence_s = 30; ///< of a host that cannot be reached
 
-    /// Notes that the caller is listening; called several times per second.
-    void listen(double now) noexcept;
     void heard(double now) noexcept { heard_ = now; }
     /// The host's kernel has answered.
     void reached(double now) noexcept { reached_ = now; }
@@ -30,7 +26,6 @@ class Hearing {
     [[nodiscard]] bool is_in_doubt(double now, double patience_s) const noexcept;
 
   private:
-    double listened_ = -1;
     double heard_ = -1;
     double reached_ = -1;
 };

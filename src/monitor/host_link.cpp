@@ -206,9 +206,6 @@ void HostLink::send(Message const& message, Address const& to) const {
 
 void HostLink::call(double now, double still_s) {
     first_call_ = first_call_ < 0 ? now : first_call_;
-    for (auto& neighbour : neighbours_) {
-        neighbour.hearing.listen(now);
-    }
     told_still_s_ = std::min(still_s, elsewhere_s(now));
     for (auto const& peer : peers_) {
         for (auto const& address : peer.answering.empty() ? peer.addresses : peer.answering) {

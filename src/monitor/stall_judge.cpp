@@ -71,17 +71,16 @@ void observe(RankView& rank, std::optional<ProcessState> const& process) {
 }
 
 void StallJudge::note(std::vector<RankView> const& ranks, double now) {
-    bool const blind = last_look_ < 0 || now - last_look_ > std::min(5.0, patience_s_ / 2);
-    last_look_ = now;
+    bool const first_look = seen_.empty();
     seen_.resize(ranks.size());
     double newest = 0;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         auto& seen = seen_[i];
-        if (blind || seen.progress != ranks[i].progress) {
+        if (first_look || seen.progress != ranks[i].progress) {
             seen.progress = ranks[i].progress;
             seen.progress_at = now;
         }
-        if (blind || seen.beats != ranks[i].beats) {
+        if (first_look || seen.beats != ranks[i].beats) {
             seen.beats = ranks[i].beats;
             seen.beat_at = now;
         }

@@ -56,7 +56,7 @@ struct Elsewhere {
 /// wait, and none has made progress for that long, the rank that has made the fewest collective
 /// calls is named; of equals, one that waits for a disk. While another host is silent, ranks that
 /// make no progress may be waiting for it, in any call: they are not named until it is heard from
-/// again. Time in which this process was stopped, too, does not count.
+/// again.
 class StallJudge {
   public:
     explicit StallJudge(double patience_s) : patience_s_(patience_s) {}
@@ -64,7 +64,7 @@ class StallJudge {
     void set_patience(double seconds) { patience_s_ = seconds; }
     double patience() const noexcept { return patience_s_; }
 
-    /// `now`: of a clock that never jumps.
+    /// `now`: of an AwakeClock, since a job may be stopped as a whole.
     ///
     /// Units   seconds
     std::optional<Verdict> judge(std::vector<RankView> const& ranks, double now,
@@ -84,7 +84,6 @@ class StallJudge {
     void note(std::vector<RankView> const& ranks, double now);
 
     double patience_s_;
-    double last_look_ = -1;
     double youngest_s_ = 0;
     std::vector<Seen> seen_;
 };

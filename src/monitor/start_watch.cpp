@@ -1,6 +1,7 @@
 #include "start_watch.hpp"
 
 #include "base/arrival.hpp"
+#include "base/awake_clock.hpp"
 #include "base/host_facts.hpp"
 #include "base/signals_blocked.hpp"
 #include "base/start_limit.hpp"
@@ -8,9 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
-#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <stop_token>
@@ -20,7 +19,6 @@ namespace lockstep::monitor {
 namespace {
 
 constexpr double default_limit_s = 300;
-constexpr double start_look_every_s = 0.25;
 constexpr double turn_s = 3;    ///< in which a busy launcher ends the others once one has told
 constexpr int max_waiting = 20; ///< ranks whose turns to tell lie apart
 
@@ -61,10 +59,8 @@ void watch(std::stop_token const& stop, RootCause& root_cause, Launch const& lau
     std::condition_variable_any started;
     std::unique_lock lock(mutex);
     auto const turn = launch.limit_s + turn_s * std::min(launch.rank, max_waiting);
-    // Looks are counted, since time in which the job is stopped as a whole does not count.
-    auto const looks = static_cast<std::int64_t>(std::ceil(turn / start_look_every_s));
-    for (std::int64_t look = 0; look < looks; ++look) {
-        started.wait_for(lock, stop, std::chrono::duration<double>(start_look_every_s),
+    for (AwakeClock clock; clock.seconds() < turn;) {
+        started.wait_for(lock, stop, std::chrono::duration<double>(AwakeClock::look_every_s),
                          [] { return false; });
         if (stop.stop_requested()) {
             return;

@@ -132,6 +132,7 @@ void Watchdog::run() noexcept {
 
 void Watchdog::look_around() {
     auto const now = clock_.seconds();
+    now_.store(now);
     if (heartbeats_->ending() == comm::HeartbeatTable::Ending::abort) {
         ending_since_ = ending_since_ < 0 ? now : ending_since_;
         if (now - ending_since_ > end_after_s) {
@@ -142,7 +143,7 @@ void Watchdog::look_around() {
         }
         write_flight();
     }
-    note_own_progress();
+    note_own_progress(now);
     if (link_.active()) {
         link_.call(now, judge_.still_s());
     }
@@ -185,7 +186,7 @@ void Watchdog::watch(double now) {
             verdict = judge_.judge(views, now, elsewhere);
         }
     }
-    if (verdict && !(views[verdict->at].gone && ended_by_launcher())) {
+    if (verdict && !(views[verdict->at].gone && ended_by_launcher(now))) {
         end_job(verdict->text, views[verdict->at], true);
     }
     if (link_.active() && heartbeats_->own().wait.load() != comm::Wait::finalize) {
@@ -199,20 +200,20 @@ void Watchdog::watch(double now) {
 /// nothing has moved for a while, and kills them within two seconds. Their ends are not the first
 /// cause; the host that has fallen silent is, and a rank that does not hear it leaves the word to
 /// others.
-bool Watchdog::ended_by_launcher() {
+bool Watchdog::ended_by_launcher(double now) {
     if (!link_.active() || SignalRequests::pending() != SIGTERM) {
         return false;
     }
-    if (!since_asked_to_end_) {
-        since_asked_to_end_.emplace();
+    if (!asked_to_end_at_) {
+        asked_to_end_at_ = now;
         stood_still_ = judge_.still_s() > silence_at_end_s / 2;
     }
-    return stood_still_ && since_asked_to_end_->seconds() < silence_at_end_s;
+    return stood_still_ && now - *asked_to_end_at_ < silence_at_end_s;
 }
 
 /// Not at the end of MPI, which ranks of other hosts may have left already.
 void Watchdog::watch_hosts(double now) {
-    auto const patience_s = ended_by_launcher() ? silence_at_end_s : patience_s_.load();
+    auto const patience_s = ended_by_launcher(now) ? silence_at_end_s : patience_s_.load();
     if (auto const lost = link_.lost(now, patience_s)) {
         // A log on a shared disk is left to those who are not cut off.
         end_job(lost->text, lost->rank, !lost->cut_off);
@@ -227,11 +228,11 @@ void Watchdog::watch_hosts(double now) {
 
 /// What the rank reads and writes is progress, and so is what it computes while it starts up:
 /// no loop there says so. Looked at only while the rank itself says nothing.
-void Watchdog::note_own_progress() {
-    if (since_measured_.seconds() < measure_every_s) {
+void Watchdog::note_own_progress(double now) {
+    if (now - measured_at_ < measure_every_s) {
         return;
     }
-    auto const seconds = since_measured_.restart();
+    auto const seconds = now - std::exchange(measured_at_, now);
     auto const& slot = heartbeats_->own();
     auto const progress = slot.progress.load(std::memory_order_relaxed);
     bool const waits = slot.wait.load(std::memory_order_relaxed) != comm::Wait::nothing;

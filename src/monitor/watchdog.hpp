@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/awake_clock.hpp"
 #include "base/descriptor.hpp"
 #include "base/memory_kills.hpp"
 #include "base/recorder.hpp"
@@ -73,11 +74,11 @@ class Watchdog {
     void look_around();
     void wait(double seconds);
     void wake() const;
-    void note_own_progress();
+    void note_own_progress(double now);
     void watch(double now);
     void watch_hosts(double now);
     RankView view_of(int local) const;
-    bool ended_by_launcher();
+    bool ended_by_launcher(double now);
     std::vector<RankView> look() const;
     void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
     ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
@@ -96,7 +97,7 @@ class Watchdog {
     bool told_failed_ = false;
     double ending_since_ =
         -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not
-    std::optional<Stopwatch> since_asked_to_end_;
+    std::optional<double> asked_to_end_at_;
     std::optional<double> device_failed_at_;
     bool stood_still_ = false; ///< when it was asked
     std::atomic<double> patience_s_{default_patience_s};
@@ -106,8 +107,9 @@ class Watchdog {
         std::uint64_t at_start;
     };
     std::vector<Kills> memory_kills_; ///< where those of each of the host's ranks would be counted
-    Stopwatch clock_;
-    Stopwatch since_measured_;
+    AwakeClock clock_;            ///< of the thread
+    std::atomic<double> now_ = 0; ///< when it looked last
+    double measured_at_ = 0;
     std::uint64_t progress_ = 0;        ///< when it was last checked
     std::optional<Work> work_;          ///< when it was last checked, while the rank says nothing
     std::vector<Descriptor> processes_; ///< of the host's ranks; none where it cannot be watched

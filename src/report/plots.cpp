@@ -1,6 +1,7 @@
 #include "report/plots.hpp"
 
 #include "base/child.hpp"
+#include "base/clean_up.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -27,9 +28,13 @@ void require_gnuplot(double limit_s) {
     }
 }
 
+std::filesystem::path partial_of(std::filesystem::path const& file) {
+    return file.string() + ".partial";
+}
+
 /// Whether a picture was drawn; it has its name then, and nothing half done is left.
 bool take(std::filesystem::path const& file) {
-    auto const partial = std::filesystem::path(file.string() + ".partial");
+    auto const partial = partial_of(file);
     std::error_code failure;
     auto const bytes = std::filesystem::file_size(partial, failure);
     if (failure || bytes == 0) {
@@ -62,6 +67,15 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
     write_text_durably(script, script_of(charts, options.formats));
+    CleanUp const clean_up([&] {
+        std::error_code ignored;
+        for (auto const& format : options.formats) {
+            for (auto const& chart : charts) {
+                std::filesystem::remove(partial_of(place / concat(chart.file, ".", format)),
+                                        ignored);
+            }
+        }
+    });
     bool const drawn =
         output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()},
                   options.limit_s - watch.seconds())

@@ -36,7 +36,7 @@ void Connection::read(Gate const& gate, RunList const& runs) {
         return; // nothing more is heard
     }
     if (input_.empty()) { // a request has this long in all, however slowly it comes
-        quiet_.restart();
+        quiet_ = {};
     }
     input_.append(bytes, static_cast<std::size_t>(got));
     answer_requests(gate, runs);
@@ -109,7 +109,7 @@ void Connection::send() {
         return;
     }
     if (sent > 0) {
-        quiet_.restart();
+        quiet_ = {};
         sent_ += static_cast<std::size_t>(sent);
     }
     if (sent_ == output_.size()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/descriptor.hpp"
 
@@ -58,7 +59,7 @@ class Connection {
     std::string input_;
     std::string output_;
     std::size_t sent_ = 0;          ///< bytes of it
-    Stopwatch quiet_;               ///< since bytes came or went
+    AwakeClock quiet_;              ///< since bytes came or went
     Stopwatch list_;                ///< since the list of runs was sent
     std::optional<Stopwatch> page_; ///< since the page was asked for
     bool stream_ = false;

@@ -1,5 +1,6 @@
 #include "run_directory.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -28,8 +29,8 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the lease tells.
     lock_.emplace(path_ / lock_name);
-    Stopwatch const watch;
-    while (lock_->is_held_elsewhere() && watch.seconds() < ending_s) {
+    AwakeClock clock;
+    while (lock_->is_held_elsewhere() && clock.seconds() < ending_s) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         waiting();
         lock_.emplace(path_ / lock_name);

@@ -1,5 +1,6 @@
 #include "thread_replica_sums.hpp"
 
+#include "base/awake_clock.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -55,9 +56,17 @@ void ThreadReplicaSums::sum(int replica, std::span<double> values) {
         arrived_ = 0;
         ++round_;
         changed_.notify_all();
-    } else if (!changed_.wait_for(lock, timeout_, [&] { return round_ != round || abandoned_; }) ||
-               round_ == round) {
-        throw failed();
+    } else {
+        AwakeClock clock;
+        std::chrono::duration<double> const look(AwakeClock::look_every_s);
+        while (!changed_.wait_for(lock, look, [&] { return round_ != round || abandoned_; })) {
+            if (clock.seconds() > timeout_.count()) {
+                throw failed();
+            }
+        }
+        if (round_ == round) {
+            throw failed();
+        }
     }
     // Nobody can begin the next round's sum before this replica has come to it.
     std::copy(sum_.begin(), sum_.end(), values.begin());

@@ -1,3 +1,4 @@
+#include "base/awake_clock.hpp"
 #include "base/batch_job.hpp"
 #include "base/file_lock.hpp"
 #include "base/lease.hpp"
@@ -104,7 +105,7 @@ std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder 
             throw;
         }
         setting.desk->ask(0, text_of(RankReport{.end = end, .lost = true}));
-        for (Stopwatch const watch; watch.seconds() < leaving_s;) {
+        for (AwakeClock clock; clock.seconds() < leaving_s;) {
             if (order_of(setting.desk->ask(0, text_of(RankReport{}))).what ==
                 RankOrder::What::leave) {
                 break;
@@ -198,9 +199,9 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
 
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
     make_directories(task.directory);
-    Stopwatch const watch;
+    AwakeClock clock;
     head.lock.emplace(task.directory / "lock");
-    while (head.lock->is_held_elsewhere() && watch.seconds() < ending_s) {
+    while (head.lock->is_held_elsewhere() && clock.seconds() < ending_s) {
         std::this_thread::sleep_for(nap);
         head.lock.emplace(task.directory / "lock");
     }

@@ -170,16 +170,6 @@ TEST_CASE("a rank that has ended well is not lost, nor are those that end with i
     CHECK_FALSE(host.watch(100, [&] { host.frozen(0); }));
 }
 
-TEST_CASE("time in which nobody looked does not count: the whole job was suspended") {
-    Host host;
-    host.ranks[0].wait = Wait::exchange;
-    auto const one_still = [&] { host.still(1); };
-    CHECK_FALSE(host.watch(9, one_still));
-    host.now += 3600;
-    CHECK_FALSE(host.watch(9, one_still));
-    CHECK(host.watch(9, one_still));
-}
-
 TEST_CASE("while another host is silent, ranks that stand still may be waiting for it") {
     Host host;
     auto const silent = [&](std::function<void(std::size_t)> const& change) {

@@ -1,0 +1,86 @@
+"""A command that a signal ends leaves nothing behind: no process that it has started, directly or not, and no
+temporary file or directory. LOCKSTEP_LONG=1 takes every command and every signal, at three moments each."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from harness import DATA, DECK, DRAW, LOCKSTEP, LONG, Scratch, check, run, some, together, train
+
+ENDS_WITHIN_S = 40
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+MPIRUN = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2"]
+SET = ("--data.train", DATA / "train.h5", "--data.validation", "")
+TEMPORARY = re.compile(r"verify-resume-|lockstep-bench-|lockstep-probe-|probe-\d|^lockstep-\w{6}$|\.partial$|^arrivals$")
+MARK = "LOCKSTEP_LEFT_BEHIND"
+
+
+def marked(mark):
+    """The processes that a command has started, whatever has become of their parents."""
+    found = []
+    for each in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (each / "environ").read_bytes().split(b"\0") and \
+                    "\nState:\tZ" not in (each / "status").read_text():
+                found.append((int(each.name), (each / "cmdline").read_bytes().replace(b"\0", b" ")[:100]))
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+def end_by_signal(scratch, name, command, number, after_s):
+    """What there is of it then; nothing if it was done before."""
+    mark = f"{name}-{number.name}-{after_s}"
+    place = scratch / mark
+    for folder in ("work", "tmp"):
+        (place / folder).mkdir(parents=True)
+    with open(place / "output", "w") as output:
+        process = subprocess.Popen([str(word) for word in command], cwd=place / "work", start_new_session=True,
+                                   env={**os.environ, "TMPDIR": str(place / "tmp"), MARK: mark}, stdout=output,
+                                   stderr=output)
+        time.sleep(after_s)
+        process.send_signal(number)
+        ended = time.monotonic() + ENDS_WITHIN_S
+        while process.poll() is None or marked(mark):
+            check(time.monotonic() < ended, f"{mark}: exit code {process.poll()}, still there: {marked(mark)}\n"
+                  f"{(place / 'output').read_text()}")
+            time.sleep(0.1)
+    left = [path for path in place.rglob("*") if TEMPORARY.search(path.name)]
+    text = (place / "output").read_text()
+    check(not left, f"{mark}: exit code {process.returncode}, left behind: {left}\n{text}")
+    check("root cause" not in text and "bug" not in text, f"{mark}: nothing has failed\n{text}")
+    print(f"{mark}: {process.returncode}", flush=True)
+
+
+def commands(scratch):
+    deck = [DECK, *SET]
+    model = scratch / "model.c"
+    (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n[space]\n"
+                                       "run.seed = list(1, 2, 3, 4)\n")
+    long = ("--train.epochs", "0", "--train.steps", "100000")
+    return {
+        "verify-resume": [LOCKSTEP, "verify-resume", *deck, "--ranks", 2, "--resume-ranks", 1, "--kill-at", 20,
+                          "--steps", 40],
+        "bench": [LOCKSTEP, "bench", "checkpoint", "--mb", 50],
+        "bench-ranks": [*MPIRUN, LOCKSTEP, "bench", "checkpoint", "--mb", 50],
+        "check": [LOCKSTEP, "check", *deck],
+        "check-ranks": [*MPIRUN, LOCKSTEP, "check", *deck],
+        "estimate-ranks": [*MPIRUN, LOCKSTEP, "estimate", *deck],
+        "launch": [LOCKSTEP, "launch", "--yes", *deck, "--devices", 2, *long],
+        "search": [LOCKSTEP, "search", scratch / "space.ini", *deck, *long],
+        "search-ranks": [*MPIRUN, LOCKSTEP, "search", scratch / "space.ini", *deck, *long],
+        "simulate": [LOCKSTEP, "federate", "simulate", *deck, "--sites", 3, "--rounds", 50],
+        "simulate-ranks": [*MPIRUN, LOCKSTEP, "federate", "simulate", *deck, "--sites", 3, "--rounds", 50],
+        "export-check": [LOCKSTEP, "export", "check", model, "--data", DATA / "train.h5"],
+        "report": [LOCKSTEP, "report", scratch / "run", "--output", "report"]}
+
+
+with Scratch() as scratch:
+    train(scratch / "run", *SET, "--train.steps", 10, "--train.epochs", 0, ranks=1).expect(0)
+    run(["checkpoint", "export", scratch / "run", scratch / "model.c", "--format", "c"]).expect(0)
+    table = [(name, command, number, DRAW.uniform(0.2, 3)) for name, command in commands(scratch).items()
+             for number in SIGNALS for _ in range(3 if LONG else 1)
+             if (name, number) != ("search", signal.SIGHUP)]  # it continues where nobody listens, as training does
+    together([lambda case=case: end_by_signal(scratch, *case) for case in some(table, 5)])
