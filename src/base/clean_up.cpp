@@ -100,6 +100,10 @@ CleanUp::~CleanUp() {
     }
 }
 
+bool CleanUp::is_under_way() noexcept {
+    return came != 0;
+}
+
 void remove_tree(std::filesystem::path const& path) noexcept {
     constexpr int attempts = 5;
     std::error_code failure;

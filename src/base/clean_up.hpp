@@ -18,6 +18,9 @@ class CleanUp {
     /// Does not return while a signal ends the process: whatever then fails here is not told.
     ~CleanUp();
 
+    /// Whether such a signal has come: the process ends soon.
+    [[nodiscard]] static bool is_under_way() noexcept;
+
   private:
     std::function<void()> undo_;
 };

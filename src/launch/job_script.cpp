@@ -73,7 +73,7 @@ std::string slurm_head(Shape const& job) {
         job.gpus > 0 ? concat("#SBATCH --gpus-per-node=", job.gpus, "\n") : "",
         "#SBATCH --time=", job.time,
         "\n#SBATCH --output=%x-%j.out\n#SBATCH --open-mode=append\n#SBATCH --signal=B:USR1@",
-        notice_s(job.time), "\n#SBATCH --requeue\n", job.nodes > 1 ? "#SBATCH --no-kill\n" : "");
+        notice_s(job.time), "\n#SBATCH --requeue\n");
 }
 
 std::string pbs_head(Shape const& job) {

@@ -1,3 +1,4 @@
+#include "base/clean_up.hpp"
 #include "base/environment.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -25,6 +26,9 @@ constexpr double flights_within_s = 0.75;
 } // namespace
 
 void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept {
+    if (CleanUp::is_under_way()) {
+        return; // a signal ends the others, too: nobody is to blame
+    }
     bool const told = link_.ending_elsewhere() || !may_tell(comm::HeartbeatTable::Ending::abort);
     if (told && heartbeats_->ending() == comm::HeartbeatTable::Ending::abort) {
         return; // by another rank of this host, which ends the job

@@ -1,5 +1,5 @@
-"""The PBS scripts with a stand-in of PBS (qsub.py): the normal end, the walltime, qsig, a lost rank, an
-array's seed, a chain; each resumes to the same bits as an undisturbed run."""
+"""The PBS scripts with a stand-in of PBS (qsub.py): the normal end, the walltime, qsig, a lost rank, a lost
+first node, an array's seed, a chain; each resumes to the same bits as an undisturbed run."""
 import json
 import os
 import pathlib
@@ -23,7 +23,7 @@ class Site:
         self.spool, self.bin = path / "spool", path / "bin"
         self.spool.mkdir(parents=True)
         self.bin.mkdir()
-        for name in ("qsub", "qstat", "qsig", "qrerun", "qdel"):
+        for name in ("qsub", "qstat", "qsig", "qrerun", "qdel", "lose-node"):
             (self.bin / name).write_text(f"#!{sys.executable}\n" + (HERE / "qsub.py").read_text())
             (self.bin / name).chmod(0o755)
         self.environment = {**os.environ, "QSUB_SPOOL": str(self.spool), "PATH": f"{self.bin}:{os.environ['PATH']}"}
@@ -118,6 +118,17 @@ def is_run_again(scratch, whole):
     check(codes in ([0, 0], [0, 73]), f"{codes}\n{site.output()}")
 
 
+def loses_its_first_node(scratch, whole):
+    """PBS itself runs the job again; the script has had no time to submit a successor."""
+    powerless = Checkout(scratch, "powerless", fault=SLOW)
+    site, number = powerless.site, powerless.submit(script="pbs/multi_node_cpu.pbs")
+    site.wait_until(lambda: max(powerless.steps(), default=0) >= 15, "the job trains")
+    site.command("lose-node", number)
+    site.wait_until(lambda: site.job(number)["run_count"] == 2, "the job runs again")
+    powerless.ends_like(whole.run, [2])
+    check(site.count() == 1 and site.job(number)["code"] == 0, f"{site.job(number)}\n{site.output()}")
+
+
 def loses_a_rank(scratch, whole):
     """In the first job; its fault is not in the second."""
     lost = Checkout(scratch, "lost", fault="kill:rank=1:step=25",
@@ -143,5 +154,5 @@ with Scratch() as scratch:
     whole.ends_like(whole.run, [1])
     check(whole.attempts()[0]["job"] == "1.stand-in" and whole.site.job(1)["code"] == 0, f"{whole.attempts()}")
     together([lambda each=each: each(scratch, whole)
-              for each in (is_resubmitted, is_run_again, is_signalled, loses_a_rank, is_a_chain)])
+              for each in (is_resubmitted, is_run_again, is_signalled, loses_its_first_node, loses_a_rank, is_a_chain)])
 print("PBS: all jobs came to their end")

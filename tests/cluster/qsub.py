@@ -167,6 +167,14 @@ def rerun(number):
     tell(load(number), signal.SIGTERM)
 
 
+def lose(number):
+    """The job's first node loses its power: nothing of the job is left there, and PBS runs it again, if it may."""
+    job = load(number)
+    if job["options"].get("-r") == "y":
+        (SPOOL / f"{number.split('.')[0]}.rerun").touch()
+    tell(job, signal.SIGKILL)
+
+
 def show(number):
     job = load(number)
     used = int(time.time() - job.get("start", time.time()))
@@ -185,6 +193,8 @@ def main():
         show(words[1])
     elif name == "qrerun":
         rerun(words[0])
+    elif name == "lose-node":
+        lose(words[0])
     elif name == "qsig":
         tell(load(words[2]), getattr(signal, words[1]))
     else:

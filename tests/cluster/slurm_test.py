@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (BUILD, DATA, LOCKSTEP, SOURCE, Scratch, check, check_same,  # noqa: E402
+from harness import (BUILD, DATA, LOCKSTEP, LONG, SOURCE, Scratch, check, check_same,  # noqa: E402
                      checkpoints, on_terminal, records, together)
 import slurm  # noqa: E402
 
@@ -25,8 +25,8 @@ if slurm.missing():
 class Job:
     """A job script at work in a directory that looks like a checkout."""
 
-    def __init__(self, cluster, scratch, name, *options, slow_attempts=0, profile="", deck=""):
-        self.cluster, self.name = cluster, name
+    def __init__(self, cluster, scratch, name, *options, slow_attempts=0, profile="", deck="", script="train"):
+        self.cluster, self.name, self.script = cluster, name, f"slurm/{script}.sbatch"
         self.checkout = scratch / name
         self.checkout.mkdir()
         for folder in ("slurm", "scripts"):
@@ -43,7 +43,7 @@ class Job:
     def submit(self, *options):
         submitted = slurm.run("sbatch", "--parsable", "--nodes=2",
                               "--ntasks-per-node=1", "--mem-per-cpu=100", "--time=5", *options,
-                              "slurm/train.sbatch", "profile.sh", cwd=self.checkout)
+                              self.script, "profile.sh", cwd=self.checkout)
         check(submitted.returncode == 0, submitted.stderr)
         return submitted.stdout.strip()
 
@@ -127,27 +127,30 @@ def was_requeued(job, whole, reason):
 
 
 def loses_its_nodes(cluster, scratch, whole, others):
-    """A job of another partition takes the nodes; when they are free again, one loses its power. The job
-    resumes each time. On nodes that no other job has."""
+    """A job of another partition takes the nodes; when they are free again, one loses its power: that of the job's
+    script, and in the long form then the other. The job resumes each time. On nodes that no other job has."""
     # mpirun leaves the ranks two seconds: not while others use the machine.
     for job in others:
         job.wait_for("COMPLETED")
-    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=2)
+    nodes = ("host3", "host4") if LONG else ("host3",)
+    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=1 + len(nodes), script="multi_node_cpu")
     crashed.wait_for_step(5)
     urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodelist=host3,host4", "--exclusive",
                        "--output=/dev/null", "--wrap", "true").stdout.strip()
     crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
     crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
     check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
-    crashed.wait_for_step(crashed.attempts()[0]["last_step"] + 20)
-    cluster.crash("host4")
-    crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, "it is seen")
-    cluster.join("host4")
-    cluster.boot("host4")
+    for node in nodes:
+        crashed.wait_for_step(crashed.steps()[-1]["step"] + 20)
+        cluster.crash(node)
+        crashed.wait_until(lambda: cluster.state(crashed.number) != "RUNNING", 60, f"the loss of {node} is seen")
+        cluster.join(node)
+        cluster.boot(node)
+        crashed.wait_for("RUNNING")
     crashed.wait_for("COMPLETED")
     crashed.ends_like(whole.run)
     attempts = crashed.attempts()
-    check(len(attempts) > 2 and attempts[0]["lost_steps"] == 0, f"it was requeued twice: {attempts}")
+    check(len(attempts) > 1 + len(nodes) and attempts[0]["lost_steps"] == 0, f"it was requeued each time: {attempts}")
 
 
 def keep_their_nodes(cluster, scratch, whole, by_srun, search):
