@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "confusion.hpp"
+#include "class_counts.hpp"
 #include "cross_entropy.hpp"
 #include "tasks.hpp"
 
@@ -18,7 +18,7 @@ void require_labels(Samples const& samples) {
     }
 }
 
-/// Cross entropy over classes. Counts are the confusion matrix.
+/// Cross entropy over classes.
 class Classification : public Task {
   public:
     Classification(config::OwnValues const& values, Samples const& samples)
@@ -31,7 +31,7 @@ class Classification : public Task {
         auto const logits = logits_of(model, batch);
         auto const& labels = batch.targets.only();
         auto loss = cross_entropy_.training_loss(logits, labels);
-        loss.counts = class_counts_of(logits.detach().argmax(1), labels, cross_entropy_.classes());
+        loss.counts = training_counts_of(logits.detach().argmax(1), labels, cross_entropy_.classes());
         return loss;
     }
 
@@ -40,12 +40,12 @@ class Classification : public Task {
     }
 
     std::int64_t outputs() const override { return cross_entropy_.classes(); }
-    std::size_t counts() const override { return names_.size() * names_.size(); }
+    std::size_t counts() const override { return counts_of_class * names_.size(); }
     std::size_t training_counts() const override {
-        return 3 * counted_classes(cross_entropy_.classes());
+        return counts_of_class * counted_classes(cross_entropy_.classes());
     }
     Metrics training_metrics(std::vector<std::int64_t> const& counts) const override {
-        auto const scores = scores_of_counts(counts);
+        auto const scores = scores_of(counts);
         Metrics metrics{{"accuracy", accuracy_of(scores)}};
         if (scores.size() == names_.size()) {
             metrics["f1"] = mean_score(scores, &ClassScore::f1);

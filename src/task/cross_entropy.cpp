@@ -2,8 +2,8 @@
 
 #include <torch/nn/functional/loss.h>
 
+#include "class_counts.hpp"
 #include "class_weights.hpp"
-#include "confusion.hpp"
 
 namespace lockstep::task {
 
@@ -49,7 +49,7 @@ Tally CrossEntropy::evaluate(torch::Tensor const& logits, torch::Tensor const& l
     auto const losses = functional::cross_entropy(
         logits, labels, functional::CrossEntropyFuncOptions().reduction(torch::kNone));
     return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(labels.numel()),
-            confusion_of(logits.argmax(1), labels, classes_)};
+            class_counts_of(logits.argmax(1), labels, classes_)};
 }
 
 } // namespace lockstep::task

@@ -25,7 +25,7 @@ class CrossEntropy {
 
     /// Shape  logits [n, classes, place…] float32, labels [n, place…] int64
     Loss training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const;
-    /// Evaluates without weights and smoothing. Counts are the confusion matrix.
+    /// Evaluates without weights and smoothing. Counts as `class_counts_of`.
     Tally evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const;
 
   private:

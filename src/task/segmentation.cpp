@@ -1,7 +1,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "confusion.hpp"
+#include "class_counts.hpp"
 #include "cross_entropy.hpp"
 #include "tasks.hpp"
 
@@ -20,8 +20,7 @@ std::int64_t classes_of(config::OwnValues const& values, Samples const& samples)
     return given == 0 ? named : given;
 }
 
-/// Cross entropy over the classes of each place of a sample. Counts are the confusion matrix over
-/// all places.
+/// Cross entropy over the classes of each place of a sample. Counts are over all places.
 class Segmentation : public Task {
   public:
     Segmentation(config::OwnValues const& values, Samples const& samples)
@@ -49,7 +48,9 @@ class Segmentation : public Task {
 
     std::int64_t outputs() const override { return classes_; }
     std::int64_t classes_of_places() const override { return classes_; }
-    std::size_t counts() const override { return static_cast<std::size_t>(classes_ * classes_); }
+    std::size_t counts() const override {
+        return counts_of_class * static_cast<std::size_t>(classes_);
+    }
     std::vector<double> class_weights() const override { return cross_entropy_.class_weights(); }
 
     /// Intersection over union averaged over the classes that occur or were predicted, and the

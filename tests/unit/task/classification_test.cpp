@@ -61,25 +61,44 @@ TEST_CASE("label smoothing spreads a share of the target over all classes, in tr
     CHECK(smooth->evaluate(model, batch()).loss_sum == Approx(loss_by_hand(0)));
 }
 
-TEST_CASE("an evaluated batch gives its confusion matrix, true classes in rows") {
+TEST_CASE("an evaluated batch gives hits, true and predicted ones of each class") {
     test::Echo model;
     auto const tally = classification()->evaluate(model, batch());
     CHECK(tally.weight == 4);
-    CHECK(tally.counts == std::vector<std::int64_t>{1, 1, 0, 0, 0, 1, 0, 0, 1});
+    CHECK(tally.counts == std::vector<std::int64_t>{1, 2, 1, 0, 1, 1, 1, 1, 2});
 }
 
-TEST_CASE("figures come from the summed confusion matrix") {
+TEST_CASE("counts grow in proportion to the classes") {
+    test::Echo model;
+    auto samples = test::three_classes();
+    samples.class_names.resize(100'000);
+    auto const logits = torch::zeros({4, 100'000});
+    auto const labels = torch::tensor({0, 0, 99'999, 7}, torch::kInt64);
+    auto const task = task::make_task({"classification", "", {}}, samples);
+    CHECK(task->counts() == 300'000);
+    CHECK(task->evaluate(model, {logits, labels}).counts.size() == 300'000);
+    auto of_places = samples;
+    of_places.targets = {
+        {.name = "targets", .type = h5::Type::i64, .shape = {1, 1}, .whole = true}};
+    auto const segmentation = task::make_task({"segmentation", "", {}}, of_places);
+    CHECK(segmentation->counts() == 300'000);
+    CHECK(segmentation
+              ->evaluate(model, {logits.reshape({4, -1, 1, 1}), labels.reshape({4, 1, 1})})
+              .counts.size() == 300'000);
+}
+
+TEST_CASE("figures come from the summed counts") {
     auto const task = classification();
     // scikit-learn: y_true = 0 0 0 0 0 1 1 1 2 2, y_pred = 0 0 0 1 2 1 1 0 2 0
-    auto const metrics = task->metrics({0, 1, {3, 1, 1, 1, 2, 0, 1, 0, 1}});
+    auto const metrics = task->metrics({0, 1, {3, 5, 5, 2, 3, 3, 1, 2, 2}});
     CHECK(metrics.at("accuracy") == Approx(0.6));
     CHECK(metrics.at("f1") == Approx((6.0 / 10 + 4.0 / 6 + 2.0 / 4) / 3));
     CHECK(metrics.at("f1.b") == Approx(4.0 / 6));
-    auto const all_right = task->metrics({0, 1, {4, 0, 0, 0, 4, 0, 0, 0, 4}});
+    auto const all_right = task->metrics({0, 1, {4, 4, 4, 4, 4, 4, 4, 4, 4}});
     CHECK(all_right.at("accuracy") == 1);
     CHECK(all_right.at("f1") == 1);
     // A class that was predicted but never true counts, with 0; one that is neither does not.
-    CHECK(task->metrics({0, 1, {3, 1, 0, 0, 0, 0, 0, 0, 0}}).at("f1") == Approx((6.0 / 7) / 2));
+    CHECK(task->metrics({0, 1, {3, 4, 3, 0, 0, 1, 0, 0, 0}}).at("f1") == Approx((6.0 / 7) / 2));
     CHECK(task->metrics({0, 1, std::vector<std::int64_t>(9, 0)}).at("accuracy") == 0);
 }
 

@@ -10,16 +10,8 @@
 
 namespace lockstep::task {
 
-/// The confusion matrix: whole numbers, whose sum over ranks is exact.
-///
-/// Shape  [true class, predicted class], row by row
-using Confusion = std::vector<std::int64_t>;
-
-/// The matrix of predicted and true classes: int64, both of the same shape.
-///
-/// Throws  Error 65 for a true class outside 0 to `classes` - 1
-Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
-                       std::int64_t classes);
+/// How many counts a class has: hit, truly, predicted.
+inline constexpr std::size_t counts_of_class = 3;
 
 /// The counts of one class.
 struct ClassScore {
@@ -32,19 +24,25 @@ struct ClassScore {
     double intersection_over_union() const; ///< hit / (truly + predicted - hit)
 };
 
-std::vector<ClassScore> scores_of(Confusion const& confusion);
+/// The counts of each class, for predicted and true classes: int64, both of the same shape. Whole
+/// numbers, whose sum over batches and ranks is exact.
+///
+/// Shape   hit, truly, predicted of each class
+/// Throws  Error 65 for a true class outside 0 to `classes` - 1
+std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
+                                          torch::Tensor const& truth, std::int64_t classes);
 
 /// How many classes are counted separately in training: all, or 1 for all together where there are
 /// too many to sum over ranks in every step.
 std::size_t counted_classes(std::int64_t classes);
 
-/// The same counts without the matrix.
+/// The counts of each counted class, where the predictions are.
 ///
-/// Shape   hit, truly, predicted of each counted class
-/// Throws  Error 65 for a true class outside 0 to `classes` - 1
-torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
-                              std::int64_t classes);
-std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts);
+/// Throws  as `class_counts_of`, on CPUs
+torch::Tensor training_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                                 std::int64_t classes);
+
+std::vector<ClassScore> scores_of(std::vector<std::int64_t> const& counts);
 
 /// The share of correct predictions.
 double accuracy_of(std::vector<ClassScore> const& scores);

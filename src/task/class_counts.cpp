@@ -1,4 +1,4 @@
-#include "confusion.hpp"
+#include "class_counts.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -9,10 +9,9 @@ namespace {
 
 constexpr std::int64_t max_counted = 128;
 
-/// Calls `count` with the guess and the truth of each.
-template <class Count>
-void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, std::int64_t classes,
-                   Count const& count) {
+/// Adds to the counts of `counted` classes: of all, or of 1 for all together.
+void add_counts(torch::Tensor const& predicted, torch::Tensor const& truth, std::int64_t classes,
+                std::size_t counted, std::int64_t* counts) {
     auto const guesses = predicted.to(torch::kCPU).contiguous();
     auto const truths = truth.to(torch::kCPU).contiguous();
     auto const* const guess = guesses.const_data_ptr<std::int64_t>();
@@ -23,6 +22,9 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
                                       "each target needs one prediction",
                                       "Choose a model that returns a score for each class"});
     }
+    auto const of_class = [&](std::int64_t which) {
+        return counts + (counted == 1 ? 0 : counts_of_class * static_cast<std::size_t>(which));
+    };
     for (std::int64_t i = 0; i < truths.numel(); ++i) {
         if (right[i] < 0 || right[i] >= classes) {
             throw Error(ExitCode::data,
@@ -36,7 +38,11 @@ void for_each_pair(torch::Tensor const& predicted, torch::Tensor const& truth, s
                          concat("there are only ", classes, " classes, numbered from 0"),
                          "Choose a model that returns a score for each class"});
         }
-        count(static_cast<std::size_t>(guess[i]), static_cast<std::size_t>(right[i]));
+        auto* const of_truth = of_class(right[i]);
+        auto* const of_guess = of_class(guess[i]);
+        of_truth[0] += guess[i] == right[i] ? 1 : 0;
+        ++of_truth[1];
+        ++of_guess[2];
     }
 }
 
@@ -56,40 +62,33 @@ torch::Tensor counts_on_device(torch::Tensor const& guesses, torch::Tensor const
 
 } // namespace
 
-Confusion confusion_of(torch::Tensor const& predicted, torch::Tensor const& truth,
-                       std::int64_t classes) {
-    auto const width = static_cast<std::size_t>(classes);
-    Confusion confusion(width * width, 0);
-    for_each_pair(predicted, truth, classes, [&](std::size_t guess, std::size_t right) {
-        ++confusion[right * width + guess];
-    });
-    return confusion;
+std::vector<std::int64_t> class_counts_of(torch::Tensor const& predicted,
+                                          torch::Tensor const& truth, std::int64_t classes) {
+    auto const all = static_cast<std::size_t>(classes);
+    std::vector<std::int64_t> counts(counts_of_class * all, 0);
+    add_counts(predicted, truth, classes, all, counts.data());
+    return counts;
 }
 
 std::size_t counted_classes(std::int64_t classes) {
     return classes <= max_counted ? static_cast<std::size_t>(classes) : 1;
 }
 
-torch::Tensor class_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
-                              std::int64_t classes) {
+torch::Tensor training_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
+                                 std::int64_t classes) {
     auto const counted = counted_classes(classes);
     if (!predicted.is_cpu()) {
         return counts_on_device(predicted.flatten(), truth.flatten(), counted);
     }
-    auto sums = torch::zeros({static_cast<std::int64_t>(3 * counted)}, torch::kInt64);
-    auto* const counts = sums.mutable_data_ptr<std::int64_t>();
-    for_each_pair(predicted, truth, classes, [&](std::size_t guess, std::size_t right) {
-        auto const at = [&](std::size_t which) { return counted == 1 ? 0 : 3 * which; };
-        counts[at(right)] += guess == right ? 1 : 0;
-        ++counts[at(right) + 1];
-        ++counts[at(guess) + 2];
-    });
-    return sums;
+    auto counts =
+        torch::zeros({static_cast<std::int64_t>(counts_of_class * counted)}, torch::kInt64);
+    add_counts(predicted, truth, classes, counted, counts.mutable_data_ptr<std::int64_t>());
+    return counts;
 }
 
-std::vector<ClassScore> scores_of_counts(std::vector<std::int64_t> const& counts) {
+std::vector<ClassScore> scores_of(std::vector<std::int64_t> const& counts) {
     std::vector<ClassScore> scores;
-    for (std::size_t at = 0; at + 2 < counts.size(); at += 3) {
+    for (std::size_t at = 0; at < counts.size(); at += counts_of_class) {
         scores.push_back({counts[at], counts[at + 1], counts[at + 2]});
     }
     return scores;
@@ -101,25 +100,6 @@ double ClassScore::f1() const {
 
 double ClassScore::intersection_over_union() const {
     return static_cast<double>(hit) / static_cast<double>(truly + predicted - hit);
-}
-
-std::vector<ClassScore> scores_of(Confusion const& confusion) {
-    std::size_t classes = 0;
-    while (classes * classes < confusion.size()) {
-        ++classes;
-    }
-    std::vector<ClassScore> scores(classes);
-    for (std::size_t truth = 0; truth < classes; ++truth) {
-        for (std::size_t guess = 0; guess < classes; ++guess) {
-            auto const count = confusion[truth * classes + guess];
-            scores[truth].truly += count;
-            scores[guess].predicted += count;
-            if (truth == guess) {
-                scores[truth].hit = count;
-            }
-        }
-    }
-    return scores;
 }
 
 double accuracy_of(std::vector<ClassScore> const& scores) {
