@@ -155,11 +155,8 @@ void require_bare_names(CsvTable const& table) {
 } // namespace
 
 std::optional<std::size_t> CsvTable::find(std::string const& column) const {
-    auto const at = std::find(columns.begin(), columns.end(), column);
-    if (at == columns.end()) {
-        return std::nullopt;
-    }
-    return static_cast<std::size_t>(at - columns.begin());
+    auto const at = places.find(column);
+    return at == places.end() ? std::nullopt : std::optional(at->second.first);
 }
 
 std::size_t CsvTable::column(std::string const& name) const {
@@ -170,7 +167,7 @@ std::size_t CsvTable::column(std::string const& name) const {
                                             joined(columns, ", "), ", but no column ", name),
                                      "Write the name of each column into the first line"});
     }
-    if (std::count(columns.begin(), columns.end(), name) > 1) {
+    if (places.at(name).again) {
         throw Error(ExitCode::data,
                     {path.string(), concat("its first line names the column ", name, " twice"),
                      "Give each column a different name"});
@@ -194,8 +191,12 @@ CsvTable read_csv(std::filesystem::path const& path) {
     require_file(path);
     auto const text = read_text(path);
     CsvReader reader(path, text);
-    CsvTable table{path, reader.next(), {}, {}};
+    CsvTable table{path, reader.next(), {}, {}, {}};
     require_bare_names(table);
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        auto const [place, added] = table.places.try_emplace(table.columns[c], c, false);
+        place->second.again |= !added;
+    }
     if (std::all_of(table.columns.begin(), table.columns.end(),
                     [](auto const& name) { return number_of<double>(name).has_value(); })) {
         throw Error(ExitCode::data,

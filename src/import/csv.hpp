@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,11 @@ struct CsvTable {
     };
     std::vector<Row> rows;
     std::vector<std::string> remarks; ///< on quotes that may not be what was meant, for the user
+    struct Place {
+        std::size_t first = 0;
+        bool again = false; ///< whether another column has the name, too
+    };
+    std::map<std::string, Place> places; ///< of the columns, by name
 
     std::optional<std::size_t> find(std::string const& column) const;
     /// Throws  Error 65 that names the existing columns; also for a column that occurs twice

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "join.hpp"
 #include "outputs.hpp"
@@ -114,7 +115,7 @@ void Import::plan() {
             auto const at = items.begin() + static_cast<std::ptrdiff_t>(first);
             auto const count = std::min(max, items.size() - first);
             items_.push_back({at, at + static_cast<std::ptrdiff_t>(count)});
-            plan_.parts.push_back({s, 0, spool_ / part_name(items_.size() - 1)});
+            plan_.parts.push_back({s, 0, 0, spool_ / part_name(items_.size() - 1)});
         }
         identity += concat(" ", sets_[s].name, " ",
                            hex(hash64(std::as_bytes(std::span<std::int64_t const>(items)))));
@@ -215,8 +216,10 @@ void Import::sum_up() {
                                 sets_[s].groups, sums_.class_counts(s)});
     }
     for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
+        auto& set = report_.sets[plan_.parts[i].set];
+        plan_.parts[i].first = static_cast<std::uint64_t>(set.samples);
         plan_.parts[i].samples = static_cast<std::uint64_t>(sums_.samples(i));
-        report_.sets[plan_.parts[i].set].samples += sums_.samples(i);
+        set.samples += sums_.samples(i);
     }
     report_.skipped = sums_.skipped();
     for (auto const& [text, note] : sums_.notes()) {
@@ -279,9 +282,12 @@ void Import::make_files() {
 
 /// Sets and shards of an older import, which a pattern would take for some of the new one.
 void Import::remove_others() const {
+    std::set<std::filesystem::path> made;
+    for (auto const& file : report_.files) {
+        made.insert(file.path);
+    }
     for (auto const& path : outputs_at(options_.out)) {
-        if (std::none_of(report_.files.begin(), report_.files.end(),
-                         [&](ImportedFile const& file) { return file.path == path; })) {
+        if (!made.contains(path)) {
             std::filesystem::remove(path);
         }
     }

@@ -28,18 +28,16 @@ ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
 /// Calls `visit(part, first, last)` with the samples of each part that belong to a shard.
 template <class Visit>
 void for_parts_of(JoinPlan const& plan, ShardPlan const& shard, Visit const& visit) {
-    std::uint64_t begin = 0; // the part's first sample in the set
-    for (auto const& file : plan.parts) {
-        if (file.set != shard.set) {
-            continue;
-        }
-        auto const end = begin + file.samples;
-        auto const first = std::max(begin, shard.first);
-        auto const last = std::min(end, shard.first + shard.count);
+    auto const end = shard.first + shard.count;
+    auto at = std::partition_point(plan.parts.begin(), plan.parts.end(), [&](PartFile const& file) {
+        return std::pair(file.set, file.first + file.samples) <= std::pair(shard.set, shard.first);
+    });
+    for (; at != plan.parts.end() && at->set == shard.set && at->first < end; ++at) {
+        auto const first = std::max(at->first, shard.first);
+        auto const last = std::min(at->first + at->samples, end);
         if (first < last) {
-            visit(read_again(plan, file), first - begin, last - begin);
+            visit(read_again(plan, *at), first - at->first, last - at->first);
         }
-        begin = end;
     }
 }
 

@@ -11,6 +11,7 @@ namespace lockstep::import {
 /// A part as it lies on the disk.
 struct PartFile {
     std::size_t set = 0;
+    std::uint64_t first = 0; ///< sample of the set
     std::uint64_t samples = 0;
     std::filesystem::path path;
 };
@@ -20,7 +21,7 @@ struct JoinPlan {
     ImportForm form; ///< with mean and std
     std::uint64_t identity = 0;
     int deflate = 0; ///< 0: contiguous
-    std::vector<PartFile> parts;
+    std::vector<PartFile> parts; ///< by set, and in a set one after the other
 };
 
 /// The samples of a set that make a file.

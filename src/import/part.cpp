@@ -122,8 +122,7 @@ class Unpacker {
 } // namespace
 
 ImportPart::ImportPart(ImportForm const& form)
-    : columns(form.fields.size()), spreads(channels_of(form)),
-      class_counts(form.class_names.size()) {}
+    : columns(form.fields.size()), spreads(channels_of(form)) {}
 
 void ImportPart::add(ImportForm const& form, Sample const& sample) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -146,7 +145,7 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
         add_moments(*this, form.fields.front(), sample.fields.front());
     }
     if (sample.label >= 0) {
-        class_counts.at(static_cast<std::size_t>(sample.label)) += 1;
+        class_counts[sample.label] += 1;
     }
     ++samples;
 }
@@ -188,7 +187,11 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
         packer.add(column.sample_rows);
     }
     packer.add(part.spreads);
-    packer.add(part.class_counts);
+    packer.add(part.class_counts.size());
+    for (auto const& [label, count] : part.class_counts) {
+        packer.add(static_cast<std::uint64_t>(label));
+        packer.add(static_cast<std::uint64_t>(count));
+    }
     packer.add(part.skipped.size());
     for (auto const& text : part.skipped) {
         packer.add(text);
@@ -226,7 +229,10 @@ std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint
         column.sample_rows = unpacker.values<std::uint64_t>();
     }
     part.spreads = unpacker.values<Spread>();
-    part.class_counts = unpacker.values<std::int64_t>();
+    for (auto left = unpacker.number(); left > 0; --left) {
+        auto const label = static_cast<std::int64_t>(unpacker.number());
+        part.class_counts[label] = static_cast<std::int64_t>(unpacker.number());
+    }
     part.skipped.resize(unpacker.number());
     for (auto& skipped : part.skipped) {
         skipped = unpacker.text();

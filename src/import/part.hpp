@@ -36,7 +36,7 @@ struct ImportPart {
     };
     std::vector<Column> columns;
     std::vector<Spread> spreads; ///< of the inputs' values, by channel
-    std::vector<std::int64_t> class_counts;
+    std::map<std::int64_t, std::int64_t> class_counts; ///< of the classes that occur
     std::vector<std::string> skipped;
     ImportNotes notes;
 

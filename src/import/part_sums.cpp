@@ -39,8 +39,8 @@ PartSums::PartSums(JoinPlan const& plan, std::size_t sets)
 
 void PartSums::count(std::size_t number, PartFile const& file, ImportPart const& part) {
     samples_[number] = static_cast<std::int64_t>(part.samples);
-    for (std::size_t c = 0; c < part.class_counts.size(); ++c) {
-        class_counts_[file.set * classes_ + c] += part.class_counts[c];
+    for (auto const& [label, counted] : part.class_counts) {
+        class_counts_.at(file.set * classes_ + static_cast<std::size_t>(label)) += counted;
     }
     std::copy(part.spreads.begin(), part.spreads.end(),
               spreads_.begin() + static_cast<std::ptrdiff_t>(number * part.spreads.size()));

@@ -3,6 +3,7 @@
 #include "data/inspect.hpp"
 #include "data/verify.hpp"
 #include "h5/element_type.hpp"
+#include "import/part.hpp"
 #include "import/series_source.hpp"
 
 #include <cmath>
@@ -180,4 +181,40 @@ TEST_CASE("a number that f32 would make 0 is refused, and f64 keeps it") {
     options.doubles = false;
     test::import_to(scratch / "t.h5", *series_source(options));
     CHECK(values_of(scratch / "t.h5", "inputs")[1] == Approx(1e-40).epsilon(1e-3));
+}
+
+TEST_CASE("a part takes no room for classes that do not occur in it") {
+    test::ScratchDir const scratch;
+    ImportForm form;
+    form.fields = {{"targets", h5::Type::i64, {}, false}};
+    form.class_names.resize(100'000);
+    ImportPart part(form);
+    std::vector<std::byte> const label(8);
+    part.add(form, {{label}, 99'999});
+    write_part(scratch / "part", 1, part);
+    CHECK(std::filesystem::file_size(scratch / "part") < 200);
+    auto const again = read_part(scratch / "part", 1, form);
+    CHECK(again.value().class_counts == std::map<std::int64_t, std::int64_t>{{99'999, 1}});
+}
+
+TEST_CASE("a table may have 100,000 columns") {
+    test::ScratchDir const scratch;
+    std::string names;
+    std::string row;
+    for (int c = 0; c < 100'000; ++c) {
+        names += concat("c", c, ",");
+        row += concat(c % 10, ",");
+    }
+    write_text_durably(scratch / "wide.csv", concat(names, "y\n", row, "a\n", row, "b\n"));
+    test::import_to(scratch / "wide.h5",
+                    *series_source({.source = scratch / "wide.csv", .target = "y"}));
+    auto const file = h5::File::open(scratch / "wide.h5");
+    CHECK(file.info("inputs").shape == h5::Shape{2, 100'000});
+    CHECK(file.texts_attribute("/", "columns").value().back() == "c99999");
+    write_text_durably(scratch / "twice.csv", concat(names, "c7,y\n", row, "1,a\n"));
+    auto const twice = test::error_of([&] {
+        series_source({.source = scratch / "twice.csv", .target = "y"});
+    });
+    CHECK(twice.code() == ExitCode::data);
+    CHECK(test::says(twice, "names the column c7 twice"));
 }
