@@ -20,8 +20,10 @@ The line `include = FILE`, before the first section of a deck, includes another 
 directory of the including deck. Several such lines are read in order. Values in the including deck take precedence
 over values in included decks. If several decks on the command line set the same key, the value in the last deck
 applies. If a later deck or the command line names another `model.name` or `task.kind`, the keys of the earlier model
-or task are ignored, and each of these keys is reported. At most 64 decks can be included, at most 8 levels deep. Each
-deck is UTF-8 text of at most 1 MiB, with lines of at most 64 KiB."""
+or task are ignored, and each of these keys is reported. Two keys for one thing, such as `data.batch` and
+`data.global-batch`, are treated like one key: the later deck or the command line decides, and the other key is
+reported. One deck may set only one of the two. At most 64 decks can be included, at most 8 levels deep. Each deck is
+UTF-8 text of at most 1 MiB, with lines of at most 64 KiB."""
 
 
 def told(program, *words):

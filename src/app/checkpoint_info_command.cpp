@@ -77,6 +77,10 @@ void print_record(checkpoint::Record const& record) {
         print_fact("best", text_of(record, "best_metric"), " ", fixed(record.reals.at("best"), 4),
                    " at step ", count_text(integer("best_step")));
     }
+    if (record.reals.contains("epsilon") && record.reals.contains("delta")) {
+        print_fact("privacy", "epsilon ", fixed(record.reals.at("epsilon"), 4), " at delta ",
+                   record.reals.at("delta"), " after ", count_text(integer("step")), " steps");
+    }
     print_fact("written", text_of(record, "time"), ", by version ", text_of(record, "version"),
                " on ", text_of(record, "ranks"),
                text_of(record, "ranks") == "1" ? " rank of " : " ranks of ",

@@ -1,5 +1,6 @@
 #include "command_group.hpp"
 
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ ExitCode run_one_of(CommandGroup const& group, Invocation const& invocation) {
         concat(names.size() == 1 ? "the only command is " : "the commands are ", list_text(names));
     throw Error(ExitCode::usage,
                 {concat("unknown command lockstep ", group.name, " ", words.front()), all,
-                 concat("See lockstep ", group.name, " --help")});
+                 suggestion(words.front(), names, concat("See lockstep ", group.name, " --help"))});
 }
 
 std::string help_of(CommandGroup const& group, std::vector<std::string> const& words) {

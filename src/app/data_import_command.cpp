@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/clock.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "import/import.hpp"
@@ -106,7 +107,8 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
                 {name.empty() ? std::string("lockstep data import needs the kind of source")
                               : concat("unknown kind of source ", name),
                  concat("the kinds are ", list_text(import_kind_names())),
-                 concat("Usage: ", import_options(told, {}).usage())});
+                 suggestion(name, import_kind_names(),
+                            concat("Usage: ", import_options(told, {}).usage()))});
 }
 
 ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,

@@ -6,8 +6,10 @@
 #include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "commands.hpp"
+#include "no_launcher.hpp"
 
 namespace lockstep::app {
 
@@ -124,10 +126,28 @@ void require_fit_for_search(LaunchTold const& told) {
     }
 }
 
+/// An option of this command and a key of the deck may say the same, but not both.
+void require_said_once(launch::LaunchChoice const& choice) {
+    config::DeckSource command_line;
+    command_line.take_options(choice.train);
+    for (auto const& [option, is_set, key] :
+         {std::tuple{"--mode", !choice.mode.empty(), "run.mode"},
+          {"--scale-rate", !choice.scale_rate.empty(), "optimizer.scale-learning-rate"},
+          {"--restarts", choice.restarts >= 0, "fault-tolerance.restarts"}}) {
+        if (is_set && command_line.values().contains(key)) {
+            throw Error(ExitCode::usage,
+                        {concat(option, " and --", key), "both set the same",
+                         "Keep one of the two"});
+        }
+    }
+}
+
 ExitCode launch_as_told(Invocation const& invocation) {
     require_start_limit();
     LaunchTold told;
+    require_no_launcher("launch");
     told.choice.train = launch_options(told).parse(invocation.arguments).all();
+    require_said_once(told.choice);
     if (told.force) {
         told.choice.train.emplace_back("--force");
     }

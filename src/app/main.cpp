@@ -2,6 +2,7 @@
 #include "base/arrival.hpp"
 #include "base/build_id.hpp"
 #include "base/memory.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
@@ -134,11 +135,9 @@ ExitCode dispatch(int argc, char** argv) {
             return command.run({arguments, argc, argv});
         }
     }
-    auto const near = nearest_name(arguments[0], names);
-    throw Error(
-        ExitCode::usage,
-        {concat("unknown command ", arguments[0]), concat("the commands are ", list_text(names)),
-         near.empty() ? std::string("See lockstep --help") : concat("Did you mean ", near, "?")});
+    throw Error(ExitCode::usage, {concat("unknown command ", arguments[0]),
+                                  concat("the commands are ", list_text(names)),
+                                  suggestion(arguments[0], names, "See lockstep --help")});
 }
 
 /// Where memory is used up an exception may leave a function that lets none out, or a thread: no

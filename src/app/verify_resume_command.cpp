@@ -1,5 +1,4 @@
 #include "app/command.hpp"
-#include "base/environment.hpp"
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "measure/resume_trial.hpp"
@@ -7,6 +6,7 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "no_launcher.hpp"
 
 namespace lockstep::app {
 
@@ -36,19 +36,6 @@ Options verify_resume_options(measure::ResumeTrialOptions& told) {
         .nearest_key = config::nearest_key};
 }
 
-/// Each rank would start ranks of its own, and mpirun refuses to start below another.
-void require_no_launcher() {
-    for (char const* const variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}) {
-        if (environment(variable)) {
-            throw Error(ExitCode::usage,
-                        {"lockstep verify-resume was started by mpirun or srun",
-                         "this command starts the ranks itself (in the numbers that --ranks and "
-                         "--resume-ranks give)",
-                         "Start the command without a launcher: lockstep verify-resume DECK …"});
-        }
-    }
-}
-
 } // namespace
 
 ExitCode verify_resume_command(Invocation const& invocation) {
@@ -56,7 +43,7 @@ ExitCode verify_resume_command(Invocation const& invocation) {
         std::cout << verify_resume_help({});
         return ExitCode::usage;
     }
-    require_no_launcher();
+    require_no_launcher("verify-resume");
     measure::ResumeTrialOptions told;
     told.words = verify_resume_options(told).parse(invocation.arguments).all();
     if (told.kill_at > told.steps) {

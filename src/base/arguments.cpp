@@ -1,14 +1,21 @@
 #include "base/arguments.hpp"
 
+#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace lockstep {
 
 namespace {
+
+/// A digit behind a dash is a number.
+bool begins_a_name(char letter) {
+    return is_alphanumeric(letter) && (letter < '0' || letter > '9');
+}
 
 /// Takes the words of one command line, from left to right.
 class Parser {
@@ -20,7 +27,9 @@ class Parser {
         while (at_ < words_.size()) {
             auto const& word = words_[at_++];
             auto const equals = word.find('=');
-            if (!word.starts_with("--")) {
+            if (word.size() > 1 && word[0] == '-' && begins_a_name(word[1])) {
+                refuse_one_dash(word);
+            } else if (!word.starts_with("--")) {
                 found_.positions.push_back(word);
             } else if (options_.nearest_key != nullptr &&
                        word.substr(0, equals).find('.') != word.npos) {
@@ -39,6 +48,17 @@ class Parser {
         throw Error(
             ExitCode::usage,
             {what, why, concat(hint, hint.empty() ? "" : " ", "Usage: ", options_.usage())});
+    }
+
+    /// A file of such a name is given as ./-NAME.
+    [[noreturn]] void refuse_one_dash(std::string const& word) const {
+        auto const name = concat("-", word.substr(0, word.find('=')));
+        bool const of_deck = options_.nearest_key != nullptr && name.find('.') != name.npos;
+        auto const near = near_option(name);
+        refuse(concat("unknown option ", word), "options begin with two dashes",
+               !near.empty() ? concat("Did you mean ", near, "?")
+               : of_deck     ? concat("Did you mean ", name, "?")
+                             : std::string());
     }
 
     /// With the word behind it, unless its value stands in it; one that lacks it is config's to
@@ -83,23 +103,28 @@ class Parser {
     }
 
     Option const& row_of(std::string const& name) const {
-        std::vector<std::string> names;
-        for (auto const& row : options_.rows) {
-            names.push_back(row.name);
-            if (row.name == name) {
-                return row;
-            }
+        auto const row = std::ranges::find(options_.rows, name, &Option::name);
+        if (row != options_.rows.end()) {
+            return *row;
         }
-        auto near = nearest_name(name, names);
+        auto const near = near_option(name);
         bool const takes_keys = options_.nearest_key != nullptr;
-        if (takes_keys && near.empty() && name.starts_with("--")) {
-            auto const key = options_.nearest_key(name.substr(2));
-            near = key.empty() ? "" : concat("--", key);
-        }
         refuse(concat("unknown option ", name),
                takes_keys ? "it is neither an option nor a key of the deck (--section.key VALUE)"
                           : concat(options_.command, " has no such option"),
                near.empty() ? std::string() : concat("Did you mean ", near, "?"));
+    }
+
+    /// The option, or the key of the deck, that "--name" was probably to be; else empty.
+    std::string near_option(std::string const& name) const {
+        std::vector<std::string> names;
+        std::ranges::transform(options_.rows, std::back_inserter(names), &Option::name);
+        auto const near = nearest_name(name, names);
+        if (!near.empty() || options_.nearest_key == nullptr) {
+            return near;
+        }
+        auto const key = options_.nearest_key(name.substr(2));
+        return key.empty() ? "" : concat("--", key);
     }
 
     void require_consistent() const {

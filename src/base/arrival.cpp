@@ -42,6 +42,19 @@ std::optional<Mark> mark_of(std::filesystem::path const& directory, int rank) {
     return file >> mark.host >> mark.process ? mark : Mark{};
 }
 
+/// Of ranks, as the launchers of MPIs say it.
+std::optional<int> number_of_mpi() {
+    return number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"});
+}
+
+/// What torchrun, and launchers that do as it does, say of a process. One of the variables alone is
+/// what a user's job script says.
+std::optional<int> of_torchrun(char const* variable) {
+    bool const whole = environment("RANK") && environment("WORLD_SIZE") &&
+                       (environment("LOCAL_RANK") || environment("TORCHELASTIC_RUN_ID"));
+    return whole ? number_in({variable}) : std::nullopt;
+}
+
 } // namespace
 
 std::filesystem::path arrivals_directory() {
@@ -56,12 +69,18 @@ std::filesystem::path arrivals_directory() {
 }
 
 int launched_rank() {
-    return number_in({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}).value_or(0);
+    return number_in({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"})
+        .value_or(of_torchrun("RANK").value_or(number_in({"SLURM_PROCID"}).value_or(0)));
 }
 
 // Under mpirun inside a Slurm job the SLURM_* variables describe mpirun's daemons, not ranks.
 int launched_ranks() {
-    return number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}).value_or(0);
+    return number_of_mpi().value_or(of_torchrun("WORLD_SIZE")
+                                        .value_or(number_in({"SLURM_STEP_NUM_TASKS"}).value_or(0)));
+}
+
+bool torchrun_launched() {
+    return !number_of_mpi() && of_torchrun("WORLD_SIZE").has_value();
 }
 
 void leave_arrival_mark(std::filesystem::path const& directory) {

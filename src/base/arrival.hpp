@@ -22,6 +22,9 @@ int launched_rank();
 /// The number of ranks that the launcher says it has started; 0 where no launcher says so.
 int launched_ranks();
 
+/// Whether a launcher of PyTorch's, which passes nothing on to MPI, has started this process.
+bool torchrun_launched();
+
 /// Leaves the mark of this rank. A failure is not reported: messages then merely name this rank as
 /// missing.
 void leave_arrival_mark(std::filesystem::path const& directory);

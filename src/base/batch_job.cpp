@@ -127,7 +127,11 @@ double job_age() {
 }
 
 std::optional<double> seconds_left(double walltime, BatchJob const& job) {
-    return walltime > 0 ? std::optional(walltime - job_age()) : job.seconds_left;
+    if (walltime <= 0) {
+        return job.seconds_left;
+    }
+    auto const left = walltime - job_age();
+    return std::min(left, job.seconds_left.value_or(left));
 }
 
 std::string job_end_text(double seconds_left) {

@@ -27,7 +27,7 @@ BatchJob batch_job(double limit_s = 10);
 double job_age();
 
 /// Seconds until the job ends: after `walltime` seconds since it began, if the user has set a
-/// walltime (else 0), or when the scheduler ends it.
+/// walltime (else 0), or when the scheduler ends it, whichever is earlier.
 std::optional<double> seconds_left(double walltime, BatchJob const& job);
 
 /// "job ends at 2026-01-31 12:00:00 UTC, in 1 h 03 min".

@@ -225,15 +225,18 @@ void rename_durably(std::filesystem::path const& from, std::filesystem::path con
 
 void make_directories(std::filesystem::path const& path) {
     std::error_code failure;
-    std::filesystem::create_directories(path, failure);
     auto const what = concat("cannot make directory ", path.string());
+    for (auto part = path; part.has_relative_path(); part = part.parent_path()) {
+        if (std::filesystem::exists(part, failure) &&
+            !std::filesystem::is_directory(part, failure)) {
+            throw Error(ExitCode::cannot_create,
+                        {what, concat(part.string(), " is a file, not a directory"),
+                         "Move that file, or name another directory (for a run: run.directory)"});
+        }
+    }
+    std::filesystem::create_directories(path, failure);
     if (failure) {
         throw creation_error(what, path.parent_path(), failure.value());
-    }
-    if (!std::filesystem::is_directory(path, failure)) {
-        throw Error(ExitCode::cannot_create,
-                    {what, "a file of that name is in the way",
-                     "Move that file, or name another directory (for a run: run.directory)"});
     }
 }
 

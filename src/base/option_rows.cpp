@@ -1,6 +1,7 @@
 #include "base/arguments.hpp"
 #include "base/list.hpp"
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -22,8 +23,10 @@ double real_number(std::string const& text, RealLimits limits) {
 
 void require_one(std::vector<std::string> const& values, std::string const& value) {
     if (std::ranges::find(values, value) == values.end()) {
-        throw RefusedValue{"there is no such value",
-                           concat("Valid values: ", joined(values, ", "))};
+        auto const near = suggestion(value, values, "");
+        throw RefusedValue{
+            "there is no such value",
+            concat(near, near.empty() ? "" : " ", "Valid values: ", joined(values, ", "))};
     }
 }
 

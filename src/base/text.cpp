@@ -42,7 +42,7 @@ std::string joined_parts(std::initializer_list<TextPart> parts) {
 }
 
 std::string fixed(double value, int digits) {
-    return fmt::format("{:.{}f}", value, digits);
+    return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, digits);
 }
 
 std::string significant(double value, int digits) {

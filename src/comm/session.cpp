@@ -38,14 +38,19 @@ bool srun_left_us_alone() {
 }
 
 [[noreturn]] void refuse_lonely_ranks(int tasks) {
-    if (environment_number<int>("SLURM_PROCID").value_or(0) != 0) {
+    if (launched_rank() != 0) {
         // Task 0 says why; there are no threads yet.
         std::exit(static_cast<int>(ExitCode::unavailable)); // NOLINT(concurrency-mt-unsafe)
     }
     throw Error(ExitCode::unavailable,
                 {concat("the launcher started ", tasks, " tasks, but each of them is rank 0 of 1"),
-                 "this launcher does not pass the rank numbers to this MPI",
-                 "Start the ranks with srun --mpi=pmix, or with mpirun inside the allocation"});
+                 torchrun_launched() ? "torchrun does not pass the rank numbers to MPI (RANK and "
+                                       "WORLD_SIZE are set)"
+                                     : "this launcher does not pass the rank numbers to this MPI",
+                 torchrun_launched()
+                     ? concat("Start the ranks with lockstep launch, or with mpirun -n ", tasks)
+                     : std::string("Start the ranks with srun --mpi=pmix, or with mpirun inside "
+                                   "the allocation")});
 }
 
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
@@ -74,7 +79,7 @@ void leave_shared_pointers_alone() {
 } // namespace
 
 MpiSession::Environment::Environment(int& argc, char**& argv) {
-    if (srun_left_us_alone()) {
+    if (srun_left_us_alone() || (torchrun_launched() && launched_ranks() > 1)) {
         refuse_lonely_ranks(launched_ranks());
     }
     wait_politely();
@@ -150,6 +155,9 @@ bool threads_may_speak() {
 }
 
 void abort_job(int exit_code) {
+    if (launched_ranks() == 0) { // no other to end, and nobody to read Open MPI's banner
+        std::_Exit(exit_code);
+    }
     // The launcher may be out of reach, and MPI_Abort would wait for it: then the signal ends this.
     static_cast<void>(std::signal(SIGALRM, SIG_DFL));
     ::alarm(5);

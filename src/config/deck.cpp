@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "config/changes.hpp"
+#include "config/idle_keys.hpp"
 #include "config/values.hpp"
 
 #include "describe.hpp"
@@ -51,6 +52,14 @@ struct CollectForced {
 std::map<std::string, std::string> forced_values(Deck const& deck, bool any_buckets) {
     CollectForced collect{any_buckets};
     describe(deck, collect);
+    Deck const untouched;
+    CollectForced defaults{any_buckets};
+    describe(untouched, defaults);
+    for (auto const& key : idle_keys(deck)) { // whatever they say
+        if (auto const found = defaults.values.find(key); found != defaults.values.end()) {
+            collect.values[key] = found->second;
+        }
+    }
     return std::move(collect.values);
 }
 
@@ -65,7 +74,11 @@ std::vector<Setting> settings(Deck const& deck) {
 std::string to_text(Deck const& deck) {
     std::string text;
     std::string section;
+    auto const idle = idle_keys(deck);
     for (auto const& setting : settings(deck)) {
+        if (idle.contains(setting.key)) {
+            continue;
+        }
         auto const dot = setting.key.find('.');
         if (setting.key.substr(0, dot) != section) {
             section = setting.key.substr(0, dot);

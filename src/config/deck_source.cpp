@@ -1,6 +1,8 @@
 #include "lockstep/config/deck_source.hpp"
 
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
+#include "config/alternatives.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 
 constexpr int deepest_include = 8;
 constexpr int max_decks = 64;
-constexpr char const* command_line = "command line";
+constexpr char const* repetitions = ""; // in packed texts; no key has this name
 
 struct Names {
     std::vector<std::string> keys;
@@ -63,7 +65,9 @@ struct Assign {
         } catch (std::string const& expected) {
             throw Error(ExitCode::usage, {concat(key, " = ", shown(written->second.value), " (",
                                                  written->second.origin, ")"),
-                                          concat("expected ", expected), "Correct the value"});
+                                          concat("expected ", expected),
+                                          suggestion(written->second.value, rule.choices,
+                                                     "Correct the value")});
         }
     }
 
@@ -102,7 +106,7 @@ struct Help {
 
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
 std::string key_of_script(std::string const& key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 12> names{{
+    constexpr std::array<std::pair<std::string_view, char const*>, 20> names{{
         {"lr", "optimizer.learning-rate"},
         {"wd", "optimizer.weight-decay"},
         {"batch-size", "data.batch"},
@@ -114,12 +118,36 @@ std::string key_of_script(std::string const& key) {
         {"arch", "model.name"},
         {"amp", "precision.compute"},
         {"max-steps", "train.steps"},
+        {"max-epochs", "train.epochs"},
+        {"num-epochs", "train.epochs"},
+        {"scheduler", "schedule.name"},
+        {"lr-scheduler", "schedule.name"},
+        {"dtype", "precision.compute"},
+        {"precision", "precision.compute"},
+        {"log-interval", "monitor.log-every"},
+        {"save-every", "checkpoint.every-steps"},
         {"output-dir", "run.directory"},
     }};
     auto const name = name_in_section(key);
     auto const* const found =
         std::ranges::find(names, name, [](auto const& row) { return row.first; });
     return found == names.end() ? "" : found->second;
+}
+
+/// The key of the same section whose words are among those of `name`, or the other way round:
+/// train.epochs for train.max-epochs; empty if there is none.
+std::string key_within(std::string const& name, std::vector<std::string> const& keys) {
+    auto const words_of = [](std::string const& key) {
+        auto const words = split(name_in_section(key), '-');
+        return std::set<std::string>(words.begin(), words.end());
+    };
+    auto const words = words_of(name);
+    auto const found = std::ranges::find_if(keys, [&](std::string const& key) {
+        auto const of_key = words_of(key);
+        return section_of(key) == section_of(name) &&
+               (std::ranges::includes(words, of_key) || std::ranges::includes(of_key, words));
+    });
+    return found == keys.end() ? "" : *found;
 }
 
 void refuse_unknown(std::map<std::string, Written> const& values) {
@@ -219,7 +247,14 @@ std::vector<std::string> DeckSource::take_options(std::vector<std::string> const
         auto const value =
             equals == std::string::npos ? arguments[++i] : argument.substr(equals + 1);
         require_plain(name, value, command_line);
-        set(name.substr(2), {value, command_line});
+        auto const key = name.substr(2);
+        if (auto const old = values_.find(key);
+            old != values_.end() && old->second.layer == layer_ && old->second.value != value) {
+            repeated_.push_back(concat("ignored: ", key, " = ", shown(old->second.value), " (",
+                                       command_line, "), because the same command line then sets ",
+                                       key, " = ", shown(value)));
+        }
+        set(key, {value, command_line});
     }
     return others;
 }
@@ -229,6 +264,9 @@ std::string DeckSource::packed() const {
     for (auto const& [key, written] : values_) {
         json[key] = {written.value, written.origin, written.layer, written.before};
     }
+    if (!repeated_.empty()) {
+        json[repetitions] = repeated_;
+    }
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -236,8 +274,13 @@ DeckSource DeckSource::unpacked(std::string const& text) {
     DeckSource source;
     auto const json = nlohmann::json::parse(text);
     for (auto const& [key, written] : json.items()) {
+        if (key == repetitions) {
+            source.repeated_ = written.get<std::vector<std::string>>();
+            continue;
+        }
         source.values_[key] = {written.at(0).get<std::string>(), written.at(1).get<std::string>(),
                                written.at(2).get<int>(), written.at(3).get<std::string>()};
+        source.layer_ = std::max(source.layer_, written.at(2).get<int>());
     }
     return source;
 }
@@ -286,10 +329,22 @@ std::map<std::string, Place> DeckSource::places(std::string const& decks) const 
 
 Deck DeckSource::parse() const {
     refuse_unknown(values_);
-    Deck deck;
-    Assign assign_values{values_};
-    describe(deck, assign_values);
-    return deck;
+    auto const deck_of = [](std::map<std::string, Written> const& values) {
+        Deck deck;
+        Assign assign_values{values};
+        describe(deck, assign_values);
+        return deck;
+    };
+    auto deck = deck_of(values_); // replaced values are checked, too
+    auto const replaced = replaced_keys(values_);
+    if (replaced.empty()) {
+        return deck;
+    }
+    auto values = values_;
+    for (auto const& [key, by] : replaced) {
+        values.erase(key);
+    }
+    return deck_of(values);
 }
 
 std::string nearest_key(std::string const& written) {
@@ -300,8 +355,11 @@ std::string nearest_key(std::string const& written) {
         return of_script;
     }
     auto const keys = known_names().keys;
-    auto const same = std::ranges::find(keys, name, name_in_section);
-    return same == keys.end() ? nearest_name(name, keys) : *same;
+    if (auto const same = std::ranges::find(keys, name, name_in_section); same != keys.end()) {
+        return *same;
+    }
+    auto const near = nearest_name(name, keys);
+    return near.empty() ? key_within(name, keys) : near;
 }
 
 std::string keys_help() {

@@ -146,10 +146,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
           "schedule of the learning rate");
     visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
-          "epochs of linear warm-up from 0 to the peak rate");
-    visit(
-        "schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
-        "steps of linear warm-up from 0 to the peak rate; the longer of the two warm-ups applies");
+          "epochs of linear warm-up from 0 to the peak rate; 0: schedule.warmup-steps");
+    visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
+          "steps of linear warm-up from 0 to the peak rate; 0: schedule.warmup-epochs");
     visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
           "cosine schedule: final learning rate, relative to the peak");
     visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),

@@ -1,6 +1,10 @@
 #include "config/idle_keys.hpp"
 
 #include "base/text.hpp"
+#include "config/alternatives.hpp"
+#include "config/values.hpp"
+
+#include <algorithm>
 
 namespace lockstep::config {
 
@@ -19,6 +23,8 @@ std::vector<Needs> needs_of(Deck const& deck) {
     bool const adam = rule == "adamw" || rule == "adam" || rule == "lamb";
     char const* const adams = "adamw, adam or lamb";
     bool const scaled = deck.optimizer.scale_learning_rate != "none";
+    auto const& metric = deck.task.metric;
+    auto const& best = deck.checkpoint.best;
     auto const& pattern = deck.prune.pattern;
     bool const teaches = !deck.distill.teacher.empty();
     bool const learns = teaches || !deck.distill.outputs.empty();
@@ -65,22 +71,54 @@ std::vector<Needs> needs_of(Deck const& deck) {
         {"data.targets", deck.data.sequence == 0, "data.sequence", "0"},
         {"data.replacement", !deck.data.sample_weights.empty(), "data.sample-weights",
          "a dataset of weights"},
+        {"task.metric", metric.empty() || best.empty() || best == metric, "checkpoint.best",
+         "nothing, or the same metric"},
+        {"monitor.histograms", deck.monitor.tensorboard, "monitor.tensorboard", "true"},
+        {"precision.cudnn-benchmark", !deck.run.deterministic, "run.deterministic", "false"},
     };
+}
+
+/// The text of a key's default.
+std::string default_of(std::string const& key) {
+    auto const all = settings(Deck{});
+    auto const found = std::ranges::find(all, key, &Setting::key);
+    return found == all.end() ? "" : found->value;
 }
 
 } // namespace
 
-std::vector<std::string> idle_keys(DeckSource const& source, Deck const& deck) {
-    std::vector<std::string> sentences;
+std::set<std::string> idle_keys(Deck const& deck) {
+    std::set<std::string> keys;
+    for (auto const& needs : needs_of(deck)) {
+        if (!needs.is_met) {
+            keys.insert(needs.key);
+        }
+    }
+    return keys;
+}
+
+std::vector<std::string> ignored_values(DeckSource const& source, Deck const& deck) {
+    auto sentences = source.repeated();
     auto const& values = source.values();
+    auto const replaced = replaced_keys(values);
+    for (auto const& [key, by] : replaced) {
+        auto const& loser = values.at(key);
+        auto const& winner = values.at(by);
+        sentences.push_back(concat("ignored: ", key, " = ", shown(loser.value), " (", loser.origin,
+                                   "), because ", by, " = ", shown(winner.value), " (",
+                                   winner.origin, ") replaces it"));
+    }
     for (auto const& [key, is_met, chooser, wanted] : needs_of(deck)) {
         auto const written = values.find(key);
         auto const chosen = values.find(chooser);
-        if (is_met || written == values.end()) {
+        bool const told = std::ranges::find(replaced, key, &ReplacedKey::key) != replaced.end();
+        if (is_met || told || written == values.end() || written->second.layer == printed_layer) {
             continue;
         }
         // Who chooses again in a deck that takes in another's need not hear of what that one has.
-        if (chosen == values.end() || written->second.layer >= chosen->second.layer) {
+        bool const overridden = chosen != values.end() && chosen->second.origin == command_line &&
+                                written->second.value != default_of(key);
+        if (chosen == values.end() || written->second.layer >= chosen->second.layer || overridden) {
             sentences.push_back(concat("ignored: ", key, " (", written->second.origin,
                                        ") applies only to ", chooser, " = ", wanted));
         }

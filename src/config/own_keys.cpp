@@ -1,8 +1,11 @@
 #include "lockstep/config/own_keys.hpp"
 
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
+
+#include <algorithm>
 
 namespace lockstep::config {
 
@@ -84,6 +87,18 @@ bool OwnValues::boolean(std::string const& key) const {
 
 std::string OwnValues::text(std::string const& key) const {
     return values_.at(key);
+}
+
+std::string OwnValues::choice(std::string const& key,
+                              std::vector<std::string> const& choices) const {
+    auto const value = values_.at(key);
+    if (std::ranges::find(choices, value) == choices.end()) {
+        throw Error(ExitCode::usage,
+                    {concat(section_, ".", key, " = ", shown(value), place_of(values_, key)),
+                     concat("expected ", list_text(choices, "or")),
+                     suggestion(value, choices, "Choose one of them")});
+    }
+    return value;
 }
 
 std::vector<std::int64_t> OwnValues::integers(std::string const& key, std::int64_t minimum) const {

@@ -18,8 +18,40 @@ namespace lockstep::measure {
 
 namespace {
 
+/// Keys of both runs, which are resumed from in the middle of what was done before the kill, and
+/// tested nowhere.
+std::vector<std::pair<std::string, std::string>> keys_of(ResumeTrialOptions const& options) {
+    return {{"train.epochs", "0"},
+            {"train.steps", std::to_string(options.steps)},
+            {"checkpoint.every-steps",
+             std::to_string(std::max<std::int64_t>(options.kill_at / 2, 1))},
+            {"checkpoint.resume", "auto"},
+            {"data.test", ""},
+            {"monitor.progress", "none"},
+            {"monitor.weight-hash", "true"},
+            {"monitor.log-every", "1"}};
+}
+
+/// What the command line says of these keys would be dropped.
+void require_free_keys(ResumeTrialOptions const& options) {
+    config::DeckSource command_line;
+    command_line.take_options(options.words);
+    for (auto const& [key, value] : keys_of(options)) {
+        auto const said = command_line.values().find(key);
+        if (said != command_line.values().end() && said->second.value != value) {
+            throw Error(ExitCode::usage,
+                        {concat(key, " = ", said->second.value, " (command line)"),
+                         concat("lockstep verify-resume sets ", key, " itself, to ",
+                                value.empty() ? "nothing" : value),
+                         "Leave this key out"});
+        }
+    }
+}
+
 /// The deck as `train` sees it.
-config::Deck deck_of(std::vector<std::string> const& words) {
+config::Deck deck_of(ResumeTrialOptions const& options) {
+    require_free_keys(options);
+    auto const& words = options.words;
     config::DeckSource source;
     std::string name;
     for (auto const& file : config::DeckSource().take_options(words)) {
@@ -49,7 +81,7 @@ TrialRuns::~TrialRuns() {
 }
 
 ResumeTrial::ResumeTrial(ResumeTrialOptions options)
-    : options_(std::move(options)), deck_(deck_of(options_.words)), runs_(deck_.run.directory) {}
+    : options_(std::move(options)), deck_(deck_of(options_)), runs_(deck_.run.directory) {}
 
 void ResumeTrial::run() const {
     require_finished(train("straight", options_.ranks, ""), "straight");
@@ -75,27 +107,11 @@ int ResumeTrial::train(std::string const& run, std::int64_t ranks, std::string c
     words.insert(words.end(), options_.words.begin(), options_.words.end());
     auto const replicas = deck_.run.replicas > 0 ? deck_.run.replicas
                                                  : std::max(options_.ranks, options_.resume_ranks);
-    // Resumed from in the middle of what was done before the kill; tested nowhere.
-    words.insert(words.end(), {"--run.directory",
-                               (runs_ / run).string(),
-                               "--run.replicas",
-                               std::to_string(replicas),
-                               "--train.epochs",
-                               "0",
-                               "--train.steps",
-                               std::to_string(options_.steps),
-                               "--checkpoint.every-steps",
-                               std::to_string(std::max<std::int64_t>(options_.kill_at / 2, 1)),
-                               "--checkpoint.resume",
-                               "auto",
-                               "--data.test",
-                               "",
-                               "--monitor.progress",
-                               "none",
-                               "--monitor.weight-hash",
-                               "true",
-                               "--monitor.log-every",
-                               "1"});
+    words.insert(words.end(), {"--run.directory", (runs_ / run).string(), "--run.replicas",
+                               std::to_string(replicas)});
+    for (auto const& [key, value] : keys_of(options_)) {
+        words.insert(words.end(), {concat("--", key), value});
+    }
     std::cout << run << ": " << options_.steps << " steps on " << amount_of(ranks, "rank")
               << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
     std::error_code none; // nothing was run before

@@ -36,6 +36,13 @@ std::string metrics_text(std::map<std::string, double> const& metrics) {
     return text;
 }
 
+std::string learnt_text(train::Epoch const& e) {
+    return concat("training loss ", fixed(e.loss, 4),
+                  e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "",
+                  metrics_text(e.figures), "  (", duration_text(e.seconds), ", ",
+                  count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)");
+}
+
 /// "rank 0 node1 cpu (2 replicas)" and so on; neighbours that are alike share a line.
 std::vector<std::string> rank_lines(train::Started const& e) {
     std::vector<std::string> lines;
@@ -211,10 +218,7 @@ void Console::show(train::Measured const& e) {
 }
 
 void Console::show(train::Epoch const& e) {
-    auto const text = concat("epoch ", e.epoch, ": training loss ", fixed(e.loss, 4),
-                             e.accuracy ? concat("  accuracy ", percent(*e.accuracy)) : "",
-                             metrics_text(e.figures), "  (", duration_text(e.seconds), ", ",
-                             count_text(static_cast<std::int64_t>(e.samples_per_s)), " samples/s)");
+    auto const text = concat("epoch ", e.epoch, ": ", learnt_text(e));
     bool const last = e.step >= total_steps_;
     if (e.seconds >= 1 || e.epoch == 1 || last ||
         since_epoch_.seconds() > plain_line_s(since_start_.seconds())) {
@@ -266,6 +270,9 @@ void Console::show(train::Signalled const& e) {
 }
 
 void Console::show(train::Ended const& e) {
+    if (e.unfinished) {
+        line(concat("since epoch ", e.unfinished->epoch, ": ", learnt_text(*e.unfinished)));
+    }
     important(concat(ending_text(e.reason), " at step ", e.step, ": ",
                      amount_of(e.steps_done, "step"), " in ", duration_text(training_s_), ", ",
                      duration_text(e.seconds), " with start, validation and checkpoints; ",

@@ -44,6 +44,9 @@ struct ToJson {
         if (!e.code.empty()) {
             json["code"] = e.code;
         }
+        if (e.delta > 0) {
+            json["delta"] = e.delta;
+        }
         return json;
     }
     Json operator()(train::Resumed const& e) const {
@@ -113,28 +116,21 @@ struct ToJson {
         return json;
     }
     Json operator()(train::Epoch const& e) const {
-        Json json{{"event", "epoch"},
-                  {"step", e.step},
-                  {"epoch", e.epoch},
-                  {"loss", e.loss},
-                  {"samples", e.samples},
-                  {"seconds", e.seconds},
-                  {"samples_per_s", e.samples_per_s}};
-        if (e.accuracy) {
-            json["accuracy"] = *e.accuracy;
-        }
-        for (auto const& [name, value] : e.figures) {
-            json[name] = value;
-        }
+        Json json{{"event", "epoch"}, {"step", e.step}, {"epoch", e.epoch}};
+        json.update(learnt(e));
         return with_resources(std::move(json), e.resources);
     }
     Json operator()(train::Measuring const&) const { return nullptr; }  // for the terminal
     Json operator()(train::Histograms const&) const { return nullptr; } // for event files
     Json operator()(train::Pictures const&) const { return nullptr; }   // the same
     Json operator()(train::CheckpointWritten const& e) const {
-        return {{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},
-                {"bytes", e.bytes},          {"seconds", e.seconds}, {"stall_s", e.stall_s},
-                {"collective", e.collective}};
+        Json json{{"event", "checkpoint"},     {"step", e.step},       {"file", e.file},
+                  {"bytes", e.bytes},          {"seconds", e.seconds}, {"stall_s", e.stall_s},
+                  {"collective", e.collective}};
+        if (e.epsilon) {
+            json["epsilon"] = *e.epsilon;
+        }
+        return json;
     }
     Json operator()(train::CheckpointFailed const& e) const {
         return {{"event", "failure"},
@@ -201,7 +197,27 @@ struct ToJson {
             json["best"] = e.best;
             json["best_step"] = e.best_step;
         }
+        if (e.unfinished) {
+            json["unfinished_epoch"] = learnt(*e.unfinished);
+        }
+        if (e.epsilon) {
+            json["epsilon"] = *e.epsilon;
+        }
         return with_resources(std::move(json), e.resources);
+    }
+
+    static Json learnt(train::Epoch const& e) {
+        Json json{{"loss", e.loss},
+                  {"samples", e.samples},
+                  {"seconds", e.seconds},
+                  {"samples_per_s", e.samples_per_s}};
+        if (e.accuracy) {
+            json["accuracy"] = *e.accuracy;
+        }
+        for (auto const& [name, value] : e.figures) {
+            json[name] = value;
+        }
+        return json;
     }
 
     static Json with_resources(Json json, train::Resources const& used) {

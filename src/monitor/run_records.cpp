@@ -147,6 +147,7 @@ void RunRecords::take(std::string const& text) {
         attempts.back().reason = "failed";
         attempts.back().cause = concat(line.text("cause"), ": ", line.text("message"));
     }
+    take_epsilon(line);
     if (!line.text("time").empty()) {
         newest = line.text("time");
     }
@@ -196,9 +197,21 @@ void RunRecords::take_setup(Line const& line) {
     total_steps = line.whole("total_steps");
     hosts = line.texts("hosts");
     devices = line.texts("devices");
+    delta = line.number("delta");
+}
+
+/// Epochs, checkpoints and the end tell it.
+void RunRecords::take_epsilon(Line const& line) {
+    if (double const spent = line.number("epsilon"); spent >= 0) {
+        epsilon = spent;
+        epsilon_step = line.whole("step");
+    }
 }
 
 void RunRecords::drop_after(std::int64_t step) {
+    if (epsilon_step > step) {
+        epsilon = unknown; // the checkpoints that remain tell it again
+    }
     drop_from(steps, step + 1);
     drop_from(validations, step + 1);
     drop_from(tests, step + 1);

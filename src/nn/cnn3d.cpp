@@ -24,13 +24,11 @@ struct Cnn3dPlan {
     Cnn3dPlan(config::OwnValues const& values, Interface const& interface)
         : layout(values, interface, 3), channels(values.integers("channels", 1)),
           time_strides(values.integers("time-strides", 1)),
-          pooling(values.text("downsample") == "pool"),
-          leaky(values.text("activation") == "leaky-relu"),
-          flatten(values.text("head") == "flatten"), hidden(values.integer("hidden", 0)),
-          bound(values.number("bound", 0, 1e6)), outputs(interface.outputs) {
-        require_choice(values, "downsample", {"stride", "pool"});
-        require_choice(values, "activation", {"relu", "leaky-relu"});
-        require_choice(values, "head", {"average", "flatten"});
+          pooling(values.choice("downsample", {"stride", "pool"}) == "pool"),
+          leaky(values.choice("activation", {"relu", "leaky-relu"}) == "leaky-relu"),
+          flatten(values.choice("head", {"average", "flatten"}) == "flatten"),
+          hidden(values.integer("hidden", 0)), bound(values.number("bound", 0, 1e6)),
+          outputs(interface.outputs) {
         auto extents = layout.extents();
         for (std::size_t block = 0; block < channels.size(); ++block) {
             auto const in_time = time_stride(block);
@@ -68,15 +66,6 @@ struct Cnn3dPlan {
     std::int64_t places = 0; ///< of the last block's output
 
   private:
-    static void require_choice(config::OwnValues const& values, std::string const& key,
-                               std::vector<std::string> const& choices) {
-        if (std::find(choices.begin(), choices.end(), values.text(key)) == choices.end()) {
-            throw Error(ExitCode::usage,
-                        {concat("model.", key, " = ", values.text(key)),
-                         concat("expected one of ", joined(choices, ", ")), "Choose one of them"});
-        }
-    }
-
     std::string joined_extents() const {
         std::vector<std::string> texts;
         for (auto const extent : layout.extents()) {

@@ -143,12 +143,7 @@ class LmuAsr : public SequenceModel {
 
   private:
     static bool form_is_stepwise(config::OwnValues const& values) {
-        auto const form = values.text("form");
-        if (form != "parallel" && form != "recurrent") {
-            throw Error(ExitCode::usage, {concat("model.form = ", form),
-                                          "expected parallel or recurrent", "Choose one of them"});
-        }
-        return form == "recurrent";
+        return values.choice("form", {"parallel", "recurrent"}) == "recurrent";
     }
 
     std::int64_t kernel_;

@@ -128,11 +128,7 @@ class ResNet : public Model {
     }
 
     static bool has_small_stem(config::OwnValues const& values, SampleLayout const& layout) {
-        auto const stem = values.text("stem");
-        if (stem != "auto" && stem != "small" && stem != "large") {
-            throw Error(ExitCode::usage, {concat("model.stem = ", stem),
-                                          "expected auto, small or large", "Choose one of them"});
-        }
+        auto const stem = values.choice("stem", {"auto", "small", "large"});
         constexpr std::int64_t large_image = 64;
         return stem == "small" || (stem == "auto" && layout.extents()[0] < large_image);
     }

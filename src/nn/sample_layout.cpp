@@ -13,13 +13,9 @@ config::OwnKey SampleLayout::key() {
 SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,
                            std::size_t dimensions)
     : extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
-      channels_last_(values.text("layout") == "channels-last"),
+      channels_last_(values.choice("layout", {"channels-first", "channels-last"}) ==
+                     "channels-last"),
       computes_channels_last_(interface.channels_last) {
-    if (!channels_last_ && values.text("layout") != "channels-first") {
-        throw Error(ExitCode::usage,
-                    {concat("model.layout = ", values.text("layout")),
-                     "expected channels-first or channels-last", "Choose one of them"});
-    }
     if (adds_channel_) {
         return;
     }

@@ -73,13 +73,9 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
                "Set model.vocabulary to at least that number");
     }
     plan.row = plan.tokens ? 0 : static_cast<std::int64_t>(input.shape.back());
-    auto const attention = values.text("attention");
-    if (attention != "auto" && attention != "causal" && attention != "full") {
-        refuse(concat("model.attention = ", attention), "expected auto, causal or full",
-               "Choose one of them");
-    }
+    auto const attention = values.choice("attention", {"auto", "causal", "full"});
     plan.causal = attention == "auto" ? !plan.per_sample : attention == "causal";
-    auto const positions = values.text("positions");
+    auto const positions = values.choice("positions", {"rotary", "learnt", "none"});
     auto const limit = values.integer("max-positions", 0);
     auto const length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
     if (positions == "rotary") {
@@ -98,9 +94,6 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
                               : std::string("the number of positions differs between samples"),
                    "Set model.max-positions to the length of the longest sample");
         }
-    } else if (positions != "none") {
-        refuse(concat("model.positions = ", positions), "expected rotary, learnt or none",
-               "Choose one of them");
     }
     if (auto const scaling = values.text("rotary-scaling");
         positions != "rotary" && scaling != "none") {
@@ -110,11 +103,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     }
     plan.tied = values.boolean("tied") && plan.tokens && !plan.per_sample &&
                 plan.outputs == plan.vocabulary;
-    auto const documents = values.text("documents");
-    if (documents != "separate" && documents != "joined") {
-        refuse(concat("model.documents = ", documents), "expected separate or joined",
-               "Choose one of them");
-    }
+    auto const documents = values.choice("documents", {"separate", "joined"});
     plan.separate =
         documents == "separate" && plan.tokens && plan.end_of_text >= 0 && !input.ragged;
     return plan;

@@ -14,17 +14,6 @@ namespace lockstep::nn {
 
 namespace {
 
-std::string choice(config::OwnValues const& values, std::string const& key,
-                   std::vector<std::string> const& known) {
-    auto const given = values.text(key);
-    if (std::ranges::find(known, given) == known.end()) {
-        throw Error(ExitCode::usage,
-                    {concat("model.", key, " = ", given),
-                     concat("expected one of ", joined(known, ", ")), "Choose one of them"});
-    }
-    return given;
-}
-
 /// Whether anything has a bias.
 bool has_bias(config::OwnValues const& values) {
     try {
@@ -94,9 +83,9 @@ TransformerForm TransformerForm::of(config::OwnValues const& values) {
     form.heads = values.integer("heads", 1);
     form.key_value_heads = values.integer("key-value-heads", 0);
     form.feed_forward = values.integer("feed-forward", 0);
-    form.norm = choice(values, "norm", {"rms", "layer"});
+    form.norm = values.choice("norm", {"rms", "layer"});
     form.epsilon = values.number("norm-epsilon", 0, 1);
-    form.activation = choice(values, "activation", {"swiglu", "gelu", "gelu-tanh"});
+    form.activation = values.choice("activation", {"swiglu", "gelu", "gelu-tanh"});
     form.qkv_bias = has_bias(values);
     form.bias = form.qkv_bias && values.text("bias") != "qkv";
     form.dropout = values.number("dropout", 0, 0.999);

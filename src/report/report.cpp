@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "values.hpp"
+
 namespace lockstep::report {
 
 namespace {
@@ -177,6 +179,10 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
     for (auto const& run : runs) {
         if (run.attempts.size() > 1 || (!run.attempts.empty() && !run.attempts[0].cause.empty())) {
             text += attempts_table(run);
+        }
+        if (std::isfinite(run.epsilon)) {
+            text +=
+                concat("\nDifferential privacy of ", run.name(), ": ", privacy_text(run), ".\n");
         }
         if (run.bad_lines > 0) {
             text += concat("\n", amount_of(run.bad_lines, "line"), " of ", run.path().string(),

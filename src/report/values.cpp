@@ -1,5 +1,7 @@
 #include "values.hpp"
 
+#include "base/text.hpp"
+
 #include <cmath>
 
 namespace lockstep::report {
@@ -76,6 +78,11 @@ std::set<std::string> metrics_of(monitor::RunRecords const& run) {
         }
     }
     return names;
+}
+
+std::string privacy_text(monitor::RunRecords const& run) {
+    return concat("epsilon ", fixed(run.epsilon, 4), " at delta ", run.delta, " after ",
+                  count_text(run.epsilon_step), " steps");
 }
 
 } // namespace lockstep::report

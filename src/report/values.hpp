@@ -42,6 +42,8 @@ double loss_of(monitor::MeasuredRecord const& record);
 MeasuredValue metric_of(std::string const& name);
 /// Whether all values are shares, which go into one picture.
 bool is_share(monitor::RunRecords const& run, std::string const& metric);
+/// "epsilon 4.2232 at delta 1e-05 after 90 steps", where epsilon is known.
+std::string privacy_text(monitor::RunRecords const& run);
 /// The metrics that the run has recorded, without those of single classes.
 std::set<std::string> metrics_of(monitor::RunRecords const& run);
 

@@ -1,5 +1,6 @@
 #include "lockstep/rl/environment.hpp"
 
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -20,12 +21,10 @@ EnvironmentMaker open_environment(std::string const& name, EnvironmentSource con
             return kind.open(source);
         }
     }
-    auto const near = nearest_name(name, names);
     throw Error(ExitCode::usage,
                 {concat("task.environment = ", name),
                  concat("expected one of ", joined(names, ", ")),
-                 near.empty() ? std::string("Choose one of them (lockstep tasks lists their keys)")
-                              : concat("Did you mean ", near, "?")});
+                 suggestion(name, names, "Choose one of them (lockstep tasks lists their keys)")});
 }
 
 } // namespace lockstep::rl

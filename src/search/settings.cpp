@@ -1,6 +1,7 @@
 #include "search/settings.hpp"
 
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -108,17 +109,16 @@ Settings settings_of(config::DeckSource const& source) {
             for (auto const& [each, take] : takes) {
                 names.push_back(concat("search.", each));
             }
-            auto const near = nearest_name(key, names);
             throw Error(
                 ExitCode::usage,
                 {concat("unknown key ", key, " (", written.origin, ")"),
                  key.starts_with("search.")
                      ? "[search] has no such key"
                      : "a SPACE file has the sections [search] and [space] only",
-                 !near.empty() ? concat("Did you mean ", near, "?")
-                 : key.starts_with("search.")
-                     ? concat("Choose one of ", joined(names, ", "))
-                     : std::string("Move this line into [search] or [space], or remove the line")});
+                 suggestion(key, names,
+                            key.starts_with("search.")
+                                ? concat("Choose one of ", joined(names, ", "))
+                                : "Move this line into [search] or [space], or remove the line")});
         }
         found->second(name, written);
     }

@@ -2,6 +2,7 @@
 
 #include "base/list.hpp"
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -116,9 +117,8 @@ void take_spec(Dimension& dimension, config::Written const& written, std::string
             for (auto const& [each, kind] : kinds) {
                 names.push_back(each);
             }
-            auto const near = nearest_name(name, names);
             refuse_value(dimension.key, written, concat("there is no ", name, "(...)"),
-                         near.empty() ? std::string(forms) : concat("Did you mean ", near, "?"));
+                         suggestion(name, names, forms));
         }
         dimension.kind = Kind::choice;
         dimension.texts = {spec};
@@ -254,10 +254,8 @@ void Space::check_conditions() const {
             };
             auto const found = std::ranges::find(dimensions_, condition.key, &Dimension::key);
             if (found == dimensions_.end()) {
-                auto const near = nearest_name(condition.key, names);
                 refuse(concat(condition.key, " is not a key of [space]"),
-                       near.empty() ? "Add that key to [space]"
-                                    : concat("Did you mean ", near, "?"));
+                       suggestion(condition.key, names, "Add that key to [space]"));
             }
             if (!settled.contains(each.key)) {
                 refuse("conditions depend on each other in a cycle",

@@ -56,11 +56,7 @@ class Language : public Task {
                  vocabulary_ == 0 ? std::string("Set task.vocabulary to the number of tokens")
                                   : concat("Set task.vocabulary to at least ", fewest)});
         }
-        auto const documents = values.text("documents");
-        if (documents != "separate" && documents != "joined") {
-            throw Error(ExitCode::usage, {concat("task.documents = ", documents),
-                                          "expected separate or joined", "Choose one of them"});
-        }
+        auto const documents = values.choice("documents", {"separate", "joined"});
         end_ = documents == "separate" ? tokens.end_of_text : -1;
     }
 

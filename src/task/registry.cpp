@@ -1,3 +1,4 @@
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/task/task.hpp"
@@ -112,7 +113,7 @@ MetricKind metric_of(config::Deck const& deck, std::string const& key, std::stri
     throw Error(ExitCode::usage,
                 {concat(key, " = ", wanted),
                  concat("the metrics of ", deck.task.kind, " are ", joined(names, ", ")),
-                 "Choose one of them"});
+                 suggestion(wanted, names, "Choose one of them")});
 }
 
 } // namespace lockstep::task

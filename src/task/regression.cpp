@@ -15,16 +15,12 @@ namespace {
 class Regression : public Task {
   public:
     Regression(config::OwnValues const& values, Samples const& samples)
-        : loss_(values.text("loss")), names_(samples.class_names) {
+        : loss_(values.choice("loss", {"mse", "mae", "huber"})), names_(samples.class_names) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
             throw Error(ExitCode::data, {"data.targets does not fit the task",
                                          "task.kind = regression needs one dataset of real "
                                          "values, with samples of one shape",
                                          "Name such a dataset in data.targets"});
-        }
-        if (loss_ != "mse" && loss_ != "mae" && loss_ != "huber") {
-            throw Error(ExitCode::usage, {concat("task.loss = ", loss_),
-                                          "expected mse, mae or huber", "Choose one of them"});
         }
         values_ = static_cast<std::int64_t>(h5::elements(samples.targets.front().shape));
     }

@@ -5,11 +5,17 @@
 #include "comm/collectives.hpp"
 #include "train/device.hpp"
 
+#include <algorithm>
+
 #include "memory_needed.hpp"
 
 namespace lockstep::train {
 
 namespace {
+
+bool is_warning(std::string const& remark) {
+    return remark.starts_with("warning");
+}
 
 Started start_of(OpenedRun const& run, std::string const& version,
                  std::vector<std::string> const& devices, std::vector<std::string> const& memory) {
@@ -43,7 +49,11 @@ Started start_of(OpenedRun const& run, std::string const& version,
                                       run.nodes[0].count, run.world.size())),
                     .memory_of_rank = memory,
                     .code = run.code,
-                    .remark = joined(run.remarks, "; ")};
+                    .remark = {},
+                    .delta = deck.privacy.is_on() ? deck.privacy.delta : 0};
+    std::vector<std::string> remarks;
+    std::ranges::remove_copy_if(run.remarks, std::back_inserter(remarks), is_warning);
+    started.remark = joined(remarks, "; ");
     for (auto const& node : run.nodes) {
         started.replicas_of_rank.push_back(node.count);
     }
@@ -63,6 +73,11 @@ void announce(OpenedRun const& run, RunOptions const& options, Progress const& p
             return;
         }
         observers.tell(start_of(run, options.version, devices, memory));
+        for (auto const& text : run.remarks) {
+            if (is_warning(text)) { // which no option of the command line hides
+                observers.tell(Remark{text});
+            }
+        }
         for (auto const& text : options.remarks) {
             observers.tell(Remark{text});
         }

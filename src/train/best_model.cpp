@@ -29,10 +29,11 @@ bool BestModel::is_better(double value) const {
 bool BestModel::offer(Measured const& measured) {
     auto const& metric = parts_.run.work.best_metric.name;
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
+    auto& progress = parts_.progress;
+    never_finite_ = std::isfinite(value) ? "" : metric;
     if (!is_better(value)) {
         return false;
     }
-    auto& progress = parts_.progress;
     auto const before = std::pair{progress.best, progress.best_step};
     progress.best = value;
     progress.best_step = progress.step;
@@ -56,6 +57,10 @@ bool BestModel::offer(Measured const& measured) {
     }
     known_ = true;
     return true;
+}
+
+std::string BestModel::never_finite() const {
+    return parts_.progress.best_step < 0 ? never_finite_ : "";
 }
 
 std::string BestModel::fault_of(checkpoint::VerifiedFile const& file) const {

@@ -4,6 +4,7 @@
 #include "lockstep/train/events.hpp"
 
 #include <filesystem>
+#include <string>
 
 #include "checkpoint_policy.hpp"
 #include "opened_run.hpp"
@@ -31,6 +32,9 @@ class BestModel {
     /// Returns     whether it is the best now
     bool offer(Measured const& measured);
 
+    /// The metric, where no measurement of this attempt was finite and there is no best model.
+    std::string never_finite() const;
+
     /// Whether the file is the model of the best validation. On rank 0; false on others.
     bool is_kept() const;
 
@@ -46,6 +50,7 @@ class BestModel {
 
     Parts parts_;
     std::filesystem::path file_;
+    std::string never_finite_; ///< the metric, while nothing finite was measured
     bool known_ = false; ///< that the file is the best model: this attempt has written or read it
 };
 

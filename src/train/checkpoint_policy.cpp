@@ -56,8 +56,7 @@ void CheckpointPolicy::save() {
     saved_step_ = step;
     watch_.restart();
     parts_.walltime.checkpoint_took(written.seconds);
-    parts_.observers.tell(CheckpointWritten{step, written.path.string(), written.bytes,
-                                            written.seconds, written.seconds, written.collective});
+    tell_written(step, written, written.seconds);
     if (step == 0) {
         advice_.warn_of_time(written.seconds);
     }
@@ -118,14 +117,21 @@ void CheckpointPolicy::note(std::optional<checkpoint::Outcome> const& outcome) {
     if (auto const& written = outcome->written) {
         saved_step_ = outcome->step;
         parts_.walltime.checkpoint_took(written->seconds);
-        parts_.observers.tell(CheckpointWritten{outcome->step, written->path.string(),
-                                                written->bytes, written->seconds, outcome->stall_s,
-                                                written->collective});
+        tell_written(outcome->step, *written, outcome->stall_s);
         advice_.advise_interval(outcome->stall_s);
     } else if (of_the_disk(*outcome->failure)) {
         tell_failed(outcome->step, *outcome->failure);
     } else {
         failure_ = outcome->failure; // thrown when all ranks know it
+    }
+}
+
+void CheckpointPolicy::tell_written(std::int64_t step, checkpoint::Written const& written,
+                                    double stall_s) const {
+    if (parts_.world.is_root()) {
+        parts_.observers.tell(CheckpointWritten{step, written.path.string(), written.bytes,
+                                                written.seconds, stall_s, written.collective,
+                                                parts_.state.epsilon(step)});
     }
 }
 

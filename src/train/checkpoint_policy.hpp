@@ -85,6 +85,7 @@ class CheckpointPolicy {
     void save();
     void drain();
     void note(std::optional<checkpoint::Outcome> const& outcome);
+    void tell_written(std::int64_t step, checkpoint::Written const& written, double stall_s) const;
     void tell_failed(std::int64_t step, AgreedError const& failure) const;
 
     Parts parts_;

@@ -16,6 +16,17 @@ namespace lockstep::train {
 
 namespace {
 
+/// ": runs/x/deck.ini", where the file lies in a run's directory; else empty.
+std::string deck_of_run(std::filesystem::path const& file) {
+    std::error_code none;
+    for (auto const& directory : {file.parent_path(), file.parent_path().parent_path()}) {
+        if (auto const deck = directory / "deck.ini"; std::filesystem::exists(deck, none)) {
+            return concat(": ", deck.string());
+        }
+    }
+    return "";
+}
+
 /// A single value has one dimension in some files and none in others.
 h5::Shape without_single(h5::Shape const& shape) {
     return shape == h5::Shape{1} ? h5::Shape{} : shape;
@@ -74,7 +85,9 @@ std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model
                     entry == nullptr ? "no such array"
                                      : concat(entry->name == name ? "" : entry->name + " ",
                                               h5::shape_text(entry->shape))),
-             "Name another file, or name the deck that the model in this file was trained with"});
+             concat("Name another file, or name the deck that the model in this file was trained "
+                    "with",
+                    deck_of_run(weights.path()))});
     }
     torch::Tensor(tensor).copy_(read(weights, *entry, shape));
     return name;

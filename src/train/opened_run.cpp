@@ -29,6 +29,7 @@
 #include "earlier_records.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
+#include "length.hpp"
 #include "make_data_module.hpp"
 #include "narrow_as_noted.hpp"
 #include "placement.hpp"
@@ -165,6 +166,7 @@ void OpenedRun::plan() {
         }
         data_module = make_data_module({world, deck(), work, own_node(), device, privacy});
         course.emplace(deck(), *data_module);
+        remark_on_length();
         if (deck().prune.pattern != "none") {
             PruneSchedule(deck().prune).require_within(course->total_steps());
         }
@@ -181,6 +183,17 @@ void OpenedRun::plan() {
         remark(concat(
             "checkpoint.resume = ", deck().checkpoint.resume,
             " was for this job's first attempt: this attempt resumes from the newest checkpoint"));
+    }
+}
+
+void OpenedRun::remark_on_length() {
+    LengthFacts const facts{.steps_per_epoch = data_module->steps_per_epoch(),
+                            .max_steps = data_module->max_steps(),
+                            .samples = work.train ? work.train->samples() : 0};
+    remark(limits_text(deck(), facts));
+    if (auto const& found = setup.found) {
+        remark(stretch_text(checkpoint::reader_of(*found)->record(), found->file.path(), deck(),
+                            facts));
     }
 }
 

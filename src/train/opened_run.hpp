@@ -43,6 +43,7 @@ class OpenedRun {
     std::string remove_channels(std::int64_t steps);
     /// Adds a remark to be printed at the start; an empty text is ignored.
     void remark(std::string text);
+    void remark_on_length();
 
   private:
     /// The stream of all work on the device where it records graphs, which its default stream

@@ -13,7 +13,6 @@
 
 #include "announce.hpp"
 #include "earlier_records.hpp"
-#include "privacy_rules.hpp"
 
 namespace lockstep::train {
 
@@ -153,14 +152,20 @@ Ended Run::finish() {
         }
     }
     comm::PhaseScope const phase(world_, comm::Phase::reporting);
-    if (opened_.privacy) {
-        auto const epsilon =
-            epsilon_after(opened_.deck(), opened_.work.train->samples(), progress_.step);
+    auto ended = summary();
+    if (!finished_before_ && opened_.course->in_epoch(progress_.step) > 0) {
+        ended.unfinished = records_.unfinished_epoch();
+    }
+    ended.epsilon = state_.epsilon(progress_.step);
+    if (ended.epsilon) {
         observers_.tell(
-            Remark{concat("epsilon is ", epsilon, " at delta ", opened_.deck().privacy.delta,
+            Remark{concat("epsilon is ", *ended.epsilon, " at delta ", opened_.deck().privacy.delta,
                           " after ", count_text(progress_.step), " steps")});
     }
-    auto const ended = summary();
+    if (auto const& metric = best_.never_finite(); !metric.empty()) {
+        observers_.tell(Remark{concat("warning: there is no best.h5, because ", metric,
+                                      " was not finite in any validation")});
+    }
     observers_.tell(ended);
     return ended;
 }

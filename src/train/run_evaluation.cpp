@@ -4,10 +4,9 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "train/device_memory.hpp"
+#include "train/not_finite.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace lockstep::train {
 
@@ -32,12 +31,10 @@ std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
                     .best_metric = run.work.best_metric.name};
 }
 
-void RunEvaluation::warn_of_loss(Measured const& measured) const {
-    if (!std::isfinite(measured.loss)) {
-        parts_.observers.tell(
-            Remark{concat("warning: the loss of the ", measured.set,
-                          " set is not finite: a sample of that set or an output of the model is "
-                          "not finite")});
+void RunEvaluation::warn_of_values(Measured const& measured) const {
+    auto const text = not_finite_text(measured, concat(" of the ", measured.set, " set"));
+    if (!text.empty()) {
+        parts_.observers.tell(Remark{concat("warning: ", text)});
     }
 }
 
@@ -55,7 +52,7 @@ void RunEvaluation::validate() {
         return;
     }
     parts_.progress.owes_validation = false;
-    warn_of_loss(*measured);
+    warn_of_values(*measured);
     nlohmann::json line{{"event", "validation"},
                         {"step", measured->step},
                         {"loss", measured->loss},
@@ -81,7 +78,7 @@ void RunEvaluation::test() {
             measured->step = parts_.progress.best_step;
             measured->epoch = run.course->place(parts_.progress.best_step);
         }
-        warn_of_loss(*measured);
+        warn_of_values(*measured);
         parts_.observers.tell(*measured);
     }
 }

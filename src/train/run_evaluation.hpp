@@ -34,7 +34,7 @@ class RunEvaluation {
 
   private:
     std::optional<Measured> measure(DataModule::Set set);
-    void warn_of_loss(Measured const& measured) const;
+    void warn_of_values(Measured const& measured) const;
 
     Parts parts_;
 };

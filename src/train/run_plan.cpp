@@ -14,6 +14,7 @@
 #include "course.hpp"
 #include "decide.hpp"
 #include "earlier_records.hpp"
+#include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
 #include "privacy_rules.hpp"
@@ -93,9 +94,16 @@ void plan_steps(RunPlan& plan, Workload const& work,
     plan.steps = total_steps(plan.deck.train, plan.steps_per_epoch, data_module->max_steps());
     plan.validation = data_module->samples(DataModule::Set::validation);
     plan.test = data_module->samples(DataModule::Set::test);
+    LengthFacts const facts{.steps_per_epoch = plan.steps_per_epoch,
+                            .max_steps = data_module->max_steps(),
+                            .samples = plan.samples};
+    plan.remarks.push_back(limits_text(plan.deck, facts));
     if (found) {
         plan_rest(plan, work, *data_module, *found, own);
+        plan.remarks.push_back(stretch_text(checkpoint::Reader(found->file).record(),
+                                            found->file.path(), plan.deck, facts));
     }
+    std::erase(plan.remarks, "");
 }
 
 } // namespace

@@ -198,7 +198,7 @@ checkpoint::Record RunState::record() const {
     if (run_.privacy) {
         record.integers["privacy_key"] = fingerprint(*run_.setup.privacy_key);
         record.integers["initial_weights"] = run_.initial_weights;
-        record.reals["epsilon"] = epsilon_after(deck, run_.work.train->samples(), progress_.step);
+        record.reals["epsilon"] = epsilon(progress_.step).value();
         record.reals["delta"] = deck.privacy.delta;
     }
     if (run_.work.train) {
@@ -220,6 +220,12 @@ checkpoint::Record RunState::record() const {
         record.notes["forced"] = joined(run_.setup.forced, "; ");
     }
     return record;
+}
+
+std::optional<double> RunState::epsilon(std::int64_t steps) const {
+    return run_.privacy
+               ? std::optional(epsilon_after(run_.deck(), run_.work.train->samples(), steps))
+               : std::nullopt;
 }
 
 } // namespace lockstep::train

@@ -4,6 +4,8 @@
 #include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 
+#include <optional>
+
 #include "opened_run.hpp"
 #include "progress.hpp"
 
@@ -29,6 +31,9 @@ class RunState {
     /// Not collective
     checkpoint::Snapshot snapshot();
     checkpoint::Record record() const;
+
+    /// The epsilon of so many steps of the run, where privacy.noise is set.
+    std::optional<double> epsilon(std::int64_t steps) const;
 
   private:
     void read(checkpoint::Reader const& reader);

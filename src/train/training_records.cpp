@@ -137,6 +137,17 @@ Epoch TrainingRecords::epoch() {
             .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
 }
 
+Epoch TrainingRecords::unfinished_epoch() {
+    auto const& run = parts_.run;
+    auto report = epoch();
+    report.figures.erase("epsilon"); // of all steps, which the end tells
+    report.samples = 0;
+    for (std::int64_t at = 0; at < run.course->in_epoch(parts_.progress.step); ++at) {
+        report.samples += run.data_module->samples_in_step(at);
+    }
+    return report;
+}
+
 void TrainingRecords::end_epoch() {
     auto& progress = parts_.progress;
     auto report = epoch();

@@ -40,6 +40,9 @@ class TrainingRecords {
     /// Collective  over the world
     void end_epoch();
 
+    /// What has been learnt since the last epoch that is over.
+    Epoch unfinished_epoch();
+
     /// Whether histograms of "weights" or "gradients" are to be reported.
     bool wants_histograms(std::string const& what) const;
 

@@ -113,7 +113,8 @@ with Scratch() as scratch:
         shutil.rmtree(scratch / "nan")
     train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--data.validation",
           scratch / "nan-test.h5", "--train.steps", 1, "--task.metric", "loss", ranks=2 if LONG else 1).expect(
-              0, "the loss of the validation set is not finite")
+              0, "the loss of the validation set is not finite", "loss nan",
+              "warning: there is no best.h5, because loss was not finite in any validation")
     check(not (scratch / "nan/best.h5").exists(), "nothing is better than nothing")
 
     # What is no part of a run is not written into its records.

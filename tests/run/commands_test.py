@@ -24,6 +24,75 @@ def small_set(path):
     return path
 
 
+def slip(name):
+    """The name with a slip of the hand: two letters in each other's place, or one left out."""
+    if LONG or len(name) < 5 or name[1] == name[2]:
+        return name[:-1] if len(name) > 3 else name + name[-1]
+    return name[0] + name[2] + name[1] + name[3:]
+
+
+def slips(path):
+    """Every name that a command line takes, mistyped: the one that was meant is named."""
+    commands = re.findall(r"^  ([a-z-]+) ", run(["--help"]).text, re.M)
+    cases = [([slip(name)], name) for name in commands]
+    for group in ("data", "checkpoint", "export", "bench", "federate"):
+        listed = re.findall(rf"^lockstep {group} ([a-z-]+)", run([group, "--help"]).text, re.M)
+        cases += [([group, slip(name)], name) for name in set(listed)]
+    for what in ("models", "tasks"):
+        names = re.findall(r"^([a-z0-9-]+):", run([what]).text, re.M)
+        cases += [([what, slip(name)], name) for name in names]
+        key = {"models": "model.name", "tasks": "task.kind"}[what]
+        cases += [(["plan", DECK, f"--{key}", slip(name)], name) for name in names]
+    kinds = re.search(r"the kinds are (.*?)\.? Usage", run(["data", "import"]).text).group(1)
+    cases += [(["data", "import", slip(name), path, path], name) for name in re.split(r", | and ", kinds)]
+    for command in ("train", "checkpoint export", "report", "launch", "bench step"):
+        told = run([*command.split(), "--help"]).text
+        for option, values in re.findall(r"^ +(--[a-z-]+) ([a-z0-9-]+(?:[|,][a-z0-9-]+)+)", told, re.M):
+            cases += [([*command.split(), path, path, option, slip(value)], value) for value in re.split(r"[|,]", values)]
+    for key, values in re.findall(r"^  ([a-z-]+\.[a-z-]+) \([^)]*\) ([a-z0-9-]+(?: \| [a-z0-9-]+)+)$", run(["train", "--help"]).text,
+                                  re.M):
+        cases += [(["plan", DECK, f"--{key}", slip(value)], value) for value in values.split(" | ") if len(value) > 3]
+    check(len(cases) > 150, f"{len(cases)}")
+    every = {meant for _, meant in cases}  # a slip may be as near to another name
+    for wrong, meant in some(cases, 24):
+        told = run(wrong)
+        names = re.findall(r"Did you mean ([a-z0-9-]+)\?", told.text)
+        check(told.code == 64 and names and (meant in names or names[0] in every), f"{wrong}, not {meant}: {told.text}")
+
+    # Words with one dash, and keys as other programs name them.
+    for wrong, meant in some((("-optimizer.learning-rate", "--optimizer.learning-rate"), ("-train.steps", "--train.steps"),
+                              ("-optimizer.x", "--optimizer.x"), ("-model.hidden", "--model.hidden"),
+                              ("--train.max_epochs", "train.epochs"), ("--train.num_epochs", "train.epochs"),
+                              ("--train.max-steps", "train.steps"), ("--train.total_epochs", "train.epochs"),
+                              ("--data.batch_size", "data.batch"), ("--optimizer.momentum_decay", "optimizer.momentum"),
+                              ("--schedule.warmup", "schedule.warmup-epochs"), ("--checkpoint.save_every", "checkpoint.every-steps"),
+                              ("--monitor.log_interval", "monitor.log-every")), 5):
+        for command in some((["train"], ["plan"], ["launch", "--yes", "--show"])):
+            run([*command, DECK, wrong, 1]).expect(64, f"Did you mean {meant}?")
+    run(["train", DECK, "-force"]).expect(64, "options begin with two dashes", "Did you mean --force?")
+
+
+def of_torchrun(scratch):
+    """As torchrun, and those that do as it does, start processes: they are no ranks of one run."""
+    started = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+               "MASTER_PORT": "29500"}
+    elastic = {**started, "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0"}
+    refused = "torchrun does not pass the rank numbers to MPI"
+    train_words = ["train", DECK, "--run.directory", scratch / "of-torchrun"]
+    for words, env, code, *told in some((
+            (train_words, started, 69, "started 2 tasks", refused, "mpirun -n 2"), (train_words, elastic, 69, refused),
+            (["plan", DECK], elastic, 69, refused),
+            (["train", DECK], {**elastic, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 69, refused),
+            (["launch", "--show", DECK], elastic, 64, "lockstep launch was started by torchrun"))):
+        run(words, env=env).expect(code, *told)
+    others = run(["train", DECK], env={**elastic, "RANK": "1"}).expect(69).text
+    check("lockstep" not in others, f"the first task alone says why: {others}")
+    check(not (scratch / "of-torchrun").exists(), "nothing was begun")
+    for alone in some(({**elastic, "WORLD_SIZE": "1"}, {"WORLD_SIZE": "4"}, {"RANK": "0", "WORLD_SIZE": "4"})):
+        run(["plan", DECK, "--data.train", scratch / "set.h5", "--data.validation", ""], env=alone).expect(0)
+    run(["plan", DECK, "--data.train", scratch / "set.h5", "--data.validation", ""], ranks=2, env=elastic).expect(0)
+
+
 def with_path(tools, directory, *options, ranks=RANKS):
     """Ranks whose programs are looked for in `tools` first; mpirun puts its own place before."""
     command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", ranks, "env", f"PATH={tools}:{os.environ['PATH']}",
@@ -169,6 +238,8 @@ with Scratch() as scratch:
         run(wrong).expect(64, f"unknown option {option}", f"Did you mean {option[:3]}", "Usage: lockstep")
     run(["verify-resume", DECK, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2],
         ranks=2).expect(64, "this command starts the ranks itself")
+    slips(data)
+    of_torchrun(scratch)
 
     # Interrupted, in words; the record keeps the signal.
     cut = scratch / "cut"

@@ -2,6 +2,7 @@
 is; validation is a share of the training set; another model, long paths, mistakes of one process."""
 import itertools
 import json
+import pathlib
 import re
 import resource
 import shutil
@@ -207,10 +208,105 @@ def mistakes(scratch):
     run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "root cause: rank 0 (", f"{deck}:4")
     for options, code, *phrases in some((
             ((), 66, "none.h5", f"(data.train: {deck}:4)"),
-            (("--run.replicas", 0, *SETS, "--data.global-batch", 7, "--run.mode", "dp", "--run.replicas", 2), 64,
-             "data.global-batch = 7"))):
-        told = run(["train", deck, "--data.batch", 1, *options]).expect(code, *phrases).text
+            (("--run.replicas", 0, *SETS, "--data.batch", 1, "--data.global-batch", 7), 64,
+             "data.batch = 1 (command line) and data.global-batch = 7 (command line)"),
+            ((*SETS, "--data.global-batch", 7, "--run.mode", "dp", "--run.replicas", 2), 64,
+             "data.global-batch = 7: it cannot be divided"))):
+        words = () if "--data.global-batch" in options else ("--data.batch", 1)
+        told = run(["train", deck, *words, *options]).expect(code, *phrases).text
         check("rank 0" not in told, told)
+
+
+def said_twice(scratch):
+    """Of two keys for one thing that of the later source holds, and the other is told with both places."""
+    line = 1 + pathlib.Path(DECK).read_text().splitlines().index("global-batch = 64")
+    replaced = f"ignored: data.global-batch = 64 ({DECK}:{line}), because data.batch = 8 (command line) replaces it"
+    there = ["--run.directory", scratch / "run", *SETS]
+    begun = ["train", DECK, *there, "--train.steps", 1, "--checkpoint.resume", "none"]
+    for words in some((begun, ["plan", DECK, *there], ["check", DECK, *there], ["estimate", DECK, *there, "--steps", 1]), 2):
+        given = run([*words, "--data.batch", 8])
+        check(given.code in (0, 69) and given.text.count("ignored: ") == 1 and replaced in given.text, given.text)
+        check(words[0] != "plan" or settled(given.text) == ("4", "8"), given.text)
+    mine = scratch / "mine.ini"
+    mine.write_text("[data]\nbatch = 8\n[schedule]\nwarmup-epochs = 0.5\n")
+    run([begun[0], DECK, mine, *begun[2:]]).expect(
+        0, f"data.global-batch = 64 ({DECK}:{line}), because data.batch = 8 ({mine}:2)",
+        f"because schedule.warmup-epochs = 0.5 ({mine}:4) replaces it", "batch: 8 x 4 replicas")
+    both = scratch / "both.ini"
+    both.write_text("[data]\nbatch = 8\nglobal-batch = 32\n")
+    for words, *told in some((
+            ((DECK, "--data.batch", 8, "--data.global-batch", 32), "data.batch = 8 (command line) and data.global-batch"),
+            ((both, "--model.name", "cnn"), f"({both}:2) and data.global-batch = 32 ({both}:3)", "both set the batch"),
+            ((DECK, "--schedule.warmup-steps", 2, "--schedule.warmup-epochs", 1), "both set the length of the warm-up"),
+            ((DECK, "--distill.teacher", "a", "--distill.outputs", "b"), "only one of the two")), 2):
+        run(["train", *words, *there]).expect(64, *told)
+    run(["plan", DECK, *there, "--train.steps", 3, "--train.steps", 4]).expect(
+        0, "ignored: train.steps = 3 (command line), because the same command line then sets train.steps = 4")
+    mine.write_text(f"include = {DECK}\n[run]\ndirectory = {scratch / 'mine'}\n")
+    run(["plan", mine, *SETS, "--run.name", "other"]).expect(
+        0, "run.name = other (command line) does not change the directory", f"{mine}:3")
+    for words in some((["--mode", "ddp", "--run.mode", "single"], ["--restarts", 1, "--fault-tolerance.restarts", 2],
+                       ["--scale-rate", "sqrt", "--optimizer.scale-learning-rate", "none"])):
+        run(["launch", "--yes", "--show", DECK, *words]).expect(64, f"{words[0]} and {words[2]}: both set the same")
+    run(["verify-resume", DECK, *there, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 1, "--steps", 2, "--train.steps",
+         9]).expect(64, "train.steps = 9 (command line)", "sets train.steps itself, to 2")
+    # Both of these hold: which of them ends the run is told.
+    run(["plan", DECK, *there, "--train.epochs", 9, "--train.steps", 4]).expect(
+        0, "train.steps = 4 ends the run after 4 steps, before train.epochs = 9 (")
+    run(["plan", DECK, *there, "--train.epochs", 0.05, "--train.steps", 4000]).expect(
+        0, "train.epochs = 0.05 ends the run after ", "before train.steps = 4000 (4,000 steps)")
+
+
+def its_own_deck(scratch):
+    """A run's own deck, given back, has no value that is ignored, and makes the same run."""
+    for name, *options in some((("plain",), ("adamw", "--optimizer.name", "adam"), ("sgd", "--optimizer.name", "sgd"),
+                                ("batch", "--data.batch", 8), ("linear", "--optimizer.scale-learning-rate", "linear"),
+                                ("step", "--schedule.name", "step", "--schedule.factor", 0.5),
+                                ("mlp", "--model.name", "mlp"), ("idle", "--optimizer.momentum", 0.9, "--prune.score", "taylor"),
+                                ("pruned", "--prune.pattern", "2:4"), ("learnt", "--precision.compute", "bf16"))):
+        train(scratch / name, *options, "--train.steps", 2, ranks=1).expect(0)
+        deck = scratch / name / "deck.ini"
+        told = run(["train", deck, "--run.directory", scratch / f"{name}-again"]).expect(0).text
+        check("ignored" not in told, f"{name}: {told}")
+        check_same(scratch / name, scratch / f"{name}-again", f"{name}: the same run")
+        check("ignored" not in run(["plan", deck]).expect(0, "it is finished at step 2").text, name)
+        again = (scratch / f"{name}-again/deck.ini").read_text().replace(f"{name}-again", name)
+        check(again == deck.read_text(), f"{name}: {again}")
+        run(["plan", deck, "--run.directory", scratch / "new", "--data.batch", 16]).expect(0, "x 16 samples")
+
+
+def another_length(scratch):
+    """A schedule that is stretched by a longer run is told, at the resume and by plan; one that is not, is not."""
+    length = ["--data.validation", "", "--train.epochs", 0, "--run.replicas", 1, "--data.global-batch", 32,
+              "--schedule.warmup-steps", 1, "--optimizer.learning-rate", 0.5, "--optimizer.name", "sgd"]
+    told = "warning: schedule.name = cosine now ends at step 20 instead of 10"
+    for name in some(("cosine", "constant", "step")):
+        schedule = ["--schedule.name", name]
+        train(scratch / name, *length, *schedule, "--train.steps", 10, ranks=1).expect(0)
+        for command in ("plan", "train"):
+            longer = run([command, DECK, *SETS[:2], "--run.directory", scratch / name, *length, *schedule, "--train.steps", 20]).expect(0).text
+            check((told in longer) == (name == "cosine"), f"{name}: {longer}")
+            check(name != "cosine" or "the learning rate of step 11 is 0.293 instead of 0" in longer, longer)
+    train(scratch / "other", *length, "--schedule.name", "cosine", "--train.steps", 10, ranks=1).expect(0)
+    longer = train(scratch / "other", *length, "--schedule.name", "cosine", "--train.steps", 20, "--quiet", ranks=1)
+    longer.expect(0, told)
+    check(told not in train(scratch / "other", *length, "--schedule.name", "cosine", "--train.steps", 20, ranks=1).text,
+          "nothing was changed")
+
+
+def in_the_way(scratch):
+    """What lies where a run's directory is to be; a deck that is not the run's; the end of one process."""
+    (scratch / "file").write_text("mine\n")
+    for directory in some((scratch / "file", scratch / "file/run")):
+        train(directory, "--train.steps", 1, ranks=1).expect(73, f"{scratch / 'file'} is a file, not a directory", "run.directory")
+    check((scratch / "file").read_text() == "mine\n", "it stays")
+    train(scratch / "run", "--model.hidden", 24, "--train.steps", 1, ranks=1).expect(0)
+    run(["evaluate", DECK, scratch / "run", *SETS]).expect(65, f"{scratch / 'run/deck.ini'}")
+    run(["evaluate", scratch / "run/deck.ini", scratch / "run"]).expect(0)
+    for fault, code in some((("throw:rank=0:step=1", 70), ("nan:rank=0:step=1", 64))):
+        told = run(["train", DECK, *SETS, "--run.directory", scratch / "ends", "--run.replicas", 1],
+                   env={"LOCKSTEP_INJECT": fault}).expect(code, "root cause").text
+        check("MPI_ABORT" not in told and "root cause" in told.strip().splitlines()[-1], told)
 
 
 def long_paths(scratch):
@@ -270,7 +366,8 @@ def helps():
 
 
 with Scratch() as scratch:
-    for part in (decisions, share, models, words_that_are_refused, mistakes, long_paths, buckets):
+    for part in (decisions, share, models, words_that_are_refused, mistakes, said_twice, its_own_deck, another_length,
+                 in_the_way, long_paths, buckets):
         start = time.monotonic()
         (scratch / part.__name__).mkdir()
         part(scratch / part.__name__)

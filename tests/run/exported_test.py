@@ -231,7 +231,8 @@ def check_own_loss(scratch, inputs, targets):
 
     def loss(scores, labels):
         return {"loss": F.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
-                "right": (scores.argmax(1) == labels).sum(), "wrong": (scores.argmax(1) != labels).sum()}
+                "right": (scores.argmax(1) == labels).sum(), "wrong": (scores.argmax(1) != labels).sum(),
+                "never": (labels < 0).sum()}
 
     def save(name, **how):
         lockstep_export.save(model, inputs[0][:4], scratch / f"{name}.pt2", loss=loss, targets=targets[:4], **how)
@@ -262,7 +263,18 @@ def check_own_loss(scratch, inputs, targets):
             check(kept == best(values) and len(set(values)) > 1, f"the best {metric} of {values} is {kept}: {text}")
         train(scratch, "cnn", "no", *words, "f1").expect(64, "the metrics of export are loss, accuracy, error")
 
+    def hollow():
+        """A metric that is 0 / 0 is said to be no number, and why there is no best model."""
+        save("hollow", metrics={"hollow": ("never", "never")})
+        words = ["--model.file", scratch / "hollow.pt2", *own[2:]]
+        text = train(scratch, "cnn", "hollow", *words, "--checkpoint.best", "hollow").expect(
+            0, "warning: the validation set gives no finite hollow", "hollow nan",
+            "warning: there is no best.h5, because hollow was not finite in any validation").text
+        check("-nan" not in text and not (scratch / "hollow/best.h5").exists(), text)
+        run(["evaluate", scratch / "cnn.ini", scratch / "hollow", *words]).expect(0, "gives no finite hollow", "hollow nan")
+
     graded(*some((("accuracy", max), ("error", min))))
+    hollow()
     for words, *phrases in some((  # what does not fit together
             (own[:2], "the file has its own loss", "task.kind = export"), (own[2:], "saved without a loss"),
             ([*own[2:], "--model.name", "mlp", "--model.file", ""],))):

@@ -145,6 +145,31 @@ def budget_of_prv(runs):
         check(gaussian_delta(4, step, epoch["epsilon"] * 0.99) > 1e-5, f"a close one after {step} steps")
 
 
+def epsilon_of_the_end(runs):
+    """A run that ends within an epoch, or is shorter than one, tells the epsilon of all its steps."""
+    for name, batch, steps in some((("within", 16, 8), ("short", 16, 2), ("whole", 16, 6))):
+        name = f"end-{name}"
+        runs.train(name, batch=batch, steps=steps, noise=1).expect(0)
+        newest = sorted((runs.scratch / name / "checkpoints").glob("step-*.h5"))[-1]
+        with h5py.File(newest) as file:
+            told = dict(file["record"].attrs) if "epsilon" in file["record"].attrs else {
+                key: file["record"][key][()] for key in ("epsilon", "delta")}
+        end = records(runs.scratch / name, "end")[-1]
+        check(end["step"] == steps and end["epsilon"] == told["epsilon"], f"{name}: {end} {told}")
+        all_told = [record["epsilon"] for event in ("epoch", "checkpoint", "end")
+                    for record in records(runs.scratch / name, event) if record["step"] == steps and "epsilon" in record]
+        check(len(all_told) >= 2 and set(all_told) == {end["epsilon"]}, f"{name}: {all_told}")
+        per_epoch = SAMPLES // (2 * batch)
+        check(("unfinished_epoch" in end) == (steps % per_epoch > 0), f"{name}: {end}")
+        if steps % per_epoch > 0:
+            check(end["unfinished_epoch"]["samples"] == steps % per_epoch * 2 * batch, f"{name}: {end}")
+            check(0 < end["unfinished_epoch"]["accuracy"] <= 1 and end["unfinished_epoch"]["loss"] > 0, f"{name}: {end}")
+        words = f"epsilon {end['epsilon']:.4f} at delta 1e-05 after {steps} steps"
+        run(["checkpoint", "info", runs.scratch / name]).expect(0, words)
+        run(["watch", runs.scratch / name, "--once"]).expect(0, words)
+        run(["report", runs.scratch / name, "--output", runs.scratch / f"{name}-report"]).expect(0, words)
+
+
 def noise_of_other_weights(runs, start):
     """Two runs that differ only in what the file of model.weights holds do not get the same noise."""
     change = {}
@@ -224,6 +249,7 @@ with Scratch() as scratch:
     runs = Runs(scratch)
     sums_are_right(runs)
     bits_and_epsilon(runs)
+    epsilon_of_the_end(runs)
     for part in some((noise_of_other_weights, noise_of_resumed_runs)):
         part(runs, scratch / "start.h5")
     refused_keys(runs)

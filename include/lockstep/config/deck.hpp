@@ -90,8 +90,8 @@ struct Optimizer {
 
 struct Schedule {
     std::string name = "constant"; ///< constant, cosine, step
-    double warmup_epochs = 0;      ///< the longer of the two counts
-    std::int64_t warmup_steps = 0; ///< the longer of the two counts
+    double warmup_epochs = 0;      ///< 0: `warmup_steps` counts
+    std::int64_t warmup_steps = 0; ///< 0: `warmup_epochs` counts
     double minimum = 0;            ///< cosine's last rate, as a share of the peak
     std::int64_t step_epochs = 30; ///< epochs between the reductions of "step"
     double factor = 0.1;           ///< that each reduction of "step" multiplies the rate by
@@ -236,7 +236,8 @@ struct Setting {
 /// All keys with their values, in the order of the reference.
 std::vector<Setting> settings(Deck const& deck);
 
-/// The deck as an INI text that, read again, gives the same deck.
+/// The deck as an INI text that, read again, gives the same deck; without keys that have no effect
+/// because of others.
 std::string to_text(Deck const& deck);
 
 /// The settings that differ and may not change at a resume, one line each: "key = new (was old)";

@@ -10,6 +10,12 @@
 
 namespace lockstep::config {
 
+/// The layer of a deck that a run has printed, which says all keys.
+constexpr int printed_layer = 0;
+
+/// The origin of values that the command line sets.
+constexpr char const* command_line = "command line";
+
 /// A value as it was written, and where.
 struct Written {
     std::string value;
@@ -40,7 +46,8 @@ class DeckSource {
     ///         includes itself, more than 8 levels or more than 64 decks
     void read(std::filesystem::path const& path);
 
-    /// Consumes "--section.key VALUE" and "--section.key=VALUE"; returns the other words.
+    /// Consumes "--section.key VALUE" and "--section.key=VALUE"; returns the other words. Of
+    /// several values for one key the last one holds.
     ///
     /// Throws  Error 64 when a value is missing, too long, not UTF-8, or has a #
     std::vector<std::string> take_options(std::vector<std::string> const& arguments);
@@ -52,6 +59,8 @@ class DeckSource {
     /// Sets "section.key" on top of all that was read so far; `parse` checks it.
     void set(std::string const& key, Written value);
     std::map<std::string, Written> const& values() const noexcept { return values_; }
+    /// A sentence on each value that the same command line has replaced.
+    std::vector<std::string> const& repeated() const noexcept { return repeated_; }
 
     /// Where `chooser` ("model.name") was changed by a later deck or the command line: removes the
     /// keys that earlier decks set for the model or task that they had named. Returns a sentence on
@@ -70,17 +79,19 @@ class DeckSource {
     std::string packed() const;
     static DeckSource unpacked(std::string const& text);
 
-    /// Checks names, types and ranges and returns the deck; keys that were not set keep their
-    /// defaults.
+    /// Checks names, types and ranges and returns the deck; keys that were not set, or that another
+    /// key for the same thing has replaced, keep their defaults.
     ///
-    /// Throws  Error 64 naming file, line, key, what was expected and the nearest valid name
+    /// Throws  Error 64 naming file, line, key, what was expected and the nearest valid name; or
+    ///         where one source sets two keys for one thing
     Deck parse() const;
 
   private:
     void read(std::filesystem::path const& path, std::string const& named_by, int depth);
 
     std::map<std::string, Written> values_;
-    int layer_ = 0;
+    std::vector<std::string> repeated_;
+    int layer_ = printed_layer;
     int decks_ = 0; ///< that were read, included ones too
 };
 

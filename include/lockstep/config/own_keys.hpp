@@ -31,6 +31,8 @@ class OwnValues {
     double number(std::string const& key, double minimum, double maximum) const;
     bool boolean(std::string const& key) const;
     std::string text(std::string const& key) const;
+    /// One of `choices`.
+    std::string choice(std::string const& key, std::vector<std::string> const& choices) const;
     std::vector<std::int64_t> integers(std::string const& key, std::int64_t minimum) const;
     std::vector<double> numbers(std::string const& key, double minimum, double maximum) const;
 

@@ -172,6 +172,9 @@ class RunRecords {
     std::string best_metric;
     double best = unknown;
     std::int64_t best_step = -1;
+    double epsilon = unknown; ///< of DP-SGD, after `epsilon_step` steps
+    double delta = unknown;   ///< at which epsilon holds
+    std::int64_t epsilon_step = 0;
     double mean_samples_per_s = unknown; ///< of the newest attempt that came to an end
     double communication_share = unknown;
     double peak_memory_bytes = unknown; ///< the largest of all ranks
@@ -194,6 +197,7 @@ class RunRecords {
     void leave_without_steps();
     void drop_after(std::int64_t step);
     void end(Line const& line);
+    void take_epsilon(Line const& line);
 
     std::filesystem::path path_;
     std::string name_;

@@ -39,6 +39,7 @@ struct Started {
     std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
     std::map<std::string, std::string> code; ///< hashes of plug-ins and libraries, by their keys
     std::string remark;                      ///< about what the deck asks for and does not get
+    double delta = 0;                        ///< at which epsilon is told; 0: no privacy.noise
 };
 
 struct Resumed {
@@ -186,6 +187,7 @@ struct CheckpointWritten {
     double seconds = 0;
     double stall_s = 0; ///< for which training stood still
     bool collective = false;
+    std::optional<double> epsilon{}; ///< of the steps up to it, where privacy.noise is set
 };
 
 struct CheckpointFailed { ///< the run continues
@@ -264,6 +266,9 @@ struct Ended {
     double best = 0;
     std::int64_t best_step = -1; ///< -1: nothing was measured
     bool best_is_kept = false;   ///< whether best.h5 is the model of that step
+    std::optional<Epoch> unfinished{}; ///< of the epoch in which the run ended; its number is that
+                                       ///< of the epochs done before
+    std::optional<double> epsilon{};   ///< of all steps, where privacy.noise is set
     Resources resources{};       ///< of this attempt
 };
 

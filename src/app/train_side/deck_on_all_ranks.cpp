@@ -39,6 +39,19 @@ std::string owner_of(std::string const& what, std::vector<Kind> const& kinds,
     return anothers ? concat(what, " ", owner->name) : "";
 }
 
+/// Whoever names the run may expect its default directory, runs/NAME.
+std::string of_name_alone(config::DeckSource const& source) {
+    auto const name = source.values().find("run.name");
+    auto const directory = source.values().find("run.directory");
+    if (name == source.values().end() || directory == source.values().end() ||
+        directory->second.value.empty() || name->second.layer <= directory->second.layer) {
+        return "";
+    }
+    return concat("run.name = ", name->second.value, " (", name->second.origin,
+                  ") does not change the directory, which is run.directory = ",
+                  directory->second.value, " (", directory->second.origin, ")");
+}
+
 } // namespace
 
 std::vector<std::string> drop_keys_of_others(config::DeckSource& source) {
@@ -85,7 +98,10 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
         result.places = source.places(joined(files, ", "));
         auto ignored = drop_keys_of_others(source);
         result.deck = source.parse();
-        std::ranges::move(config::idle_keys(source, result.deck), std::back_inserter(ignored));
+        std::ranges::move(config::ignored_values(source, result.deck), std::back_inserter(ignored));
+        if (auto sentence = of_name_alone(source); !sentence.empty()) {
+            ignored.push_back(std::move(sentence));
+        }
         if (world.is_root()) {
             for (auto const& sentence : ignored) {
                 std::cerr << "lockstep: " << sentence << "\n";

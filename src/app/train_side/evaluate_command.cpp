@@ -3,8 +3,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "train/not_finite.hpp"
 
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -61,10 +61,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";
                 }
-                if (!std::isfinite(measured.loss)) {
-                    std::cerr
-                        << "lockstep: warning: the loss is not finite: a sample of the set or "
-                           "an output of the model is not finite\n";
+                if (auto const text = train::not_finite_text(measured); !text.empty()) {
+                    std::cerr << "lockstep: warning: " << text << "\n";
                 }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);

@@ -1,3 +1,4 @@
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
@@ -33,12 +34,11 @@ std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
             return {kind};
         }
     }
-    auto const near = nearest_name(arguments[0], names);
     throw Error(ExitCode::usage,
                 {concat("unknown ", what, " ", arguments[0]),
                  concat("the ", what, "s are ", list_text(names)),
-                 near.empty() ? concat("Name one of them, or leave the name out to list all")
-                              : concat("Did you mean ", near, "?")});
+                 suggestion(arguments[0], names,
+                            "Name one of them, or leave the name out to list all")});
 }
 
 } // namespace

@@ -91,6 +91,9 @@ void print_plan(train::RunPlan const& plan) {
                       deck.optimizer.accumulate == 1 ? " micro-batch" : " micro-batches"));
     print_line("length", concat(count_text(plan.steps), " steps, ",
                                 count_text(plan.steps_per_epoch), " per epoch"));
+    for (auto const& remark : plan.remarks) {
+        print_line("", remark);
+    }
     print_line(
         "model",
         concat(deck.model.name, ": ", number_text(plan.parameters), " parameters in ", plan.tensors,

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
+#include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "nn/named_code.hpp"
@@ -62,6 +63,9 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
         throw no_deck_in(file.path());
     }
     auto parsed = source.parse();
+    for (auto const& sentence : config::ignored_values(source, parsed)) {
+        std::cerr << "lockstep: " << sentence << "\n";
+    }
     require_code_named_here(source, parsed, deck);
     warn_of_other_code(parsed, record, file.path().string());
     return parsed;

@@ -325,7 +325,13 @@ ExitCode search_run_command(Invocation const& invocation) {
                 }
                 // Mistakes of the deck are told before anything is made.
                 auto const seed = static_cast<std::uint64_t>(settings.seed);
-                first = trial_deck(setting, {}, space.values(space.draw_point(seed, 0)));
+                auto const values = space.values(space.draw_point(seed, 0));
+                first = trial_deck(setting, {}, values);
+                for (auto const& sentence : ignored_in_trial(setting, values)) {
+                    if (world.is_root()) {
+                        std::cerr << "lockstep: " << sentence << "\n";
+                    }
+                }
                 require_likely_goals(settings.goals, first, space);
                 if (may_be_private(first, space)) {
                     task.privacy_key = train::privacy_key_file(first, task.directory);

@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
+#include "config/idle_keys.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/train/trainer.hpp"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "build_info.hpp"
 #include "deck_on_all_ranks.hpp"
@@ -197,16 +199,35 @@ TrialEnd trained(TrialSetting const& setting, comm::Communicator const& ranks,
     return end;
 }
 
-} // namespace
-
-config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
-                        search::Values const& values) {
+config::DeckSource source_of_trial(TrialSetting const& setting, search::Values const& values) {
     auto source = setting.deck;
     source.take_options({}); // above all decks
     for (auto const& [key, value] : values) {
         auto const origin = setting.origins.find(key);
         source.set(key, {value, origin == setting.origins.end() ? "" : origin->second});
     }
+    return source;
+}
+
+} // namespace
+
+std::vector<std::string> ignored_in_trial(TrialSetting const& setting,
+                                          search::Values const& values) {
+    auto source = source_of_trial(setting, values);
+    auto sentences = drop_keys_of_others(source);
+    std::ranges::move(config::ignored_values(source, source.parse()),
+                      std::back_inserter(sentences));
+    std::erase_if(sentences, [&](std::string const& sentence) {
+        return std::ranges::any_of(values, [&](auto const& varied) {
+            return sentence.starts_with(concat("ignored: ", varied.first, " ("));
+        });
+    });
+    return sentences;
+}
+
+config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
+                        search::Values const& values) {
+    auto source = source_of_trial(setting, values);
     drop_keys_of_others(source);
     auto const set = [&](std::string const& key) { return source.values().contains(key); };
     auto deck = source.parse();

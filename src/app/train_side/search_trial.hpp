@@ -50,6 +50,13 @@ struct TrialEnd {
     bool kept = false; ///< its ranks have its state in memory
 };
 
+/// A sentence on each value of the deck that has no effect in a trial with these values; not on
+/// values of the space, which may depend on each other.
+///
+/// Throws  Error 64 as trial_deck
+std::vector<std::string> ignored_in_trial(TrialSetting const& setting,
+                                          search::Values const& values);
+
 /// The deck of a trial, on any rank.
 ///
 /// Throws  Error 64 for values that a deck refuses

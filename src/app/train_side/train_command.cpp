@@ -38,6 +38,10 @@ std::vector<std::string> words_on_the_end(config::Run const& run, BatchJob const
     auto words = job.warnings;
     if (auto const left = seconds_left(run.walltime_seconds, job)) {
         words.push_back(job_end_text(*left));
+        if (run.walltime_seconds - job_age() > *left) {
+            words.push_back(concat("warning: run.walltime-seconds = ", run.walltime_seconds,
+                                   " has no effect, because the scheduler ends the job earlier"));
+        }
     }
     return words;
 }

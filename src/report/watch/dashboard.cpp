@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "../values.hpp"
 #include "cells.hpp"
 
 namespace lockstep::report {
@@ -40,6 +41,7 @@ class Page {
         heading();
         progress();
         measurements();
+        privacy();
         rates();
         step_time();
         troubles();
@@ -186,6 +188,12 @@ class Page {
                 concat(text,
                        paint_(monitor::Style::dim, concat("  at step ", count_text(newest.step))),
                        newest.best ? paint_(monitor::Style::green, "  best so far") : ""));
+        }
+    }
+
+    void privacy() {
+        if (std::isfinite(run_.epsilon)) {
+            add("privacy", privacy_text(run_));
         }
     }
 

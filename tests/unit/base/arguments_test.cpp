@@ -135,6 +135,17 @@ TEST_CASE("what is wrong is said in the same words for every command") {
           "expected numbers separated by commas", usage);
     check(refused({"a", "--mode", "ring"}), "--mode ring", "there is no such value",
           "Valid values: dp, ddp");
+    check(refused({"a", "--mode", "ddq"}), "--mode ddq", "there is no such value",
+          "Did you mean ddp? Valid values: dp, ddp");
+    check(refused({"a", "-steps", "3"}), "unknown option -steps", "options begin with two dashes",
+          "Did you mean --steps? " + usage);
+    check(refused({"a", "-train.epochs=3"}), "unknown option -train.epochs=3",
+          "options begin with two dashes", "Did you mean --train.epochs? " + usage);
+    check(refused({"a", "-data.some", "3"}), "unknown option -data.some",
+          "options begin with two dashes", "Did you mean --data.some? " + usage);
+    Words rest;
+    told({"a", "-3"}, &rest); // a number
+    CHECK(rest.positions == std::vector<std::string>{"a", "-3"});
     check(refused({"a", "--format", "png,bmp"}), "--format png,bmp", "there is no such value",
           "Valid values: png, pdf");
     check(refused({"a", "--json", "--quiet"}), "--json and --quiet",

@@ -207,6 +207,16 @@ TEST_CASE("a child has as long as it is given, and its exit code says how it end
     CHECK(watch.seconds() < 500);
 }
 
+TEST_CASE("of the user's walltime and the scheduler's end the earlier one holds") {
+    BatchJob job;
+    CHECK_FALSE(seconds_left(0, job));
+    CHECK(seconds_left(600, job) == 600);
+    job.seconds_left = 100;
+    CHECK(seconds_left(0, job) == 100);
+    CHECK(seconds_left(600, job) == 100);
+    CHECK(seconds_left(60, job) == 60);
+}
+
 TEST_CASE("what a child writes, and none of a child that fails") {
     CHECK(output_of({"echo", "two", "words"}, 5) == "two words\n");
     CHECK_FALSE(output_of({"false"}, 5));
