@@ -232,6 +232,7 @@ def said_twice(scratch):
     run([begun[0], DECK, mine, *begun[2:]]).expect(
         0, f"data.global-batch = 64 ({DECK}:{line}), because data.batch = 8 ({mine}:2)",
         f"because schedule.warmup-epochs = 0.5 ({mine}:4) replaces it", "batch: 8 x 4 replicas")
+    there[1] = scratch / "none"
     both = scratch / "both.ini"
     both.write_text("[data]\nbatch = 8\nglobal-batch = 32\n")
     for words, *told in some((
