@@ -6,6 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
+#include "data/facts_text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -38,7 +39,14 @@ void print_fact(std::string name, Parts const&... parts) {
     std::cout << "  " << name << concat(parts...) << "\n";
 }
 
-void print_record(checkpoint::Record const& record) {
+/// What the model was trained on, in files that tell.
+void print_samples(checkpoint::Record const& record, std::filesystem::path const& path) {
+    if (auto const facts = record.notes.find(checkpoint::facts_note); facts != record.notes.end()) {
+        print_fact("samples", data::summary_of(data::facts_of_text(facts->second, path.string())));
+    }
+}
+
+void print_record(checkpoint::Record const& record, std::filesystem::path const& path) {
     config::DeckSource deck;
     deck.read_printed(record.deck, "the deck");
     auto const value = [&](char const* key) {
@@ -63,6 +71,7 @@ void print_record(checkpoint::Record const& record) {
     if (!of_sites) {
         print_fact("data", value("data.train"));
     }
+    print_samples(record, path);
     print_fact("optimizer", value("optimizer.name"), ", learning rate ",
                value("optimizer.learning-rate"));
     if (of_sites) {
@@ -154,7 +163,9 @@ ExitCode info(std::filesystem::path const& path) {
                         : of_sites  ? "a global model of a federation"
                                     : checkpoint::name_of(known));
     if (!weights->record().deck.empty()) { // others' files tell nothing of a run
-        print_record(weights->record());
+        print_record(weights->record(), path);
+    } else {
+        print_samples(weights->record(), path);
     }
     if (weights->quantised()) {
         print_int8_layers(weights->record());

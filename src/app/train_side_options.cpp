@@ -108,7 +108,8 @@ Options evaluate_options(EvaluateTold& told) {
                      option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite),
                      option::flag("--force",
                                   "evaluate even if a plug-in or a library of operators has "
-                                  "changed since training",
+                                  "changed since training, or if the samples do not fit the "
+                                  "model's training data",
                                   told.force)},
             .nearest_key = config::nearest_key};
 }
@@ -117,8 +118,8 @@ Options generate_options(train::GenerateOptions& told) {
     return {
         .command = "lockstep generate",
         .positions = {"DECK CHECKPOINT|RUN", 2, 2},
-        .about = "Continues a text with a language model, token by token. The tokenizer is read "
-                 "from data.train. The same seed gives the same text.",
+        .about = "Continues a text with a language model, token by token. The tokenizer is the one "
+                 "that the model was trained with. The same seed gives the same text.",
         .rows = {option::text("--prompt TEXT",
                               "beginning of the text; default: empty, which starts a new document",
                               told.prompt),

@@ -52,6 +52,15 @@ std::u32string decoded(std::string_view text, std::string const& from) {
     return points;
 }
 
+bool is_utf8(std::string_view text) {
+    try {
+        static_cast<void>(decoded(text, {}));
+        return true;
+    } catch (Error const&) {
+        return false;
+    }
+}
+
 std::string encoded(char32_t point) {
     auto const tail = [&](int shift) {
         return static_cast<char>(0x80U | ((point >> static_cast<unsigned>(shift)) & 0x3fU));

@@ -23,6 +23,8 @@ struct Record {
 inline constexpr char const* record_group = "record";
 /// The note of a model that has fewer channels than its deck says: the shapes of its tensors.
 inline constexpr char const* shapes_note = "shapes";
+/// The note that says what the samples are that a model was trained on, as JSON.
+inline constexpr char const* facts_note = "facts";
 /// The integer of a federation's global model: the rounds that it comes from, 0 for the first one.
 inline constexpr char const* federated_rounds = "federated_rounds";
 inline constexpr char const* checkpoint_format = "lockstep checkpoint";

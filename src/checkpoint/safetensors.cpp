@@ -31,7 +31,9 @@ using Bytes = std::span<std::byte const>;
 using WritableBytes = std::span<std::byte>;
 
 constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
-constexpr std::uint64_t max_header = 100'000'000; // the format's own limit
+constexpr std::uint64_t max_header = 100'000'000;     // the format's own limit
+constexpr char const* metadata_name = "__metadata__"; // texts by name
+constexpr char const* facts_name = "lockstep_facts";  // among them: facts_note
 constexpr std::string_view index_ending = ".safetensors.index.json";
 
 template <class From, class To>
@@ -117,8 +119,11 @@ class SafetensorsFile : public Weights {
             throw not_safetensors(path, "its header is not JSON");
         }
         for (auto const& [name, tensor] : parsed.items()) {
-            if (name != "__metadata__") {
+            if (name != metadata_name) {
                 add(name, tensor, size - begin_);
+            } else if (tensor.is_object() && tensor.contains(facts_name) &&
+                       tensor.at(facts_name).is_string()) {
+                record_.notes[facts_note] = tensor.at(facts_name);
             }
         }
         if (end_ != size - begin_) {
@@ -277,9 +282,12 @@ std::vector<Stored> in_file_order(Weights const& weights, comm::Rounding roundin
     return all;
 }
 
-std::string header_of(std::vector<Stored> const& tensors) {
+std::string header_of(std::vector<Stored> const& tensors, Record const& record) {
     OrderedJson header;
-    header["__metadata__"] = {{"format", "pt"}};
+    header[metadata_name] = {{"format", "pt"}};
+    if (auto const facts = record.notes.find(facts_note); facts != record.notes.end()) {
+        header[metadata_name][facts_name] = facts->second;
+    }
     std::uint64_t at = 0;
     for (auto const& tensor : tensors) {
         header[tensor.entry->name] = {{"dtype", tensor.type},
@@ -352,7 +360,7 @@ std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {
 void write_safetensors(std::filesystem::path const& path, Weights const& weights,
                        comm::Rounding rounding) {
     auto const tensors = in_file_order(weights, rounding);
-    auto const header = header_of(tensors);
+    auto const header = header_of(tensors, weights.record());
     std::uint64_t const length = header.size();
     std::uint64_t at = length_bytes + length;
     auto bytes = at;

@@ -25,7 +25,7 @@ std::uint64_t overhead_of(Record const& record, std::size_t datasets) {
     auto bytes = fixed + datasets * of_dataset + record.history.size() + record.deck.size() +
                  (record.integers.size() + record.reals.size()) * of_value;
     for (auto const& [name, note] : record.notes) {
-        bytes += name.size() + note.size() + of_value;
+        bytes += name.size() + 2 * note.size() + of_value; // in JSON, quotes have a mark
     }
     return bytes;
 }

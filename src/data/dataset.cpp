@@ -170,34 +170,34 @@ void Dataset::open_file(std::filesystem::path const& path, Look look) {
     }
 }
 
-/// The first file decides on the scale and the names of classes.
+/// The first file decides.
 void Dataset::require_fitting(h5::File const& file) {
     auto const& path = file.path();
-    auto const [mean, std] = read_moments(file, parts_->inputs.front().info().shape);
-    bool const of_tokens = !parts_->declared_names || !token_bytes_.empty();
-    auto const token_bytes = of_tokens ? read_token_bytes(file) : std::vector<std::uint8_t>{};
-    auto const names = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
-    if (!parts_->declared_names) {
-        require_names(names, concat(path.string(), ": "));
-        mean_ = mean;
-        std_ = std;
-        names_ = names;
-        parts_->declared_names = names;
-        token_bytes_ = token_bytes;
+    bool const first = parts_->source.named.size() == 1;
+    auto facts =
+        read_facts(file, parts_->inputs.front().info().shape, first || !facts_.token_bytes.empty());
+    if (first) {
+        require_names(facts.classes, concat(path.string(), ": "));
         for (auto& field : parts_->inputs) {
-            bool const first = &field == &parts_->inputs.front();
-            field.prepare(first ? mean : std::vector<double>{},
-                          first ? std : std::vector<double>{});
-            inputs_.push_back(field.info());
+            bool const scaled = &field == &parts_->inputs.front();
+            field.prepare(scaled ? facts.mean : std::vector<double>{},
+                          scaled ? facts.std : std::vector<double>{});
+            facts.inputs.push_back(field.info());
         }
         for (auto& field : parts_->targets) {
             field.prepare({}, {});
-            targets_.push_back(field.info());
+            facts.targets.push_back(field.info());
         }
+        facts_ = std::move(facts);
+        names_ = facts_.classes;
+        return;
     }
-    require_same(mean == mean_ && std == std_, path, "mean or std");
-    require_same(token_bytes == token_bytes_, path, std::string(token_bytes_name));
-    require_same(names == *parts_->declared_names, path, "list of classes");
+    require_same(facts.mean == facts_.mean && facts.std == facts_.std, path, "mean or std");
+    require_same(facts.token_bytes == facts_.token_bytes, path, std::string(token_bytes_name));
+    require_same(facts.tokenizer == facts_.tokenizer, path, std::string(tokenizer_name));
+    require_same(facts.classes == facts_.classes, path, "list of classes");
+    require_same(facts.columns == facts_.columns, path, concat("list of ", columns_name));
+    require_same(facts.sample_rate == facts_.sample_rate, path, "sample rate");
 }
 
 /// Reads labels and weights, and hashes what is known of the file.
@@ -205,7 +205,7 @@ void Dataset::look_through(std::size_t number, h5::File const& file) {
     auto const& source = parts_->source;
     auto const samples = source.end_of_file(number) - source.first_of_file[number];
     Hasher hasher;
-    auto const identity = identity_of(inputs_.front(), samples);
+    auto const identity = identity_of(inputs().front(), samples);
     hasher.add(std::as_bytes(std::span(identity)));
     look_through_labels(number, hasher);
     if (weights_) {
@@ -213,12 +213,12 @@ void Dataset::look_through(std::size_t number, h5::File const& file) {
         hasher.add(std::as_bytes(std::span(own)));
         weights_->insert(weights_->end(), own.begin(), own.end());
     }
-    hasher.add(std::as_bytes(std::span(mean_)));
-    hasher.add(std::as_bytes(std::span(std_)));
-    add_checksums(hasher, file, inputs_.front());
-    for (auto const* fields : {&inputs_, &targets_}) {
+    hasher.add(std::as_bytes(std::span(mean())));
+    hasher.add(std::as_bytes(std::span(std())));
+    add_checksums(hasher, file, inputs().front());
+    for (auto const* fields : {&inputs(), &targets()}) {
         for (auto const& field : *fields) {
-            if (&field != &inputs_.front() && !(&field == &targets_.front() && has_labels())) {
+            if (&field != &inputs().front() && !(&field == &targets().front() && has_labels())) {
                 auto const other = identity_of(field, samples);
                 hasher.add(std::as_bytes(std::span(other)));
                 add_checksums(hasher, file, field);
@@ -234,32 +234,14 @@ void Dataset::complete() {
         require_some_weight(*weights_, parts_->weights, parts_->source.path_of(0));
     }
     name_classes();
+    facts_.class_count = classes();
     for (auto const digest : parts_->digests) {
         fingerprint_ = hash64(concat(fingerprint_, " ", digest));
     }
 }
 
-void Dataset::measure_as(Dataset const& training) {
-    auto const& ours = parts_->declared_names;
-    auto const& others = training.parts_->declared_names;
-    if (ours && others && !ours->empty() && !others->empty()) {
-        auto const [mine, theirs] = std::mismatch(names_.begin(), names_.end(),
-                                                  training.names_.begin(), training.names_.end());
-        if (mine != names_.end()) {
-            throw Error(ExitCode::data,
-                        {parts_->source.path_of(0).string(),
-                         concat("its class ", mine - names_.begin(), " is ", *mine, ", but ",
-                                training.parts_->source.path_of(0).string(),
-                                theirs == training.names_.end() ? std::string(" has no such class")
-                                                                : concat(" calls it ", *theirs)),
-                         "Import all sets with the same --classes"});
-        }
-    }
-    scale_as(training.mean_, training.std_);
-}
-
 void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
-    auto const& shape = inputs_.front().shape;
+    auto const& shape = sample_shape();
     if (!fit_channels(mean.size(), shape)) {
         auto const channels = shape.empty() ? 1 : shape.front();
         throw Error(ExitCode::data, {parts_->source.path_of(0).string(),
@@ -269,8 +251,8 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
                                      "Import all sets in the same way"});
     }
     parts_->inputs.front().prepare(mean, std);
-    mean_ = std::move(mean);
-    std_ = std::move(std);
+    facts_.mean = std::move(mean);
+    facts_.std = std::move(std);
 }
 
 std::vector<std::uint64_t> Dataset::weight_hashes(std::size_t groups) const {
@@ -333,7 +315,7 @@ std::vector<std::string> Dataset::remarks() const {
 Blocks Dataset::blocks() const {
     constexpr std::int64_t window_bytes = std::int64_t{8} << 20;
     constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
-    auto const& input = inputs_.front();
+    auto const& input = inputs().front();
     auto const sample_bytes = std::max<std::int64_t>(
         static_cast<std::int64_t>(h5::elements(input.shape) * h5::size_of(input.type)), 1);
     auto const together = parts_->inputs.front().samples_together();
@@ -351,8 +333,8 @@ std::uint64_t Dataset::chunks_decoded() const {
 }
 
 void Dataset::read(Batch& batch, Scratch& scratch) const {
-    batch.first_target = inputs_.size();
-    batch.fields.resize(inputs_.size() + targets_.size());
+    batch.first_target = inputs().size();
+    batch.fields.resize(inputs().size() + targets().size());
     auto values = batch.fields.begin();
     std::vector<std::int64_t> buffer;
     auto const samples = numbers_in_files(batch.indices, buffer);

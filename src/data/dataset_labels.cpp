@@ -47,14 +47,14 @@ void count(std::span<std::int64_t const> labels, std::vector<std::int64_t>& coun
 } // namespace
 
 bool Dataset::has_labels() const noexcept {
-    return targets_.front().is_label();
+    return targets().front().is_label();
 }
 
 void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
     if (!has_labels()) {
         return;
     }
-    bool const declared = !parts_->declared_names->empty();
+    bool const declared = !facts_.classes.empty();
     auto const take = [&](std::int64_t first, std::span<std::int64_t const> labels) {
         hasher.add(std::as_bytes(labels));
         std::int64_t min = 0;
@@ -103,7 +103,7 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
         if (labels[i] < 0 || labels[i] >= classes) {
             auto const file = parts_->source.file_of(indices[i]);
             throw Error(ExitCode::data,
-                        {concat("label ", whole_text(targets_.front().type, labels[i]),
+                        {concat("label ", whole_text(targets().front().type, labels[i]),
                                 " of sample ", indices[i] - parts_->source.first_of_file[file],
                                 " in ", parts_->source.path_of(file).string()),
                          classes == 0 ? std::string("labels must be 0 or more")
@@ -114,7 +114,7 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
 }
 
 void Dataset::require_classes(std::span<std::int64_t const> samples, Values const& values) const {
-    auto const& field = targets_.front();
+    auto const& field = targets().front();
     auto const refuse = [&](std::size_t element, auto value) {
         auto const row = element / std::max<std::uint64_t>(h5::elements(field.shape), 1);
         auto const after = std::ranges::upper_bound(values.offsets, static_cast<std::int64_t>(row));
@@ -143,10 +143,6 @@ void Dataset::require_classes(std::span<std::int64_t const> samples, Values cons
         refuse(static_cast<std::size_t>(whole - values.wholes.begin()),
                whole_text(field.type, *whole));
     }
-}
-
-std::vector<std::string> const& Dataset::declared_classes() const noexcept {
-    return *parts_->declared_names;
 }
 
 } // namespace lockstep::data

@@ -20,13 +20,12 @@ struct Dataset::Parts {
     Source source;
     std::vector<Field> inputs;
     std::vector<Field> targets;
-    std::optional<comm::SharedBlock> memory;                ///< of what is kept there
-    std::optional<std::vector<std::string>> declared_names; ///< of the first file
-    std::string weights;                                    ///< name of their dataset
-    std::string mask;                                       ///< name of its dataset; or empty
-    bool leaves_mask = false;                               ///< the first file's is not used
-    std::vector<std::uint64_t> digests;                     ///< of what is known of each file
-    std::shared_ptr<comm::SharedBlock const> packed;        ///< by all ranks; columns refer to it
+    std::optional<comm::SharedBlock> memory;         ///< of what is kept there
+    std::string weights;                             ///< name of their dataset
+    std::string mask;                                ///< name of its dataset; or empty
+    bool leaves_mask = false;                        ///< the first file's is not used
+    std::vector<std::uint64_t> digests;              ///< of what is known of each file
+    std::shared_ptr<comm::SharedBlock const> packed; ///< by all ranks; columns refer to it
     Viewers viewers;
 };
 

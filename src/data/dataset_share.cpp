@@ -29,9 +29,8 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
 }
 
 Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
-    : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), inputs_(whole.inputs_),
-      targets_(whole.targets_), mean_(whole.mean_), std_(whole.std_), names_(whole.names_),
-      counts_(whole.counts_), token_bytes_(whole.token_bytes_), fingerprint_(whole.fingerprint_) {
+    : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), facts_(whole.facts_),
+      names_(whole.names_), counts_(whole.counts_), fingerprint_(whole.fingerprint_) {
     if (has_labels()) {
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             auto const of_class = division_->drawn_of_class()[i];

@@ -125,17 +125,12 @@ Dataset Dataset::of_no_file() const {
         set.parts_->targets.push_back(field.without_files());
     }
     set.parts_->source.sample_per_file = parts_->source.sample_per_file;
-    set.parts_->declared_names = parts_->declared_names;
     set.parts_->weights = parts_->weights;
     set.parts_->mask = parts_->mask;
     set.parts_->leaves_mask = parts_->leaves_mask;
     set.weights_ = weights_ ? std::make_shared<std::vector<double>>() : nullptr;
-    set.inputs_ = inputs_;
-    set.targets_ = targets_;
-    set.mean_ = mean_;
-    set.std_ = std_;
-    set.names_ = *parts_->declared_names;
-    set.token_bytes_ = token_bytes_;
+    set.facts_ = facts_;
+    set.names_ = facts_.classes;
     return set;
 }
 

@@ -3,6 +3,7 @@
 #include "base/file_kind.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "data/checksums.hpp"
 #include "data/convert.hpp"
 #include "h5/element_type.hpp"
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 namespace lockstep::data {
 
@@ -113,6 +115,9 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
     return moments;
 }
 
+namespace {
+
+/// Empty where the file does not say.
 std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     if (!file.exists(token_bytes_name)) {
         return {};
@@ -127,6 +132,33 @@ std::vector<std::uint8_t> read_token_bytes(h5::File const& file) {
     std::vector<std::uint8_t> bytes(shape.front());
     file.read(token_bytes_name, h5::Type::u8, bytes);
     return bytes;
+}
+
+} // namespace
+
+Facts read_facts(h5::File const& file, h5::Shape const& sample_shape, bool of_tokens) {
+    Facts facts{.scale_known = true};
+    std::tie(facts.mean, facts.std) = read_moments(file, sample_shape);
+    auto const texts = [&](char const* name) {
+        return file.texts_attribute("/", name).value_or(std::vector<std::string>{});
+    };
+    facts.classes = texts("classes");
+    facts.columns = texts(columns_name);
+    bool const of_columns = sample_shape == h5::Shape{facts.columns.size()} &&
+                            std::ranges::all_of(facts.columns, is_utf8);
+    if (!of_columns) { // an attribute of another program's
+        facts.columns.clear();
+    }
+    if (auto const rate = file.number_attribute("/", sample_rate_name); rate && rate->size() == 1) {
+        facts.sample_rate = rate->front();
+    }
+    if (of_tokens) {
+        facts.token_bytes = read_token_bytes(file);
+        if (!facts.token_bytes.empty() && file.exists(tokenizer_name)) {
+            facts.tokenizer = file.read_text(tokenizer_name);
+        }
+    }
+    return facts;
 }
 
 Error wrong_mark(std::string which) {

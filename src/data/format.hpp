@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/data/facts.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -42,8 +43,14 @@ Error wrong_mark(std::string which);
 /// The tokenizer.json that the tokens were made with.
 constexpr char const* tokenizer_name = "tokenizer";
 
-/// Empty where the file does not say.
-std::vector<std::uint8_t> read_token_bytes(h5::File const& file);
+/// The names of the columns of a table or a series, and the rate of recordings in Hz.
+constexpr char const* columns_name = "columns";
+constexpr char const* sample_rate_name = "sample_rate";
+
+/// What the file says of its samples besides their fields; of tokens where asked for.
+///
+/// Throws  Error 65 as read_moments, or where there is not one number for each token
+Facts read_facts(h5::File const& file, h5::Shape const& sample_shape, bool of_tokens);
 
 /// Attributes of a dataset by which netCDF's readers scale or mask values: "NAME = VALUE". Those
 /// without an effect are left out.

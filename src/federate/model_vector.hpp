@@ -34,6 +34,9 @@ class ModelVector {
     /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
     void for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const;
 
+    /// What the file of the first weights says of itself.
+    checkpoint::Record const& record() const noexcept { return record_; }
+
     /// A hash of the names and shapes.
     std::string fingerprint() const;
     /// A hash of all values.

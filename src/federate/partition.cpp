@@ -169,7 +169,10 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
         if (!classes.empty()) {
             file.set_attribute("/", "classes", classes);
         }
-        for (auto const* const name : {"mean", "std"}) {
+        if (auto const columns = source.texts_attribute("/", "columns")) {
+            file.set_attribute("/", "columns", *columns);
+        }
+        for (auto const* const name : {"mean", "std", "sample_rate"}) {
             if (auto const values = source.number_attribute("/", name);
                 values && !values->empty()) {
                 file.set_attribute("/", name, *values);

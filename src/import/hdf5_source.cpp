@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
+#include <utility>
 
 #include "source_field.hpp"
 #include "source_file.hpp"
@@ -52,7 +52,15 @@ class Hdf5Source : public ImportSource {
         if (!options.split_by.empty()) {
             groups_ = data::read_targets(file_, options.split_by, fields_.front().samples());
         }
-        std::tie(form_.mean, form_.std) = data::read_moments(file_, fields_.front().kept().row);
+        auto facts = data::read_facts(file_, fields_.front().kept().row, /*of_tokens=*/false);
+        if (!facts.columns.empty()) {
+            form_.texts = {{data::columns_name, facts.columns}};
+        }
+        if (facts.sample_rate > 0) {
+            form_.numbers = {{data::sample_rate_name, {facts.sample_rate}}};
+        }
+        form_.mean = std::move(facts.mean);
+        form_.std = std::move(facts.std);
         fields_.front().rescale(form_.mean);
         fields_.front().rescale(form_.std);
         for (auto const& field : fields_) {

@@ -3,6 +3,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "data/class_names.hpp"
+#include "data/format.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ class SeriesSource : public ImportSource {
         auto const type = options.doubles ? h5::Type::f64 : h5::Type::f32;
         form_.fields = {{"inputs", type, {columns_.size()}, !rows},
                         {"targets", h5::Type::i64, {}, false}};
-        form_.texts = {{"columns", names_of(columns_)}};
+        form_.texts = {{data::columns_name, names_of(columns_)}};
         if (!options.time.empty()) {
             form_.fields.push_back({"time", h5::Type::f64, {}, !rows});
         }

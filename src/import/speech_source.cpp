@@ -2,6 +2,7 @@
 
 #include "base/list.hpp"
 #include "base/text.hpp"
+#include "data/format.hpp"
 #include "import/log_mel.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -37,7 +38,7 @@ class SpeechSource : public ListedSource {
         }
         form_.class_names = listing_.class_names;
         form_.moments = ImportForm::Moments::one;
-        form_.numbers = {{"sample_rate", {static_cast<double>(rate_)}}};
+        form_.numbers = {{data::sample_rate_name, {static_cast<double>(rate_)}}};
     }
 
     std::string identity() const override {

@@ -42,7 +42,8 @@ class Trading : public Environment {
                    .actions = assets,
                    .continuous = true,
                    .longest_episode = part ? std::min(options.longest, whole) : whole,
-                   .window = options.window};
+                   .window = options.window,
+                   .names = market_->names};
         state_.resize(1 + static_cast<std::size_t>(options.window) * row());
         reset(0);
     }

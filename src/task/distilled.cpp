@@ -157,12 +157,27 @@ class KeptAnswer : public nn::Model {
     std::vector<std::string> const& layers_;
 };
 
-/// A model may change its inputs in place.
-nn::Fields copy_of(nn::Fields const& inputs) {
+/// A number for each channel of inputs, which are in dimension 1.
+torch::Tensor by_channel(std::vector<double> const& numbers, torch::Tensor const& inputs) {
+    auto const options = torch::TensorOptions(torch::kFloat32);
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(inputs.dim()), 1);
+    if (numbers.size() > 1) {
+        shape.at(1) = static_cast<std::int64_t>(numbers.size());
+    }
+    return torch::tensor(numbers, options).view(shape).to(inputs.device());
+}
+
+/// For another model: one may change its inputs in place.
+nn::Fields copy_of(nn::Fields const& inputs, Rescaling const& rescaling) {
     std::vector<nn::Field> fields;
     for (std::size_t at = 0; at < inputs.size(); ++at) {
-        fields.push_back(inputs[at]);
-        fields.back().values = fields.back().values.clone();
+        auto& field = fields.emplace_back(inputs[at]);
+        if (at == 0 && !rescaling.factor.empty()) {
+            field.values = field.values * by_channel(rescaling.factor, field.values) +
+                           by_channel(rescaling.offset, field.values);
+        } else {
+            field.values = field.values.clone();
+        }
     }
     return nn::Fields(std::move(fields));
 }
@@ -221,7 +236,8 @@ class Distilled : public Task {
     Loss training_loss(nn::Model& model, Tensors const& whole) const override {
         auto const [batch, recorded] = parts_of(whole);
         KeptAnswer kept(model, layers_);
-        auto const same = lesson_.recorded ? nn::Fields() : copy_of(batch.inputs);
+        auto const same =
+            lesson_.recorded ? nn::Fields() : copy_of(batch.inputs, lesson_.rescaling);
         auto loss = task_->training_loss(kept, batch);
         auto const taught =
             lesson_.recorded ? Answer{recorded, {}} : teachers_.run(same, teacher_layers_);

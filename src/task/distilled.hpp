@@ -11,6 +11,15 @@
 
 namespace lockstep::task {
 
+/// What a model's first input becomes for another model that was trained on inputs which were
+/// normalised otherwise: factor * x + offset.
+///
+/// Shape  [1] or [channels]; empty: it stays as it is
+struct Rescaling {
+    std::vector<double> factor;
+    std::vector<double> offset;
+};
+
 /// How a task is learnt from a model that was trained before.
 struct Lesson {
     config::Distill options;
@@ -22,6 +31,7 @@ struct Lesson {
     /// There are no teachers: the last target of each training batch holds a teacher's outputs, of
     /// the shape of the model's. Batches of an evaluation do not have it.
     bool recorded = false;
+    Rescaling rescaling{}; ///< for the teachers
 };
 
 /// Whether models that learn `kind` can learn it from another model's outputs, as `key` asks for.

@@ -5,6 +5,7 @@
 #include "nn/find_kind.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "tasks.hpp"
 
@@ -52,6 +53,17 @@ Samples Samples::of(data::Dataset const& dataset) {
             .class_counts = dataset.class_counts(),
             .token_bytes = dataset.token_bytes(),
             .masked = dataset.is_masked()};
+}
+
+Samples Samples::of(data::Facts const& facts) {
+    auto names = facts.classes;
+    while (std::cmp_less(names.size(), facts.class_count)) {
+        names.push_back(std::to_string(names.size()));
+    }
+    return {.inputs = facts.inputs,
+            .targets = facts.targets,
+            .class_names = std::move(names),
+            .token_bytes = facts.token_bytes};
 }
 
 Samples Samples::of(rl::Spaces const& spaces) {

@@ -13,6 +13,7 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
+#include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
 #include "train/same_code.hpp"
 #include "train/workload.hpp"
@@ -23,7 +24,6 @@
 #include "data_cache.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
-#include "input_scale.hpp"
 #include "make_data_module.hpp"
 #include "outputs_format.hpp"
 #include "outputs_recorder.hpp"
@@ -62,8 +62,8 @@ Measured measured(char const* set, Evaluation result) {
             .best_metric = {}};
 }
 
-/// The training set; nothing where the deck names none, or where it is not here and the file of
-/// weights knows how its inputs were scaled.
+/// The training set; nothing where the deck names none, or where it is not here and the model knows
+/// how its inputs were scaled.
 ///
 /// Collective  over `world`
 std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
@@ -90,34 +90,85 @@ struct Measurable {
     task::Samples samples;
 };
 
-/// What the model gives is of the classes that it was trained on, of which a set may lack some, and
-/// its inputs are scaled as those were.
-///
+/// The model of a file, by what is known of its samples.
+struct Known {
+    data::Facts facts;
+    std::string whose;
+    std::int64_t fingerprint = 0; ///< of the training set; 0: not known
+    bool force = false;
+    std::int64_t outputs_are_for = 0; ///< hash of the set as other runs read it
+    std::vector<std::string> remarks{};
+
+    /// Throws  Error 65 where samples mean something else, unless that is forced
+    void require(data::Facts const& set, std::string const& named) {
+        auto const differs = data::difference(set, facts, whose);
+        if (!differs.empty() && !force) {
+            auto error = does_not_fit(named, whose, differs).text();
+            error.next += ", or allow the difference with --force";
+            throw Error(ExitCode::data, error);
+        }
+        if (!differs.empty()) {
+            remarks.push_back(concat("warning: ", named, " does not fit ", whose, ": ", differs));
+        }
+    }
+
+    /// Reads a set as the model takes it.
+    void read(data::Dataset& set, std::string const& named) {
+        require(set.facts(), named);
+        if (auto told = scale_as(set, named, facts, whose); !told.empty()) {
+            remarks.push_back(std::move(told));
+        }
+    }
+
+    /// What a task and a model are made from to measure this set: the classes are those that the
+    /// model was trained on, of which the set may lack some.
+    task::Samples samples_of(data::Dataset const& set) const {
+        auto const learnt = data::completed(facts, set.facts());
+        auto samples = task::Samples::of(learnt);
+        samples.inputs = set.inputs();
+        samples.targets = set.targets();
+        samples.masked = set.is_masked();
+        return samples;
+    }
+};
+
+/// Collective  over `world`
+Known known_of(comm::Communicator const& world, checkpoint::VerifiedFile const& file, bool force) {
+    Known known{.facts = {}, .whose = data_of(file.path()), .fingerprint = 0, .force = force};
+    comm::agree(world, opening, [&] {
+        auto const record = checkpoint::open_weights(file)->record();
+        known.facts = facts_of(record, file.path());
+        auto const found = record.integers.find("data");
+        known.fingerprint = found == record.integers.end() ? 0 : found->second;
+    });
+    return known;
+}
+
 /// Collective  over `world`
 Measurable open_file_to_measure(comm::Communicator const& world, config::Data const& data,
-                                std::string const& files, checkpoint::VerifiedFile const& weights) {
+                                std::string const& key, std::string const& files, Known& known) {
     Measurable set{.dataset = open_dataset_together(data, files, {}, world), .samples = {}};
-    std::optional<InputScale> scale;
     comm::agree(world, opening, [&] {
         if (!set.dataset) {
             throw nothing_to_evaluate();
         }
-        scale = scale_of(checkpoint::open_weights(weights)->record());
     });
-    auto const train = training_set(world, data, scale.has_value());
+    bool const knows = known.facts.scale_known && known.facts.class_count > 0;
+    auto const train = knows || !known.facts.inputs.empty()
+                           ? nullptr
+                           : training_set(world, data, known.facts.scale_known);
     comm::agree(world, opening, [&] {
-        set.samples = task::Samples::of(*set.dataset);
-        if (!train && scale) {
-            set.dataset->scale_as(scale->first, scale->second);
-        }
         if (train) {
-            set.dataset->measure_as(*train);
-            if (train->classes() > set.dataset->classes()) {
-                auto const learnt = task::Samples::of(*train);
-                set.samples.class_names = learnt.class_names;
-                set.samples.class_counts = learnt.class_counts;
+            auto own = train->facts();
+            if (known.facts.scale_known) {
+                own.mean = known.facts.mean;
+                own.std = known.facts.std;
             }
+            known.facts = data::completed(own, known.facts);
+            known.whose = "data.train";
         }
+        known.read(*set.dataset, concat(key, " = ", files));
+        set.samples = known.samples_of(*set.dataset);
     });
     return set;
 }
@@ -130,34 +181,52 @@ void require_cpu(torch::Device device) {
     }
 }
 
+/// The training set, read as the model takes it.
+///
 /// Collective  over `world`
-Measurable open_share_to_measure(comm::Communicator const& world, config::Deck const& deck) {
-    auto const train = open_dataset_together(deck.data, deck.data.train, {}, world);
+std::unique_ptr<data::Dataset> open_trained_on(comm::Communicator const& world,
+                                               config::Data const& data, Error const& missing,
+                                               Known& known) {
+    auto set = open_dataset_together(data, data.train, data.sample_weights, world);
+    comm::agree(world, opening, [&] {
+        if (!set) {
+            throw missing;
+        }
+        known.outputs_are_for = TeacherOutputs::hash_of(*set);
+        known.read(*set, concat("data.train = ", data.train));
+    });
+    return set;
+}
+
+/// Collective  over `world`
+Measurable open_share_to_measure(comm::Communicator const& world, config::Deck const& deck,
+                                 Known& known) {
+    auto const train = open_trained_on(world, deck.data, nothing_to_evaluate(), known);
     Measurable set;
     comm::agree(world, opening, [&] {
-        if (!train) {
-            throw nothing_to_evaluate();
-        }
         auto [rest, share] = *divide(deck, *train);
-        set.samples = task::Samples::of(rest);
+        if (known.fingerprint != 0 &&
+            static_cast<std::uint64_t>(known.fingerprint) != train->fingerprint()) {
+            known.remarks.push_back(concat(
+                "warning: data.train = ", deck.data.train, " does not hold the samples that ",
+                "the model was trained on: some of those of data.validation = ",
+                trimmed(deck.data.validation), " may be among them"));
+        }
+        set.samples = known.samples_of(rest);
         set.dataset = std::make_unique<data::Dataset>(std::move(share));
     });
     return set;
 }
 
-/// The training set as the run of a small model reads it, without its scale of another set.
-///
 /// Collective  over `world`
-Measurable open_set_to_record(comm::Communicator const& world, config::Data const& data) {
-    Measurable set{.dataset = open_dataset_together(data, data.train, data.sample_weights, world),
-                   .samples = {}};
-    comm::agree(world, opening, [&] {
-        if (!set.dataset) {
-            throw Error(ExitCode::usage,
+Measurable open_set_to_record(comm::Communicator const& world, config::Data const& data,
+                              Known& known) {
+    Error const missing(ExitCode::usage,
                         {"data.train is not set", "--outputs needs the samples of data.train",
                          "Set data.train to the files with the training samples"});
-        }
-        set.samples = task::Samples::of(*set.dataset);
+    Measurable set{.dataset = open_trained_on(world, data, missing, known), .samples = {}};
+    comm::agree(world, opening, [&] {
+        set.samples = known.samples_of(*set.dataset);
         auto const& inputs = set.samples.inputs;
         if (std::ranges::any_of(inputs, [](data::FieldInfo const& info) { return info.ragged; })) {
             throw Error(ExitCode::usage,
@@ -172,25 +241,21 @@ Measurable open_set_to_record(comm::Communicator const& world, config::Data cons
 
 /// Whose outputs, and for what.
 checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& model,
-                                     data::Dataset const& dataset,
-                                     checkpoint::VerifiedFile const& file) {
+                                     Known const& known) {
     checkpoint::Record record;
-    record.integers[hash_of_data] = TeacherOutputs::hash_of(dataset);
+    record.integers[hash_of_data] = known.outputs_are_for;
     record.integers[hash_of_model] =
         recorded(teacher_hash(hash_of_tensors(model), model, deck.model));
     record.notes[task_note] = deck.task.kind;
-    auto const weights = checkpoint::open_weights(file);
-    if (auto const found = weights->record().notes.find(classes_note);
-        found != weights->record().notes.end()) {
-        record.notes[classes_note] = found->second;
-    }
+    note_facts(record, known.facts);
     return record;
 }
 
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
-                         checkpoint::VerifiedFile const& file, comm::Topology const& topology) {
+                         checkpoint::VerifiedFile const& file, comm::Topology const& topology,
+                         Known& known) {
     Workload work;
     work.environment = environment;
     std::unique_ptr<DataModule> data_module;
@@ -198,6 +263,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
         work.samples = task::Samples::of(environment(rl::Period::training)->spaces());
+        known.require(facts_of(*work.samples.spaces), concat("data.train = ", deck.data.train));
         work.task = task::make_task_of(deck, work.samples);
         work.model = another_model(deck, work);
         place(*work.model, device);
@@ -223,11 +289,14 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         comm::agree(world, opening, [&] { task::learns_classes(deck.task.kind, "--outputs"); });
     }
     auto const file = checkpoint::verify_together(world, path);
-    auto const forced = require_code_of_file(world, deck, file, force);
+    auto known = known_of(world, file, force);
+    for (auto const& each : require_code_of_file(world, deck, file, force)) {
+        known.remarks.push_back(concat("warning: ", each));
+    }
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
-        auto result = evaluate_policy(world, deck, environment, file, topology);
-        result.forced = forced;
+        auto result = evaluate_policy(world, deck, environment, file, topology, known);
+        result.remarks = known.remarks;
         return result;
     }
     bool const has_test = !trimmed(deck.data.test).empty();
@@ -237,14 +306,18 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         configure_torch(deck.run);
     });
     auto const& files = has_test ? deck.data.test : deck.data.validation;
-    auto [dataset, samples] = records ? open_set_to_record(world, deck.data)
-                              : !has_test && config::share_of(files)
-                                  ? open_share_to_measure(world, deck)
-                                  : open_file_to_measure(world, deck.data, files, file);
+    auto [dataset, samples] =
+        records ? open_set_to_record(world, deck.data, known)
+        : !has_test && config::share_of(files)
+            ? open_share_to_measure(world, deck, known)
+            : open_file_to_measure(world, deck.data, has_test ? "data.test" : "data.validation",
+                                   files, known);
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
-        task = task::make_task_of(deck, learnt);
+        auto measured_by = deck;
+        measured_by.task = evaluated_task(deck.task);
+        task = task::make_task_of(measured_by, learnt);
         set->expect_classes(task->classes_of_places());
         bool const quantised = is_quantised(file);
         auto const interface = model_interface(quantised ? plain_deck(deck) : deck, learnt, *task);
@@ -284,14 +357,14 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     if (records) {
         checkpoint::Record record;
         comm::agree(world, "describing the outputs",
-                    [&, &set = dataset] { record = record_of_outputs(deck, *model, *set, file); });
+                    [&] { record = record_of_outputs(deck, *model, known); });
         recorder.write(world, dataset->samples(), std::move(record), outputs);
     }
     auto told = measured(records    ? "training"
                          : has_test ? "test"
                                     : "validation",
                          std::move(result));
-    told.forced = forced;
+    told.remarks = known.remarks;
     return told;
 }
 

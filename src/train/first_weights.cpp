@@ -3,12 +3,13 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/named_code.hpp"
+#include "train/model_facts.hpp"
 
 #include "finite_weights.hpp"
 
@@ -40,11 +41,31 @@ std::uint64_t teacher_hash(std::uint64_t tensors, nn::Model const& model,
     return hash64(text);
 }
 
-std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               std::filesystem::path const& given) {
+std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
+                                std::optional<checkpoint::VerifiedFile> const& first_weights,
+                                bool force) {
+    if (found) {
+        auto const reader = checkpoint::reader_of(*found);
+        return Origin{facts_of(reader->record(), reader->path()), data_of(reader->path())};
+    }
+    if (first_weights) {
+        auto const& path = first_weights->path();
+        return Origin{facts_of(checkpoint::open_weights(*first_weights)->record(), path),
+                      data_of(path), data::Use::trained_further, force};
+    }
+    return std::nullopt;
+}
+
+checkpoint::VerifiedFile open_first_weights(comm::Communicator const& world,
+                                            std::filesystem::path const& given) {
     std::filesystem::path path;
     comm::agree(world, "finding model.weights", [&] { path = checkpoint::safetensors_of(given); });
-    auto const file = checkpoint::verify_together(world, path);
+    return checkpoint::verify_together(world, path);
+}
+
+std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
+                               checkpoint::VerifiedFile const& file) {
+    auto const& path = file.path();
     std::vector<std::string> without_place;
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {

@@ -1,11 +1,15 @@
 #pragma once
 
+#include "checkpoint/store.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
+#include "train/workload.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace lockstep::train {
@@ -19,7 +23,20 @@ namespace lockstep::train {
 ///             `load_weights`
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               std::filesystem::path const& given);
+                               checkpoint::VerifiedFile const& file);
+
+/// The file that model.weights names, or the safetensors files of a directory.
+///
+/// Collective  over `world`
+/// Throws      AgreedError 66 when a rank has no such file, 65 when it is damaged
+checkpoint::VerifiedFile open_first_weights(comm::Communicator const& world,
+                                            std::filesystem::path const& given);
+
+/// What is known of the samples that the model was trained on so far, in the checkpoint from which
+/// a run resumes or in the file of its first weights; nothing for a run that begins with neither.
+std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
+                                std::optional<checkpoint::VerifiedFile> const& first_weights,
+                                bool force);
 
 /// XXH3 of a model's parameters and buffers.
 std::uint64_t hash_of_tensors(nn::Model const& model);

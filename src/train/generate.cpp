@@ -8,7 +8,7 @@
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/decoder.hpp"
 #include "lockstep/train/load_weights.hpp"
-#include "train/workload.hpp"
+#include "train/saved_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,11 @@ namespace lockstep::train {
 
 namespace {
 
-text::Tokenizer tokenizer_of(config::Data const& data) {
+text::Tokenizer tokenizer_of(data::Facts const& facts, checkpoint::VerifiedFile const& weights,
+                             config::Data const& data) {
+    if (!facts.tokenizer.empty()) {
+        return text::Tokenizer::of_json(facts.tokenizer, weights.path().string());
+    }
     auto const path = data::expand_files(data.train).front();
     auto const file = h5::File::open(path);
     if (!file.exists(data::tokenizer_name)) {
@@ -84,9 +88,13 @@ std::size_t whole_characters(std::string_view text) {
 } // namespace
 
 void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
-              GenerateOptions const& options, std::function<void(std::string_view)> const& say) {
+              GenerateOptions const& options, std::function<void(std::string_view)> const& say,
+              std::function<void(std::string const&)> const& tell) {
     torch::NoGradGuard const no_grad;
-    auto const work = open_workload(deck, open_datasets(deck), [](double) {});
+    auto const work = open_model_of(deck, file);
+    for (auto const& remark : work.remarks) {
+        tell(remark);
+    }
     auto* const decoder = dynamic_cast<nn::Decoder*>(work.model.get());
     if (decoder == nullptr || deck.task.kind != "language") {
         throw Error(ExitCode::usage,
@@ -96,7 +104,7 @@ void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
     }
     load_weights(*work.model, file);
     work.model->eval();
-    auto const tokenizer = tokenizer_of(deck.data);
+    auto const tokenizer = tokenizer_of(work.facts, file, deck.data);
     auto const end = tokenizer.end_of_text();
     auto tokens = tokenizer.encode(options.prompt, "the prompt");
     if (tokens.empty()) { // what a document begins after

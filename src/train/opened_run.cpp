@@ -119,13 +119,18 @@ void OpenedRun::open_work() {
             limit_memory(share);
         }
     });
+    if (!setup.found && !deck().model.weights.empty()) {
+        first_weights_ = open_first_weights(world, deck().model.weights);
+    }
     auto datasets = open_datasets_together(deck(), world);
     comm::agree(world, phase, [&] {
+        datasets.origin = origin_of(setup.found, first_weights_, setup.force);
         work = open_workload_within(deck(), std::move(datasets), world.size(), share);
         if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
             remark(task->remark(deck().data, *work.model));
         }
         remark(work.model->remark());
+        std::ranges::for_each(work.remarks, [&](auto const& text) { remark(text); });
         for (auto& text : share_remarks(deck(), work)) {
             remark(std::move(text));
         }
@@ -218,8 +223,8 @@ void OpenedRun::fill_model() {
     if (deck().quantise.aware) {
         comm::agree(world, "preparing for int8", [&] { plain = model_for_int8(deck(), work); });
     }
-    if (!setup.found && !deck().model.weights.empty()) {
-        remark(load_first_weights(world, plain ? *plain : *work.model, deck().model.weights));
+    if (first_weights_) {
+        remark(load_first_weights(world, plain ? *plain : *work.model, *first_weights_));
     }
     auto const file = deck().model.own.find("file");
     if (!setup.found && deck().model.weights.empty() && file != deck().model.own.end()) {

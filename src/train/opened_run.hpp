@@ -49,6 +49,7 @@ class OpenedRun {
     /// The stream of all work on the device where it records graphs, which its default stream
     /// cannot do.
     std::optional<c10::StreamGuard> stream_;
+    std::optional<checkpoint::VerifiedFile> first_weights_; ///< of a run that begins with some
 
   public:
     comm::Communicator const& world;

@@ -15,7 +15,6 @@ constexpr char const* hash_of_data = "data";       ///< TeacherOutputs::hash_of
 constexpr char const* hash_of_outputs = "outputs"; ///< neither negative nor 0
 constexpr char const* hash_of_model = "teacher";   ///< of the weights, to tell teachers apart
 constexpr char const* task_note = "task";          ///< task.kind
-constexpr char const* classes_note = "classes";    ///< names, a line each; left out: not known
 
 /// A hash as a value of a record: neither negative nor 0.
 constexpr std::int64_t recorded(std::uint64_t hash) {

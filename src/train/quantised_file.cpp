@@ -10,7 +10,7 @@
 #include "nn/traced.hpp"
 #include "train/configure_torch.hpp"
 #include "train/layout.hpp"
-#include "train/workload.hpp"
+#include "train/saved_model.hpp"
 
 #include <algorithm>
 #include <set>
@@ -113,7 +113,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     require_public_samples(deck, file);
     auto const plain = plain_deck(deck);
     configure_torch(plain.run);
-    auto const work = open_workload(plain, open_datasets(plain), [](double) {});
+    auto const work = open_by_data(plain, file);
     auto const interface = model_interface(plain, work.samples, *work.task);
     require_plain_input(interface);
     load_weights(*work.model, file);
@@ -150,7 +150,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     return concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
                   " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),
                   " instead of ", bytes_text(std::filesystem::file_size(file.path())),
-                  rest_text(beside));
+                  rest_text(beside), work.remarks.empty() ? "" : "\n", joined(work.remarks, "\n"));
 }
 
 bool is_quantised(checkpoint::VerifiedFile const& file) {

@@ -1,6 +1,7 @@
 #include "train/run_plan.hpp"
 
 #include "base/memory.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
@@ -14,6 +15,7 @@
 #include "course.hpp"
 #include "decide.hpp"
 #include "earlier_records.hpp"
+#include "first_weights.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
@@ -69,7 +71,7 @@ double counted(std::vector<Range> const& ranges) {
 void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
                checkpoint::Found const& found, comm::TreeNode all) {
     checkpoint::Reader const reader(found.file);
-    require_same_data(reader, data_module.fingerprint(), work.train.get());
+    require_same_data(reader, data_module.fingerprint(), work.facts);
     auto const progress = Progress::read_from(reader.record());
     restore_replica_arrays(reader, data_module.state(), all, plan.deck.run.replicas);
     data_module.restored(progress.step);
@@ -134,9 +136,17 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
-    auto const work = open_workload(deck, open_datasets(deck), [](double parameters) {
+    auto datasets = open_datasets(deck);
+    std::optional<checkpoint::VerifiedFile> weights;
+    if (!found && !deck.model.weights.empty()) {
+        weights =
+            checkpoint::VerifiedFile::unchecked(checkpoint::safetensors_of(deck.model.weights));
+    }
+    datasets.origin = origin_of(found, weights, /*force=*/false);
+    auto const work = open_workload(deck, std::move(datasets), [](double parameters) {
         require_memory(parameters * sizeof(float), available_memory());
     });
+    plan.remarks = work.remarks;
     auto const layout = Layout::of(*work.model);
     comm::Partition const partition(layout.size, ranks,
                                     bucket_elements(deck.communication.first_bucket_mb),

@@ -52,7 +52,7 @@ struct RunPlan {
     bool finished = false;       ///< whether there is nothing left to do
     std::int64_t validation = 0; ///< samples
     std::int64_t test = 0;
-    std::vector<std::string> remarks; ///< on the length
+    std::vector<std::string> remarks; ///< on the length, and on sets that are read otherwise
 };
 
 /// A step of the planned run, had it been started on another number of ranks.

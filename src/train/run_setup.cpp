@@ -110,6 +110,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     run.deck = options.deck;
     run.place = options.place;
     run.correction = options.correction;
+    run.force = options.force;
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;

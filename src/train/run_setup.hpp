@@ -25,7 +25,8 @@ struct RunSetup {
     std::string aside;        ///< what was moved aside for this resume, on rank 0; empty: nothing
     bool requeued = false;    ///< an earlier attempt of this job has done what resume says
     std::filesystem::path local;      ///< the run's directory in checkpoint.local; empty: none
-    std::vector<std::string> forced;  ///< changes that --force allowed
+    bool force = false;               ///< --force
+    std::vector<std::string> forced;  ///< changes that it allowed
     std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
     std::filesystem::path correction; ///< as RunOptions::correction
     std::optional<federate::Secret> privacy_key; ///< where privacy.noise is set

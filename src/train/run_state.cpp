@@ -4,10 +4,10 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/model_facts.hpp"
 #include "train/privacy_key.hpp"
 #include "train/same_code.hpp"
 
-#include "input_scale.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"
@@ -66,7 +66,7 @@ void RunState::read(checkpoint::Reader const& reader) {
 
 void RunState::require_same_data(checkpoint::Reader const& reader) {
     auto const require_same = [&] {
-        train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.train.get());
+        train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.facts);
     };
     if (options_.force && !run_.privacy) {
         if (comm::failure_of(require_same) || run_.audit->differs_from(reader.record())) {
@@ -201,10 +201,7 @@ checkpoint::Record RunState::record() const {
         record.reals["epsilon"] = epsilon(progress_.step).value();
         record.reals["delta"] = deck.privacy.delta;
     }
-    if (run_.work.train) {
-        note_scale(record, *run_.work.train);
-    }
-    note_classes(record, run_.work.train.get());
+    note_facts(record, run_.work.facts);
     note_code(record, run_.code);
     record.notes["best_metric"] = run_.work.best_metric.name;
     record.deck = config::to_text(deck);

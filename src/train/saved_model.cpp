@@ -1,24 +1,60 @@
 #include "train/saved_model.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/weights.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
+#include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 
 #include "plain_deck.hpp"
+#include "stored_deck.hpp"
 
 namespace lockstep::train {
 
-void export_script(config::Deck const& deck, checkpoint::VerifiedFile const& file,
-                   std::filesystem::path const& out) {
+Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
+    deck.data.validation.clear();
+    deck.data.test.clear();
+    auto datasets = open_datasets(deck);
+    datasets.origin = Origin{facts_of(checkpoint::open_weights(file)->record(), file.path()),
+                             data_of(file.path()), data::Use::as_it_is};
+    return open_workload(deck, std::move(datasets), [](double) {});
+}
+
+Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
+    auto const record = checkpoint::open_weights(file)->record();
+    auto const facts = facts_of(record, file.path());
+    if (facts.inputs.empty() || task::is_played(deck.task)) {
+        return open_by_data(deck, file);
+    }
+    Workload work;
+    work.facts = facts;
+    work.samples = task::Samples::of(facts);
+    work.samples.masked = !deck.data.mask.empty();
+    work.task = task::make_task_of(deck, work.samples);
+    work.model = another_model(deck, work);
+    bool const named =
+        !record.deck.empty() && deck.data.train != stored_deck(record, file.path()).data.train;
+    if (auto const train = open_dataset(deck.data, named ? deck.data.train : ""); train) {
+        work.remarks.push_back(
+            read_as(*train, concat("data.train = ", deck.data.train), facts, data_of(file.path())));
+        std::erase(work.remarks, "");
+    }
+    return work;
+}
+
+std::vector<std::string> export_script(config::Deck const& deck,
+                                       checkpoint::VerifiedFile const& file,
+                                       std::filesystem::path const& out) {
     auto const plain = plain_deck(deck);
-    auto const work = open_workload(plain, open_datasets(plain), [](double) {});
+    auto const work = open_model_of(plain, file);
     load_weights(*work.model, file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
+    return work.remarks;
 }
 
 namespace {
@@ -55,32 +91,9 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
     for (auto const& info : inputs) {
         found.push_back({info, rows});
     }
-    if (work.train) {
-        found.front().mean = work.train->mean();
-        found.front().std = work.train->std();
-    }
+    found.front().mean = work.facts.mean;
+    found.front().std = work.facts.std;
     return found;
-}
-
-/// In what a set's inputs are others than a model's; empty: in nothing that matters.
-std::string difference_of(std::vector<data::FieldInfo> const& inputs,
-                          std::vector<nn::ExportInput> const& own) {
-    if (inputs.size() != own.size()) {
-        return "number";
-    }
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        auto const& info = own[i].info;
-        if (inputs[i].type != info.type) {
-            return "type";
-        }
-        if (inputs[i].shape != info.shape) {
-            return "shape";
-        }
-        if (inputs[i].ragged != info.ragged) {
-            return "whether all samples have the same length";
-        }
-    }
-    return {};
 }
 
 } // namespace
@@ -88,30 +101,40 @@ std::string difference_of(std::vector<data::FieldInfo> const& inputs,
 SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                             std::int64_t rows) {
     auto const plain = evaluation_deck(deck);
-    auto work = open_workload(plain, open_datasets(plain), [](double) {});
-    auto inputs = inputs_of(work, rows);
-    if (is_quantised(file)) {
+    auto work = open_model_of(plain, file);
+    SavedModel saved{.model = work.model,
+                     .inputs = inputs_of(work, rows),
+                     .class_names = work.samples.class_names,
+                     .facts = work.facts,
+                     .remarks = work.remarks,
+                     .quantised = is_quantised(file)};
+    if (saved.quantised) {
         auto const interface = model_interface(plain, work.samples, *work.task);
-        return {open_quantised(work.model, interface, file), std::move(inputs),
-                work.samples.class_names, true};
+        saved.model = open_quantised(work.model, interface, file);
+    } else {
+        load_weights(*work.model, file);
     }
-    load_weights(*work.model, file);
-    return {work.model, std::move(inputs), work.samples.class_names};
+    return saved;
 }
 
 std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data const& data,
-                                           std::string const& files) {
+                                           std::string const& files,
+                                           std::vector<std::string>& remarks) {
     auto set = open_dataset(data, files);
-    if (auto const differs = difference_of(set->inputs(), saved.inputs); !differs.empty()) {
-        throw Error(
-            ExitCode::usage,
-            {concat("--data ", files),
-             concat(
-                 "the inputs in this set and the inputs that the model was trained on differ in ",
-                 differs),
-             "Name a set that was imported in the same way as the model's training set"});
+    auto known = saved.facts;
+    known.scale_known = true; // as the exported file has it
+    auto const named = concat("--data ", files);
+    auto const* const whose = "the model's training data";
+    auto const type = saved.inputs.front().info.type;
+    auto const differs = set->input_type() == type
+                             ? data::difference(set->facts(), known, whose)
+                             : concat("its inputs are of type ", h5::name_of(set->input_type()),
+                                      ", but the exported file takes ", h5::name_of(type));
+    if (!differs.empty()) {
+        throw Error(ExitCode::usage, does_not_fit(named, whose, differs).text());
     }
-    set->scale_as(saved.inputs.front().mean, saved.inputs.front().std);
+    remarks.push_back(scale_as(*set, named, known, whose));
+    std::erase(remarks, "");
     return set;
 }
 

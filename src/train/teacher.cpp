@@ -13,6 +13,7 @@
 #include "nn/named_code.hpp"
 #include "task/distilled.hpp"
 #include "train/device.hpp"
+#include "train/model_facts.hpp"
 #include "train/precision.hpp"
 
 #include <algorithm>
@@ -21,7 +22,6 @@
 
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
-#include "input_scale.hpp"
 #include "outputs_format.hpp"
 #include "place.hpp"
 #include "stored_deck.hpp"
@@ -33,9 +33,9 @@ namespace {
 
 /// What a teacher's file is, and what its model is made from.
 struct TeacherFile {
-    std::optional<checkpoint::VerifiedFile> weights; ///< none: the model is a program of PyTorch
+    std::optional<checkpoint::VerifiedFile> weights{}; ///< none: the model is a program of PyTorch
     config::Model model{};
-    std::string remark{};
+    task::Rescaling rescaling{};
 };
 
 /// The key that names the teacher, or the file of its outputs, and its value.
@@ -90,32 +90,39 @@ void require_no_code(config::Deck const& deck, config::Deck const& teacher) {
     }
 }
 
-void require_same_classes(config::Deck const& deck, checkpoint::Record const& record,
+/// Its samples must mean what those of this run mean.
+void require_same_samples(config::Deck const& deck, data::Facts const& teacher,
                           Workload const& work) {
-    auto const found = record.notes.find("classes");
-    if (found == record.notes.end() || !work.train || work.train->declared_classes().empty()) {
-        return;
-    }
-    auto const theirs = split(found->second, '\n');
-    auto const& ours = work.train->declared_classes();
-    if (theirs != ours) {
+    auto const& ours = work.facts.classes;
+    auto const& theirs = teacher.classes;
+    if (!ours.empty() && !theirs.empty() && ours != theirs) {
         throw no_teacher(deck,
                          concat("its classes are ", classes_text(theirs),
                                 ", but those of data.train are ", classes_text(ours)),
                          "Choose a teacher with the same classes in the same order");
     }
+    if (auto const differs = data::difference(work.facts, teacher, "its training data");
+        !differs.empty()) {
+        throw no_teacher(deck, concat("in data.train, ", differs),
+                         "Choose a teacher that was trained on the same kind of samples");
+    }
 }
 
-/// Inputs reach both models as data.train scales them.
-std::string remark_on_scale(checkpoint::Record const& record, Workload const& work) {
-    auto const scale = scale_of(record);
-    bool const same = !scale || !work.train ||
-                      (scale->first == work.train->mean() && scale->second == work.train->std());
-    return same
-               ? ""
-               : "warning: distill.teacher was trained on inputs that were normalized with another "
-                 "mean and std; in this run, the teacher gets inputs normalized with the mean and "
-                 "std of data.train, so its outputs may be worse";
+/// What inputs that are normalised as this run's become for the teacher.
+task::Rescaling rescaling_for(data::Facts const& teacher, data::Facts const& ours) {
+    task::Rescaling found;
+    if (!teacher.scale_known || (teacher.mean == ours.mean && teacher.std == ours.std)) {
+        return found;
+    }
+    auto const at = [](std::vector<double> const& values, std::size_t i, double none) {
+        return values.empty() ? none : values[values.size() == 1 ? 0 : i];
+    };
+    for (std::size_t i = 0; i < std::max({teacher.mean.size(), ours.mean.size()}); ++i) {
+        auto const std = at(teacher.std, i, 1);
+        found.factor.push_back(at(ours.std, i, 1) / std);
+        found.offset.push_back((at(ours.mean, i, 0) - at(teacher.mean, i, 0)) / std);
+    }
+    return found;
 }
 
 /// A trained model of this program, or a file of weights.
@@ -127,8 +134,9 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
     if (deck.distill.teacher_deck.empty()) {
         require_no_code(deck, teacher);
     }
-    require_same_classes(deck, weights->record(), work);
-    return {file, teacher.model, remark_on_scale(weights->record(), work)};
+    auto const facts = facts_of(weights->record(), file.path());
+    require_same_samples(deck, facts, work);
+    return {file, teacher.model, work.train ? rescaling_for(facts, work.facts) : task::Rescaling{}};
 }
 
 /// Collective  over `world`
@@ -137,7 +145,7 @@ TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& de
     auto const& path = deck.distill.teacher;
     auto const kind_of = [&](char const* extension) { return path.ends_with(extension); };
     if (kind_of(".pt") || kind_of(".pt2")) {
-        TeacherFile program{std::nullopt, {}, {}};
+        TeacherFile program;
         program.model.name = kind_of(".pt2") ? "export" : "script";
         program.model.own["file"] = path;
         if (auto const code = nn::named_code(deck); code.contains("model.operators")) {
@@ -283,7 +291,7 @@ void require_fitting_outputs(config::Deck const& deck, TeacherOutputs const& out
                          again);
     }
     require_same_task(deck, record.notes.at(task_note));
-    require_same_classes(deck, record, work);
+    require_same_samples(deck, facts_of(record, deck.distill.outputs), work);
     auto const own = own_sizes(work, nn::zeros(work.samples.inputs, 2, torch::kCPU));
     std::vector<std::int64_t> given{2};
     std::ranges::copy(outputs.info().shape, std::back_inserter(given));
@@ -348,8 +356,9 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         }
     });
     auto const file = open_teacher(world, deck, work);
-    task::Lesson lesson{
-        deck.distill, {}, of_classes, config::hidden_pairs(deck.distill.hidden).value()};
+    task::Lesson lesson{deck.distill, {},
+                        of_classes,   config::hidden_pairs(deck.distill.hidden).value(),
+                        false,        file.rescaling};
     comm::agree(world, "opening distill.teacher", [&] {
         lesson.teachers.push_back(make_teacher(deck, file, work));
         auto& first = *lesson.teachers.front();
@@ -367,8 +376,11 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
     });
     require_roots(world, deck, work.teacher);
     work.task = task::distilled(std::move(work.task), std::move(lesson));
-    return file.remark.empty() ? concat("also learning from the outputs of ", deck.distill.teacher)
-                               : file.remark;
+    return concat("also learning from the outputs of ", deck.distill.teacher,
+                  file.rescaling.factor.empty()
+                      ? ""
+                      : ", which gets inputs normalized with the mean and std of its own training "
+                        "data");
 }
 
 } // namespace lockstep::train

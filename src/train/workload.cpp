@@ -3,10 +3,12 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "config/share.hpp"
+#include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "train/device.hpp"
 #include "train/loss_scale.hpp"
+#include "train/model_facts.hpp"
 #include "train/precision.hpp"
 
 #include <algorithm>
@@ -64,19 +66,31 @@ task::MetricKind best_metric(config::Deck const& deck) {
                : task::metric_of(deck, "checkpoint.best", deck.checkpoint.best);
 }
 
-/// Whether `set` holds what is learnt from `train`: stored types may differ, and there may be fewer
-/// classes.
-bool fits(data::Dataset const& set, data::Dataset const& train) {
-    auto const alike = [](std::vector<data::FieldInfo> const& some,
-                          std::vector<data::FieldInfo> const& others) {
-        return std::equal(some.begin(), some.end(), others.begin(), others.end(),
-                          [](data::FieldInfo const& a, data::FieldInfo const& b) {
-                              return a.shape == b.shape && a.whole == b.whole &&
-                                     a.ragged == b.ragged;
-                          });
-    };
-    return alike(set.inputs(), train.inputs()) && alike(set.targets(), train.targets()) &&
-           set.classes() <= train.classes();
+/// Whether the samples mean what the model of `origin` knows.
+void compare(Origin const& origin, data::Facts const& own, std::string const& named,
+             Workload& work) {
+    if (!origin.use) {
+        return;
+    }
+    auto const differs = data::difference(own, origin.facts, origin.whose, *origin.use);
+    if (!differs.empty() && !origin.force) {
+        throw does_not_fit(named, origin.whose, differs);
+    }
+    work.remarks = data::renamed(own, named, origin.facts, origin.whose);
+    if (!differs.empty()) {
+        work.remarks.push_back(
+            concat("warning: ", named, " does not fit ", origin.whose, ": ", differs));
+    }
+}
+
+/// Begins with what the model of `origin` knows of its samples.
+void go_on_from(Origin const& origin, std::string const& named, Workload& work) {
+    auto const own = work.train->facts();
+    compare(origin, own, named, work);
+    if (!data::fit_channels(origin.facts.mean.size(), own.inputs.front().shape)) {
+        return; // as little as the model fits it, which says more
+    }
+    work.remarks.push_back(scale_as(*work.train, named, origin.facts, origin.whose));
 }
 
 void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) {
@@ -87,24 +101,25 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
         work.data_hash = TeacherOutputs::hash_of(*work.train);
         work.data_samples = work.train->samples();
     }
+    if (datasets.origin) {
+        go_on_from(*datasets.origin, concat("data.train = ", deck.data.train), work);
+    }
     if (auto divided = divide(deck, *work.train)) {
         work.train = std::make_unique<data::Dataset>(std::move(divided->first));
         work.validation = std::make_unique<data::Dataset>(std::move(divided->second));
+    } else if (work.validation) {
+        work.remarks.push_back(read_as(*work.validation,
+                                       concat("data.validation = ", deck.data.validation),
+                                       work.train->facts(), "data.train"));
     }
-    for (auto const& [key, other] : {std::pair{"data.validation", work.validation.get()},
-                                     std::pair{"data.test", work.test.get()}}) {
-        if (other != nullptr && !fits(*other, *work.train)) {
-            throw Error(
-                ExitCode::data,
-                {concat(key, " does not fit data.train"),
-                 "its samples have a different shape, or it has classes that data.train lacks",
-                 "Import all sets in the same way"});
-        }
-        if (other != nullptr) {
-            other->measure_as(*work.train);
-        }
+    if (work.test) {
+        work.remarks.push_back(read_as(*work.test, concat("data.test = ", deck.data.test),
+                                       work.train->facts(), "data.train"));
     }
+    std::erase(work.remarks, "");
     work.samples = task::Samples::of(*work.train);
+    work.facts = datasets.origin ? data::completed(work.train->facts(), datasets.origin->facts)
+                                 : work.train->facts();
 }
 
 void require_no_datasets(config::Deck const& deck) {
@@ -191,6 +206,10 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
     if (work.environment) {
         require_no_datasets(deck);
         work.samples = task::Samples::of(work.environment(rl::Period::training)->spaces());
+        work.facts = facts_of(*work.samples.spaces);
+        if (datasets.origin) {
+            compare(*datasets.origin, work.facts, concat("data.train = ", deck.data.train), work);
+        }
     } else {
         take_datasets(deck, std::move(datasets), work);
     }

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -23,6 +25,8 @@ struct Workload {
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     task::Samples samples;            ///< the facts of the training set, or of the environment
+    data::Facts facts;                ///< what the model knows of its samples
+    std::vector<std::string> remarks; ///< on sets that are used otherwise than their files say
     rl::EnvironmentMaker environment; ///< null: there are data sets instead
     task::MetricKind best_metric;     ///< by which the best model is chosen
     std::int64_t teacher = 0; ///< hash of the model or outputs that are learnt from; 0: none
@@ -52,11 +56,21 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
                                                      std::string const& weights,
                                                      comm::Communicator const& world);
 
+/// What the model that a run continues from was trained on.
+struct Origin {
+    data::Facts facts;
+    std::string whose; ///< how messages call that data
+    /// For what the samples of data.train are compared with them; none: that is done elsewhere.
+    std::optional<data::Use> use{};
+    bool force = false; ///< they may mean something else
+};
+
 /// The data sets that a deck names; none where its task learns from an environment.
 struct Datasets {
     std::unique_ptr<data::Dataset> train;
     std::unique_ptr<data::Dataset> validation; ///< from files, not a share of the training set
     std::unique_ptr<data::Dataset> test;
+    std::optional<Origin> origin{};
 };
 
 /// Throws  Error as Dataset does; 64 where the deck has none to train on, or where something that

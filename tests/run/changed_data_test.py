@@ -99,7 +99,7 @@ def class_names(scratch, theirs):
     go_on(scratch / "unnamed", *options).expect(0)
     begin(scratch / "classes", *options)
     name("a", "b", "d", "c", "e")
-    go_on(scratch / "classes", *options).expect(64, "data.train is not what", "its class 2 is d, but was c")
+    go_on(scratch / "classes", *options).expect(64, "data.train is not what", "its class 2 is d, but ", "calls it c")
     go_on(scratch / "classes", *options, "--force").expect(0, "other contents of data.train")
 
 

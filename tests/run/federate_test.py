@@ -452,7 +452,7 @@ with Scratch() as scratch:
         file["inputs"], file["targets"] = good["inputs"][()][:, :20, :20], good["targets"][()]
         file.attrs.update(good.attrs)
     simple.site(SITES[0], "--data.train", narrow).expect(
-        65, "data.train of this site does not match the federation's model", "the model needs [")
+        65, "data.train of this site does not match the federation's model", "dataset inputs has samples of shape [20, 20], but the federation has [28, 28]")
     # As the message says: labels keep their names, and become the federation's.
     with h5py.File(other) as file, h5py.File(simple.data / f"{SITES[0]}.h5") as good:
         names, theirs = ([name.decode() for name in each.attrs["classes"]] for each in (good, file))

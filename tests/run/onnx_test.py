@@ -483,7 +483,7 @@ def mistakes(scratch):
                    (["checkpoint", "export", newest, scratch / 'x".c'], 64, "such a name"),
                    (["export", "check", model], 64, "--data"),
                    (["export", "check", model, "--data", scratch / "wide.h5"], 64,
-                    "and the inputs that the model was trained on differ in"),
+                    "but the model's training data has"),
                    (["export", "nothing"], 64, "the only command is check"))),
             *some(((["checkpoint", "export", newest, "/proc/none/x.onnx"], 73, ""),
                    (["export", "check", scratch / "none.onnx", *data], 66, ""),

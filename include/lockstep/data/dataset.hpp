@@ -3,6 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/batch.hpp"
 #include "lockstep/data/blocks.hpp"
+#include "lockstep/data/facts.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -56,8 +57,8 @@ struct Viewers {
 
 /// One logical data set over one or several HDF5 files. HDF5 opens them, follows links to other
 /// files and says where the bytes lie; the bytes are then read by position and decoded, from any
-/// thread. Once set up by `keep_…`, `measure_as`, `scale_as` and `expect_classes`, none of which
-/// may be called while another thread reads, it does not change. What it keeps in memory is
+/// thread. Once set up by `keep_…`, `scale_as` and `expect_classes`, none of which may be called
+/// while another thread reads, it does not change. What it keeps in memory is
 /// bounded, except for 16 bytes per chunk of a chunked dataset, and 8 per sample where it has
 /// weights.
 class Dataset {
@@ -104,13 +105,8 @@ class Dataset {
     /// Throws      AgreedError 66, 65, 73 or 74 when a file cannot be read, or written there
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
-    /// Normalises the first input by the mean and standard deviation of `training`, whatever this
-    /// set's own files say.
-    ///
-    /// Throws  Error 65 when both sets name their classes, and this one's are not the first of
-    ///         the other's; as `scale_as`
-    void measure_as(Dataset const& training);
-    /// Normalises the first input by these values: one of each, one of each per channel, or none.
+    /// Normalises the first input by these values, whatever the files say: one of each, one of each
+    /// per channel, or none.
     ///
     /// Throws  Error 65 where they are for another number of channels
     void scale_as(std::vector<double> mean, std::vector<double> std);
@@ -123,11 +119,13 @@ class Dataset {
     /// The number of a sample (0 to samples() - 1, not checked) among all that the files hold:
     /// another number if this set is a part of them.
     std::int64_t number_in_files(std::int64_t sample) const;
-    std::vector<FieldInfo> const& inputs() const noexcept { return inputs_; }
-    std::vector<FieldInfo> const& targets() const noexcept { return targets_; }
+    /// What the files say, and what the first input is normalised by.
+    Facts const& facts() const noexcept { return facts_; }
+    std::vector<FieldInfo> const& inputs() const noexcept { return facts_.inputs; }
+    std::vector<FieldInfo> const& targets() const noexcept { return facts_.targets; }
     /// Shape and type of the first input.
-    h5::Shape const& sample_shape() const noexcept { return inputs_.front().shape; }
-    h5::Type input_type() const noexcept { return inputs_.front().type; }
+    h5::Shape const& sample_shape() const noexcept { return inputs().front().shape; }
+    h5::Type input_type() const noexcept { return inputs().front().type; }
 
     /// Whether the first target is a class: a whole number per sample. If not, there are no counts,
     /// and the classes are those that the files name.
@@ -135,7 +133,7 @@ class Dataset {
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
     std::vector<std::string> const& class_names() const noexcept { return names_; }
     /// Names of the classes, where the files name them: all or none.
-    std::vector<std::string> const& declared_classes() const noexcept;
+    std::vector<std::string> const& declared_classes() const noexcept { return facts_.classes; }
     /// Shape  [classes]; empty without labels
     std::vector<std::int64_t> const& class_counts() const noexcept { return counts_; }
     /// Shape  [samples], none negative; null where no weights were asked for
@@ -143,13 +141,13 @@ class Dataset {
     /// What the first input is normalised by; for u8 in units of 1/255.
     ///
     /// Shape  [channels], [1], or [0] where it is not normalised
-    std::vector<double> const& mean() const noexcept { return mean_; }
-    std::vector<double> const& std() const noexcept { return std_; }
+    std::vector<double> const& mean() const noexcept { return facts_.mean; }
+    std::vector<double> const& std() const noexcept { return facts_.std; }
 
     /// How many bytes of text each token stands for; empty where the files do not say.
     ///
     /// Shape  [vocabulary]
-    std::vector<std::uint8_t> const& token_bytes() const noexcept { return token_bytes_; }
+    std::vector<std::uint8_t> const& token_bytes() const noexcept { return facts_.token_bytes; }
 
     /// A hash of what the files hold, as far as it can be known without reading all of it.
     std::uint64_t fingerprint() const noexcept { return fingerprint_; }
@@ -214,13 +212,9 @@ class Dataset {
     std::shared_ptr<Parts> parts_;
     std::shared_ptr<Division const> division_; ///< null: all samples of the files are ours
     bool drawn_ = false;                       ///< ours are the drawn ones
-    std::vector<FieldInfo> inputs_;
-    std::vector<FieldInfo> targets_;
-    std::vector<double> mean_;
-    std::vector<double> std_;
-    std::vector<std::string> names_;
+    Facts facts_;
+    std::vector<std::string> names_; ///< of all classes, also where the files give none
     std::vector<std::int64_t> counts_;
-    std::vector<std::uint8_t> token_bytes_;
     std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
     std::int64_t expected_classes_ = 0; ///< 0: values of the first target may be any

@@ -58,6 +58,8 @@ struct Samples {
     std::string model_file{}; ///< the deck's model file, for a task that it describes
 
     static Samples of(data::Dataset const& dataset);
+    /// What a model was trained on, whose classes nobody counts any more.
+    static Samples of(data::Facts const& facts);
     static Samples of(rl::Spaces const& spaces);
 };
 

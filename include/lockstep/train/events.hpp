@@ -100,7 +100,7 @@ struct Measured {    ///< a validation or a test
     double seconds = 0;
     bool best = false;
     std::string best_metric;
-    std::vector<std::string> forced{}; ///< of evaluate_file: differences that `force` allowed
+    std::vector<std::string> remarks{}; ///< of evaluate_file, for the user
 };
 
 /// What one rank has used.

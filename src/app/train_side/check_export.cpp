@@ -128,10 +128,11 @@ torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& s
 
 } // namespace
 
-ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel& saved,
                                 config::Data const& data, std::int64_t samples) {
-    auto const scaled = train::samples_for(saved, data, data.test);
-    auto const unscaled = train::samples_for(saved, data, data.test);
+    std::vector<std::string> same;
+    auto const scaled = train::samples_for(saved, data, data.test, saved.remarks);
+    auto const unscaled = train::samples_for(saved, data, data.test, same);
     unscaled->scale_as({}, {});
     ExportDifference found;
     found.samples = std::min(samples, scaled->samples());

@@ -22,11 +22,11 @@ struct ExportDifference {
 };
 
 /// Runs `file` and the model on the first samples of `set`; samples with another number of rows
-/// than the file takes are cut, or padded with zeros.
+/// than the file takes are cut, or padded with zeros. Remarks on the set are added to those of
+/// `saved`.
 ///
-/// Throws  Error 64 where the set has other inputs than the model; as data::Dataset and
-///         deploy::run_exported do
-ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
+/// Throws  as train::samples_for and deploy::run_exported
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel& saved,
                                 config::Data const& data, std::int64_t samples);
 
 /// Seconds that an exported file needs for one sample of zeros, on one core.

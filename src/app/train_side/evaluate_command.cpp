@@ -55,8 +55,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
             auto const measured =
                 train::evaluate_file(context.world, deck, path, told.outputs, told.force);
             if (context.world.is_root()) {
-                for (auto const& each : measured.forced) {
-                    std::cerr << "lockstep: warning: " << each << "\n";
+                for (auto const& each : measured.remarks) {
+                    std::cerr << "lockstep: " << each << "\n";
                 }
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";

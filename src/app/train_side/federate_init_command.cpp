@@ -6,6 +6,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
+#include "train/model_facts.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -43,11 +44,15 @@ federate::ModelVector first_weights(comm::Communicator const& world, config::Dec
 
 namespace {
 
-/// The names of the classes, a line each, where this process has the data and they name them: with
-/// --weights, a coordinator needs no data.
-std::string classes_of(config::Deck const& deck) {
-    if (task::is_played(deck.task) || deck.data.train.empty()) {
+/// The names of the classes, a line each: those of the first model or, where it knows none, of the
+/// data, which a coordinator with --weights does not need.
+std::string classes_of(config::Deck const& deck, federate::ModelVector const& first) {
+    if (task::is_played(deck.task)) {
         return "";
+    }
+    auto const facts = train::facts_of(first.record(), "the first model");
+    if (!facts.classes.empty() || deck.data.train.empty()) {
+        return joined(facts.classes, "\n");
     }
     try {
         return joined(open_training_set(deck.data).declared_classes(), "\n");
@@ -113,7 +118,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
-    charter.classes = classes_of(deck);
+    charter.classes = classes_of(deck, first);
     charter.files = federate::files_of(deck, nn::code_files(deck));
     return charter;
 }

@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "config/share.hpp"
@@ -12,6 +13,7 @@
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "monitor/console.hpp"
+#include "train/model_facts.hpp"
 #include "train/schedule.hpp"
 #include "train/workload.hpp"
 
@@ -109,8 +111,17 @@ void require_fitting_data(federate::Federation const& federation, config::Deck d
         return;
     }
     deck.data.test.clear();
-    auto const work = train::open_workload(deck, train::open_datasets(deck), [](double) {});
     checkpoint::VerifiedFile const model(federation.global_file(0));
+    auto const facts = train::facts_of(checkpoint::open_weights(model)->record(), model.path());
+    auto datasets = train::open_datasets(deck);
+    if (auto const differs = data::difference(datasets.train->facts(), facts, "the federation");
+        !differs.empty()) {
+        throw Error(
+            ExitCode::data,
+            {"data.train of this site does not match the federation's model", differs,
+             "Prepare the data as the other sites have: the same columns, types and classes"});
+    }
+    auto const work = train::open_workload(deck, std::move(datasets), [](double) {});
     try {
         train::load_weights(*work.model, model);
     } catch (Error const& error) {

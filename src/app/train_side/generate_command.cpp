@@ -29,8 +29,10 @@ ExitCode generate_command(Invocation const& invocation) {
                                  "Start the command without mpirun"});
                 }
                 train::configure_torch(own.run);
-                train::generate(own, checkpoint::VerifiedFile(path), told,
-                                [](std::string_view text) { std::cout << text << std::flush; });
+                train::generate(
+                    own, checkpoint::VerifiedFile(path), told,
+                    [](std::string_view text) { std::cout << text << std::flush; },
+                    [](std::string const& remark) { std::cerr << remark << "\n"; });
                 std::cout << "\n";
             });
             return ExitCode::ok;

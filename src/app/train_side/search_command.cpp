@@ -1,6 +1,7 @@
 #include "base/awake_clock.hpp"
 #include "base/batch_job.hpp"
 #include "base/file_lock.hpp"
+#include "base/hash.hpp"
 #include "base/lease.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -8,13 +9,16 @@
 #include "comm/request_desk.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/watchdog.hpp"
 #include "train/privacy_key.hpp"
 #include "train/resource_tracker.hpp"
+#include "train/workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <iostream>
@@ -47,6 +51,7 @@ struct SearchTask {
     config::DeckSource deck;
     std::filesystem::path directory;
     std::filesystem::path privacy_key{}; ///< of trials with privacy.noise; empty: there are none
+    std::string data{};                  ///< hash of the trials' samples, on rank 0
 };
 
 /// Rank 0 reads the files, all ranks parse the same texts.
@@ -197,6 +202,36 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
     train::make_privacy_key(file);
 }
 
+/// A hash of what the trials learn from and are measured on; empty where trials may choose it, or
+/// learn from an environment.
+std::string data_of_trials(config::Deck const& deck, search::Space const& space) {
+    constexpr std::array<std::string_view, 7> chosen{
+        "data.train",    "data.validation", "data.inputs",        "data.targets",
+        "data.sequence", "data.mask",       "data.sample-weights"};
+    bool const any = std::ranges::any_of(space.dimensions(), [&](search::Dimension const& each) {
+        return std::ranges::any_of(chosen, [&](auto key) { return key == each.key; });
+    });
+    if (any || task::is_played(deck.task)) {
+        return {};
+    }
+    auto const sets = train::open_datasets(deck);
+    return concat(hex(sets.train->fingerprint()),
+                  sets.validation ? hex(sets.validation->fingerprint()) : std::string());
+}
+
+/// Results on other data cannot be compared; a search of an earlier version does not tell.
+void require_same_data(std::vector<nlohmann::json> const& before, std::string const& now) {
+    for (auto const& record : before) {
+        if (auto const data = record.value("data", now); data != now) {
+            throw Error(ExitCode::usage,
+                        {"the files of data.train or data.validation have changed",
+                         "the search began with other samples, and results on different samples "
+                         "cannot be compared",
+                         "Copy the old files back, or start the search in another --directory"});
+        }
+    }
+}
+
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
     make_directories(task.directory);
     AwakeClock clock;
@@ -212,10 +247,11 @@ void open_head(Head& head, SearchTask const& task, comm::Communicator const& wor
     if (!has_begun) { // before its first line is written
         search::require_known_trials(task.directory, 0);
     }
+    require_same_data(journal->before(), task.data);
     require_privacy_key(task, has_begun);
     head.study = std::make_unique<search::Study>(identity_of(task), std::move(journal));
     search::require_known_trials(task.directory, head.study->trials().size());
-    head.study->note({{"event", "start"}, {"ranks", world.size()}});
+    head.study->note({{"event", "start"}, {"ranks", world.size()}, {"data", task.data}});
     auto const done = head.study->trials().size();
     std::cout << concat("search in ", task.directory.string(), ": ",
                         head.study->settings().strategy, " on ", amount_of(world.size(), "rank"),
@@ -338,6 +374,9 @@ ExitCode search_run_command(Invocation const& invocation) {
                 }
                 if (settings.strategy == "pbt") {
                     require_shared_states(first, space);
+                }
+                if (world.is_root()) {
+                    task.data = data_of_trials(first, space);
                 }
             });
             setting.seconds_left = shared_seconds(

@@ -246,3 +246,24 @@ TEST_CASE("a teacher gets the inputs as they were, also where the model changes 
     };
     CHECK(loss_of(given) == loss_of(expected));
 }
+
+TEST_CASE("a teacher gets inputs as they were normalised for it, number by number or by channel") {
+    auto given = lesson(1);
+    given.teachers = {std::make_shared<Layers>()}; // gives its inputs
+    auto expected = lesson(1);
+    auto const same = [&](torch::Tensor const& outputs) {
+        expected.teachers = {std::make_shared<Always>(outputs)};
+        auto const loss = [](task::Lesson const& taught) {
+            test::Echo echo;
+            return task::distilled(plain_task(), taught)
+                ->training_loss(echo, taught_batch())
+                .sum.item<double>();
+        };
+        return loss(given) == loss(expected);
+    };
+    given.rescaling = {{2}, {0.5}};
+    CHECK(same(student() * 2 + 0.5));
+    given.rescaling = {{2, 1, 0.25}, {0, 1, -3}};
+    CHECK(
+        same(student() * torch::tensor({2.0F, 1.0F, 0.25F}) + torch::tensor({0.0F, 1.0F, -3.0F})));
+}

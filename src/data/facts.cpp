@@ -1,0 +1,195 @@
+#include "lockstep/data/facts.hpp"
+
+#include "base/text.hpp"
+#include "h5/element_type.hpp"
+#include "lockstep/h5/storage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <tuple>
+
+namespace lockstep::data {
+
+namespace {
+
+/// The first place at which names differ; of a model that is trained further, names that it has at
+/// another place.
+std::string other_name(std::string const& what, std::vector<std::string> const& own,
+                       std::vector<std::string> const& known, std::string const& whose, Use use) {
+    if (own.empty() || known.empty()) {
+        return {};
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        bool const same = i < known.size() && own[i] == known[i];
+        if (same || (use == Use::trained_further && std::ranges::count(known, own[i]) == 0)) {
+            continue;
+        }
+        return concat("its ", what, " ", i, " is ", own[i], ", but ", whose,
+                      i < known.size() ? concat(" calls it ", known[i])
+                                       : concat(" has no such ", what));
+    }
+    return {};
+}
+
+/// The numbers that a model gets of a stored u8 are 255 times smaller than those of another type.
+bool in_units_of_bytes(FieldInfo const& info) {
+    return info.type == h5::Type::u8 && !info.whole;
+}
+
+std::string rows_text(FieldInfo const& info) {
+    return concat(h5::shape_text(info.shape), info.ragged ? " in any number of rows" : "");
+}
+
+std::string other_field(FieldInfo const& own, FieldInfo const& known, std::string const& whose,
+                        Use use) {
+    auto const differs = [&](std::string const& what, auto const& here, auto const& there) {
+        return concat("dataset ", own.name, " has ", what, " ", here, ", but ", whose, " has ",
+                      there);
+    };
+    bool const of_text = own.vocabulary > 0 && known.vocabulary > 0;
+    bool const is_cut = of_text && !own.ragged; // by the deck, as it likes
+    bool const turned =
+        own.shape != known.shape && std::ranges::is_permutation(own.shape, known.shape);
+    bool const any_shape = is_cut || (use == Use::trained_further && !turned);
+    if (own.ragged != known.ragged || (own.shape != known.shape && !any_shape)) {
+        return concat(differs("samples of shape", rows_text(own), rows_text(known)),
+                      turned ? ": the order of the dimensions differs" : "");
+    }
+    if (own.whole != known.whole || in_units_of_bytes(own) != in_units_of_bytes(known)) {
+        return concat(differs("type", h5::name_of(own.type), h5::name_of(known.type)),
+                      in_units_of_bytes(own) != in_units_of_bytes(known)
+                          ? " (values of type u8 are divided by 255)"
+                          : "");
+    }
+    if (of_text && own.vocabulary != known.vocabulary) {
+        return differs("a vocabulary of", own.vocabulary, known.vocabulary);
+    }
+    if (of_text && own.end_of_text != known.end_of_text) {
+        return differs("the end-of-text token", own.end_of_text, known.end_of_text);
+    }
+    return {};
+}
+
+std::string other_fields(std::string const& kind, std::vector<FieldInfo> const& own,
+                         std::vector<FieldInfo> const& known, std::string const& whose, Use use) {
+    if (own.empty() || known.empty()) {
+        return {};
+    }
+    auto const names = [](std::vector<FieldInfo> const& fields) {
+        std::vector<std::string> all;
+        std::ranges::transform(fields, std::back_inserter(all), &FieldInfo::name);
+        return all;
+    };
+    if (own.size() != known.size()) {
+        return concat("a sample has the ", kind, " ", joined(names(own), ", "), ", but in ", whose,
+                      " ", joined(names(known), ", "));
+    }
+    if (auto here = names(own), there = names(known);
+        here != there && std::ranges::is_permutation(here, there)) {
+        return concat("the order of its ", kind, " is ", joined(here, ", "), ", but in ", whose,
+                      " it is ", joined(there, ", "));
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        if (auto found = other_field(own[i], known[i], whose, use); !found.empty()) {
+            return found;
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+std::string difference(Facts const& set, Facts const& known, std::string const& whose, Use use) {
+    auto const differ = [](auto const& own, auto const& others) {
+        return !own.empty() && !others.empty() && own != others;
+    };
+    auto found = other_fields("inputs", set.inputs, known.inputs, whose, use);
+    if (found.empty() && use == Use::as_it_is) {
+        found = other_fields("targets", set.targets, known.targets, whose, use);
+    }
+    if (found.empty()) {
+        found = other_name("column", set.columns, known.columns, whose, use);
+    }
+    if (found.empty()) {
+        found = other_name("class", set.classes, known.classes, whose, use);
+    }
+    if (!found.empty()) {
+        return found;
+    }
+    if (use == Use::as_it_is && known.class_count > 0 && set.class_count > known.class_count) {
+        return concat("it has ", set.class_count, " classes, but ", whose, " has ",
+                      known.class_count);
+    }
+    if (set.sample_rate > 0 && known.sample_rate > 0 && set.sample_rate != known.sample_rate) {
+        return concat("its sample rate is ", set.sample_rate, " Hz, but that of ", whose, " is ",
+                      known.sample_rate, " Hz");
+    }
+    if (differ(set.tokenizer, known.tokenizer) || differ(set.token_bytes, known.token_bytes)) {
+        return concat("its texts were cut into tokens by another tokenizer than those of ", whose);
+    }
+    return {};
+}
+
+std::vector<std::string> renamed(Facts const& set, std::string const& name, Facts const& known,
+                                 std::string const& whose) {
+    std::vector<std::string> told;
+    for (auto const& [what, own, others] : {std::tuple("column", &set.columns, &known.columns),
+                                            std::tuple("class", &set.classes, &known.classes)}) {
+        if (auto const found = other_name(what, *own, *others, whose, Use::as_it_is);
+            !found.empty()) {
+            told.push_back(concat("the model is trained further on ", name, ": ", found));
+        }
+    }
+    return told;
+}
+
+std::string other_scale(Facts const& set, std::string const& name, Facts const& known,
+                        std::string const& whose) {
+    if (set.mean.empty() || (set.mean == known.mean && set.std == known.std)) {
+        return {};
+    }
+    if (known.mean.empty()) {
+        return concat(name, " names a mean and std, but ", whose,
+                      " was not normalized: its values are used as they are");
+    }
+    auto const used = concat(name, " is normalized with the mean and std of ", whose);
+    constexpr double far = 3;
+    for (std::size_t i = 0; i < std::max(set.mean.size(), known.mean.size()); ++i) {
+        auto const at = [&](std::vector<double> const& values) {
+            return values[values.size() == 1 ? 0 : std::min(i, values.size() - 1)];
+        };
+        auto const ratio = at(set.std) / at(known.std);
+        if (std::abs(at(set.mean) - at(known.mean)) > far * at(known.std) || ratio > far ||
+            ratio < 1 / far) {
+            auto const which = i < known.columns.size() ? concat("column ", known.columns[i])
+                                                        : concat("channel ", i);
+            return concat("warning: ", used, ", but its values seem to be in other units: in ",
+                          known.mean.size() > 1 || set.mean.size() > 1 ? concat(which, ", ") : "",
+                          "its own mean is ", significant(at(set.mean), 6), " and its std ",
+                          significant(at(set.std), 6), ", those of ", whose, " are ",
+                          significant(at(known.mean), 6), " and ", significant(at(known.std), 6));
+        }
+    }
+    return concat(used, ", not with its own");
+}
+
+Facts completed(Facts facts, Facts const& others) {
+    auto const take = [](auto& own, auto const& other) {
+        if (own.empty()) {
+            own = other;
+        }
+    };
+    take(facts.inputs, others.inputs);
+    take(facts.targets, others.targets);
+    take(facts.classes, others.classes);
+    take(facts.columns, others.columns);
+    take(facts.token_bytes, others.token_bytes);
+    take(facts.tokenizer, others.tokenizer);
+    facts.class_count = std::max(facts.class_count, others.class_count);
+    facts.sample_rate = facts.sample_rate > 0 ? facts.sample_rate : others.sample_rate;
+    return facts;
+}
+
+} // namespace lockstep::data

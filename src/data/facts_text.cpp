@@ -1,0 +1,141 @@
+#include "data/facts_text.hpp"
+
+#include "base/text.hpp"
+#include "h5/element_type.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/h5/storage.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::data {
+
+namespace {
+
+using Json = nlohmann::json; // writes the digits that give the same bits again
+
+Json json_of(std::vector<FieldInfo> const& fields) {
+    auto all = Json::array();
+    for (auto const& field : fields) {
+        all.push_back({{"name", field.name},
+                       {"type", h5::name_of(field.type)},
+                       {"shape", field.shape},
+                       {"whole", field.whole},
+                       {"ragged", field.ragged},
+                       {"vocabulary", field.vocabulary},
+                       {"end_of_text", field.end_of_text}});
+    }
+    return all;
+}
+
+std::vector<FieldInfo> fields_of(Json const& json) {
+    std::vector<FieldInfo> fields;
+    for (auto const& each : json) {
+        auto const type = h5::type_named(each.at("type"));
+        fields.push_back({.name = each.at("name"),
+                          .type = type.value(),
+                          .shape = each.at("shape"),
+                          .whole = each.at("whole"),
+                          .ragged = each.at("ragged"),
+                          .vocabulary = each.at("vocabulary"),
+                          .end_of_text = each.at("end_of_text")});
+    }
+    return fields;
+}
+
+Facts facts_of_json(Json const& json) {
+    return {.inputs = fields_of(json.at("inputs")),
+            .targets = fields_of(json.at("targets")),
+            .classes = json.at("classes"),
+            .class_count = json.at("class_count"),
+            .mean = json.at("mean"),
+            .std = json.at("std"),
+            .scale_known = json.at("scale_known"),
+            .columns = json.at("columns"),
+            .sample_rate = json.at("sample_rate"),
+            .token_bytes = json.at("token_bytes"),
+            .tokenizer = json.at("tokenizer")};
+}
+
+/// Whether inputs can be normalised by it.
+bool is_scale(Facts const& facts) {
+    return facts.mean.size() == facts.std.size() &&
+           std::ranges::all_of(facts.mean, [](double value) { return std::isfinite(value); }) &&
+           std::ranges::all_of(facts.std,
+                               [](double value) { return std::isfinite(value) && value > 0; });
+}
+
+/// Names, a few of many.
+std::string list_text(std::vector<std::string> names) {
+    constexpr std::size_t max = 12;
+    if (names.size() > max) {
+        names.resize(max);
+        names.emplace_back("…");
+    }
+    return joined(names, ", ");
+}
+
+} // namespace
+
+std::string text_of(Facts const& facts) {
+    Json const json{{"inputs", json_of(facts.inputs)},
+                    {"targets", json_of(facts.targets)},
+                    {"classes", facts.classes},
+                    {"class_count", facts.class_count},
+                    {"mean", facts.mean},
+                    {"std", facts.std},
+                    {"scale_known", facts.scale_known},
+                    {"columns", facts.columns},
+                    {"sample_rate", facts.sample_rate},
+                    {"token_bytes", facts.token_bytes},
+                    {"tokenizer", facts.tokenizer}};
+    return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+Facts facts_of_text(std::string const& text, std::string const& from) {
+    std::string why = "its mean and std are not those of inputs";
+    try {
+        auto facts = facts_of_json(Json::parse(text));
+        if (is_scale(facts)) {
+            return facts;
+        }
+    } catch (std::exception const& failure) { // no JSON, or a type that is none of ours
+        why = failure.what();
+    }
+    throw Error(ExitCode::data,
+                {from, concat("what it says of its training data cannot be read: ", why),
+                 "Copy the file again from its source, or name another"});
+}
+
+std::string summary_of(Facts const& facts) {
+    std::vector<std::string> parts;
+    for (auto const& input : facts.inputs) {
+        parts.push_back(concat(input.name, " ", h5::name_of(input.type), " ",
+                               h5::shape_text(input.shape), input.ragged ? " in rows" : ""));
+    }
+    if (facts.class_count > 0) {
+        parts.push_back(
+            concat(facts.class_count, facts.class_count == 1 ? " class" : " classes",
+                   facts.classes.empty() ? "" : concat(" (", list_text(facts.classes), ")")));
+    }
+    if (!facts.columns.empty()) {
+        parts.push_back(concat("columns ", list_text(facts.columns)));
+    }
+    if (!facts.mean.empty()) {
+        parts.push_back(facts.mean.size() == 1
+                            ? concat("mean ", significant(facts.mean.front(), 4), ", std ",
+                                     significant(facts.std.front(), 4))
+                            : concat("mean and std of ", facts.mean.size(), " channels"));
+    }
+    if (facts.sample_rate > 0) {
+        parts.push_back(concat(facts.sample_rate, " Hz"));
+    }
+    if (!facts.tokenizer.empty()) {
+        parts.push_back(concat("a tokenizer of ", facts.token_bytes.size(), " tokens"));
+    }
+    return joined(parts, ", ");
+}
+
+} // namespace lockstep::data

@@ -1,0 +1,93 @@
+#include "train/model_facts.hpp"
+
+#include "base/text.hpp"
+#include "data/facts_text.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/task/task.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace lockstep::train {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<double> numbers(std::string const& text) {
+    auto const json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    bool const whole = json.is_array() &&
+                       std::ranges::all_of(json, [](Json const& each) { return each.is_number(); });
+    return whole ? json.get<std::vector<double>>() : std::vector<double>{};
+}
+
+/// What files of earlier versions tell.
+data::Facts earlier_facts(checkpoint::Record const& record) {
+    data::Facts facts;
+    auto const note = [&](char const* name) -> std::string const* {
+        auto const found = record.notes.find(name);
+        return found == record.notes.end() ? nullptr : &found->second;
+    };
+    if (auto const* const classes = note("classes")) {
+        facts.classes = split(*classes, '\n');
+        facts.class_count = std::ssize(facts.classes);
+    }
+    auto const* const mean = note("input_mean");
+    auto const* const std = note("input_std");
+    if (mean != nullptr && std != nullptr) {
+        facts.mean = numbers(*mean);
+        facts.std = numbers(*std);
+        facts.scale_known = facts.mean.size() == facts.std.size();
+    }
+    return facts;
+}
+
+} // namespace
+
+void note_facts(checkpoint::Record& record, data::Facts const& facts) {
+    record.notes[checkpoint::facts_note] = data::text_of(facts);
+}
+
+data::Facts facts_of(checkpoint::Record const& record, std::filesystem::path const& file) {
+    auto const found = record.notes.find(checkpoint::facts_note);
+    return found == record.notes.end() ? earlier_facts(record)
+                                       : data::facts_of_text(found->second, file.string());
+}
+
+data::Facts facts_of(rl::Spaces const& spaces) {
+    return {.inputs = task::Samples::of(spaces).inputs, .classes = spaces.names};
+}
+
+std::string data_of(std::filesystem::path const& file) {
+    return concat("the training data of ", file.string());
+}
+
+Error does_not_fit(std::string const& named, std::string const& whose, std::string const& why) {
+    return {
+        ExitCode::data,
+        {concat(named, " does not fit ", whose), why,
+         "Import all data sets in the same way, with the same --classes, --columns and --type"}};
+}
+
+std::string scale_as(data::Dataset& set, std::string const& named, data::Facts const& known,
+                     std::string const& whose) {
+    if (!known.scale_known) {
+        return {};
+    }
+    auto told = data::other_scale(set.facts(), named, known, whose);
+    if (set.mean() != known.mean || set.std() != known.std) {
+        set.scale_as(known.mean, known.std);
+    }
+    return told;
+}
+
+std::string read_as(data::Dataset& set, std::string const& named, data::Facts const& known,
+                    std::string const& whose) {
+    if (auto const differs = data::difference(set.facts(), known, whose); !differs.empty()) {
+        throw does_not_fit(named, whose, differs);
+    }
+    return scale_as(set, named, known, whose);
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,136 @@
+#include "lockstep/data/facts.hpp"
+
+#include "data/facts_text.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <functional>
+
+#include "catch.hpp"
+#include "error_of.hpp"
+
+using namespace lockstep;
+using data::Facts;
+using data::Use;
+
+namespace {
+
+/// Of a table, and of texts, that are known in every respect.
+Facts known() {
+    return {.inputs = {{"x", h5::Type::f32, {2, 3}},
+                       {"words", h5::Type::u16, {}, true, true, 300, 2}},
+            .targets = {{"y", h5::Type::i64, {}, true}},
+            .classes = {"cat", "dog", "eel"},
+            .class_count = 3,
+            .mean = {1, 2},
+            .std = {0.5, 1e-300},
+            .scale_known = true,
+            .columns = {"a", "b", "c"},
+            .sample_rate = 16000,
+            .token_bytes = {1, 2, 255},
+            .tokenizer = "{\"model\": \"ä\n\"}"};
+}
+
+struct Change {
+    std::string name;
+    std::function<void(Facts&)> make;
+    std::string told;        ///< of a set that is used as it is; empty: nothing
+    bool of_training = true; ///< whether a model that is trained further refuses it, too
+};
+
+std::vector<Change> changes() {
+    return {
+        {"nothing", [](Facts&) {}, ""},
+        {"another scale", [](Facts& f) { f.mean = {5, 6}; }, ""},
+        {"an input less", [](Facts& f) { f.inputs.pop_back(); }, "has the inputs x, but in them"},
+        {"inputs in another order", [](Facts& f) { std::swap(f.inputs[0], f.inputs[1]); },
+         "the order of its inputs is words, x"},
+        {"an input of another name", [](Facts& f) { f.inputs[0].name = "z"; }, ""},
+        {"another shape", [](Facts& f) { f.inputs[0].shape = {2, 4}; }, "samples of shape [2, 4]",
+         false},
+        {"another order of dimensions", [](Facts& f) { f.inputs[0].shape = {3, 2}; },
+         "the order of the dimensions differs"},
+        {"bytes", [](Facts& f) { f.inputs[0].type = h5::Type::u8; }, "divided by 255"},
+        {"doubles", [](Facts& f) { f.inputs[0].type = h5::Type::f64; }, ""},
+        {"whole numbers", [](Facts& f) { f.inputs[0].whole = true; }, "dataset x has type f32"},
+        {"rows", [](Facts& f) { f.inputs[0].ragged = true; }, "in any number of rows"},
+        {"another vocabulary", [](Facts& f) { f.inputs[1].vocabulary = 301; }, "a vocabulary of"},
+        {"another end", [](Facts& f) { f.inputs[1].end_of_text = 3; }, "the end-of-text token"},
+        {"other targets", [](Facts& f) { f.targets[0].shape = {2}; }, "dataset y has samples of",
+         false},
+        {"a class less", [](Facts& f) { f.classes.pop_back(), --f.class_count; }, ""},
+        {"a class more", [](Facts& f) { f.classes.emplace_back("fox"), ++f.class_count; },
+         "its class 3 is fox, but them has no such class", false},
+        {"an unnamed class more", [](Facts& f) { f.classes.clear(), ++f.class_count; },
+         "it has 4 classes", false},
+        {"no names", [](Facts& f) { f.classes.clear(); }, ""},
+        {"another name", [](Facts& f) { f.classes[1] = "fox"; }, "its class 1 is fox, but them",
+         false},
+        {"names in another order", [](Facts& f) { std::swap(f.classes[0], f.classes[1]); },
+         "its class 0 is dog, but them calls it cat"},
+        {"another column", [](Facts& f) { f.columns[2] = "d"; }, "its column 2 is d", false},
+        {"columns in another order", [](Facts& f) { std::swap(f.columns[0], f.columns[2]); },
+         "its column 0 is c, but them calls it a"},
+        {"no columns", [](Facts& f) { f.columns.clear(); }, ""},
+        {"another rate", [](Facts& f) { f.sample_rate = 8000; }, "its sample rate is 8000 Hz"},
+        {"another tokenizer", [](Facts& f) { f.tokenizer += " "; }, "another tokenizer"},
+        {"other tokens", [](Facts& f) { f.token_bytes[0] = 7; }, "another tokenizer"},
+    };
+}
+
+} // namespace
+
+TEST_CASE("each fact that differs is told, but for what a model that is trained further may learn") {
+    for (auto const& change : changes()) {
+        INFO(change.name);
+        auto set = known();
+        change.make(set);
+        auto const told = data::difference(set, known(), "them");
+        CHECK((change.told.empty() ? told.empty() : told.find(change.told) != std::string::npos));
+        auto const further = data::difference(set, known(), "them", Use::trained_further);
+        CHECK(further.empty() == (told.empty() || !change.of_training));
+        CHECK(data::difference(set, {}, "them").empty()); // of an unknown one, in nothing
+    }
+    auto set = known();
+    set.classes[1] = "fox";
+    CHECK(data::renamed(set, "mine", known(), "them").size() == 1);
+    CHECK(data::renamed(known(), "mine", known(), "them").empty());
+}
+
+TEST_CASE("another scale is told, and warned of where the units seem to be others") {
+    auto const told = [](std::vector<double> mean, std::vector<double> std) {
+        auto set = known();
+        set.mean = std::move(mean);
+        set.std = std::move(std);
+        auto reference = known();
+        reference.std = {0.5, 4};
+        return data::other_scale(set, "mine", reference, "them");
+    };
+    CHECK(told({1, 2}, {0.5, 4}).empty());
+    CHECK(told({}, {}).empty());
+    CHECK(told({1.2, 2}, {0.5, 5}) ==
+          "mine is normalized with the mean and std of them, not with its own");
+    CHECK(told({1, 200}, {0.5, 4}).starts_with("warning: "));
+    CHECK(told({1, 2}, {0.5, 400}).starts_with("warning: "));
+    CHECK(told({1, 2}, {0.0005, 4}).find("column a") != std::string::npos);
+}
+
+TEST_CASE("facts are read back from their text as they were, and from no other text") {
+    auto const text = data::text_of(known());
+    CHECK(data::facts_of_text(text, "a file") == known());
+    CHECK(data::facts_of_text(data::text_of({}), "a file") == Facts{});
+    auto unfit = known();
+    unfit.std.pop_back();
+    for (auto const& wrong :
+         {std::string(), std::string("{}"), std::string("[1]"), text.substr(0, text.size() / 2),
+          data::text_of(unfit)}) {
+        CHECK(test::error_of([&] { data::facts_of_text(wrong, "a file"); }).code() ==
+              ExitCode::data);
+    }
+}
+
+TEST_CASE("what others know completes what a set does not") {
+    CHECK(data::completed({}, known()).classes == known().classes);
+    auto own = known();
+    own.columns = {"d"};
+    CHECK(data::completed(own, known()).columns == own.columns);
+}
