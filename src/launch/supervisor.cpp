@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
 #include "monitor/root_cause.hpp"
+#include "monitor/start_failure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -88,6 +89,13 @@ void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
     cause.tell(concat(verdict.who, place), Error(ExitCode::rank_lost, verdict.text));
 }
 
+/// Why MPI did not start, where that is this host's: no restart would help.
+std::optional<Error> hindrance_of(AttemptEnd const& end) {
+    bool const by_rank = end.told.find("MPI did not start") != std::string::npos;
+    return !end.record.started && (end.told.empty() || by_rank) ? monitor::what_hinders_mpi()
+                                                                : std::nullopt;
+}
+
 std::string names_of(std::vector<Host> const& hosts) {
     std::vector<std::string> names;
     names.reserve(hosts.size());
@@ -152,6 +160,10 @@ double pause_before(std::int64_t restart) {
 ExitCode supervise(LaunchPlan const& plan) {
     SignalRequests const signals(SignalRequests::Hangup::request);
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // the ranks are looked after, whoever listens
+    if (plan.launcher == "mpirun") {
+        auto const here = std::vector<Host>{plan.hosts.front()};
+        monitor::require_files_for_mpirun(ranks_on(plan, here));
+    }
     name_launch();
     auto const watching = watcher_of(plan);
     auto& watcher = *watching;
@@ -179,6 +191,12 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (end.by_own_signal) {
             std::cerr << "lockstep launch: a signal asked to end the run while it started\n";
             return ExitCode::interrupted;
+        }
+        if (auto const hindrance = hindrance_of(end)) {
+            if (end.told.empty()) {
+                throw Error(*hindrance);
+            }
+            return hindrance->code();
         }
         if (!begun && !restart && end.code < 64) {
             throw Error(ExitCode::unavailable,

@@ -69,7 +69,10 @@ ExitCode run_collectively(int argc, char** argv,
     start.reset();
     CommandContext context{session, session.world(), root_cause, *watchdog};
     try {
-        comm::agree(session.world(), "reading the environment", require_start_limit);
+        comm::agree(session.world(), "reading the environment", [] {
+            require_start_limit();
+            require_launcher_streams();
+        });
         auto const code = command(context);
         comm::PhaseScope const phase(session.world(), comm::Phase::end);
         // MPI's end need not wait (under srun it does not), and a rank that has left would be

@@ -2,6 +2,8 @@
 
 #include "monitor/root_cause.hpp"
 
+#include <optional>
+
 namespace lockstep::monitor {
 
 /// Reports why MPI has not started, if the process ends while this object exists: where Open MPI
@@ -17,7 +19,19 @@ class StartFailure {
     ~StartFailure();
 };
 
-/// What keeps MPI from starting here: a limit of this process, or what MPI's own lines above say.
+/// A limit of this process, or a temporary directory, with which MPI may not start; nothing where
+/// there is none.
+std::optional<Error> what_hinders_mpi();
+
+/// What keeps MPI from starting here: that, or what MPI's own lines above say.
 Error why_mpi_did_not_start();
+
+/// Throws  Error 74 where this process may have so few files open that mpirun, which starts that
+///         many ranks here, would crash without coming to an end
+void require_files_for_mpirun(int ranks);
+
+/// Throws  Error 69 where mpirun was started with standard input and output closed: its own pipe
+///         has taken their place, and what passes there it reads as signals to pass on to ranks
+void require_launcher_streams();
 
 } // namespace lockstep::monitor
