@@ -1,9 +1,11 @@
 """The job scripts under a real Slurm, each job on two nodes: the normal end, by mpirun and by srun; --signal,
-the walltime, a node that fails: requeued, to the same bits as an undisturbed run; scancel; a job that `lockstep launch` asks for, writes and submits."""
+the walltime, a node that fails: requeued, to the same bits as an undisturbed run; a suspension; scancel; a job that
+`lockstep launch` asks for, writes and submits."""
 import json
 import os
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
@@ -162,6 +164,12 @@ def keep_their_nodes(cluster, scratch, whole, by_srun, search):
     # By srun: mpirun leaves the ranks two seconds, in which a loaded machine may not get through.
     cancelled = Job(cluster, scratch, "cancelled", slow_attempts=1, profile='LAUNCH="srun --mpi=pmix"')
 
+    # Longer than its limit; each of its processes is stopped and continued by itself.
+    suspended = Job(cluster, scratch, "suspended", slow_attempts=1, deck="[communication]\ntimeout-seconds = 20\n")
+    suspended.wait_for_step(5)
+    slurm.run("scontrol", "suspend", suspended.number)
+    since = time.monotonic()
+
     alone = slurm.run("srun", "--mpi=none", "--ntasks=2", "--mem-per-cpu=100", LOCKSTEP, "train",
                       "deck.ini", cwd=whole.checkout)
     check(alone.returncode == 69 and alone.stderr.count("rank 0 of 1") == 1,
@@ -175,6 +183,12 @@ def keep_their_nodes(cluster, scratch, whole, by_srun, search):
     check(ends, f"it came to an end\n{cancelled.output()}")
     step = ends[-1]["step"]
     check(checkpoints(cancelled.run)[-1].stem == f"step-{step:08d}", "with a checkpoint")
+
+    time.sleep(max(30 - (time.monotonic() - since), 0))
+    slurm.run("scontrol", "resume", suspended.number)
+    suspended.wait_for("COMPLETED")
+    suspended.ends_like(whole.run)
+    check(len(suspended.attempts()) == 1, f"{suspended.attempts()}\n{suspended.output()}")
 
     for job in (whole, by_srun):
         job.wait_for("COMPLETED")

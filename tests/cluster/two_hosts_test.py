@@ -1,6 +1,6 @@
 """Hosts, made of namespaces: three that train, to the bits of one rank, and two over a slow link; of
-two, a rank that stops, dies or computes something else on the other (one of these; at length all), and a host that is
-cut off; at length, one that starves."""
+two, all ranks suspended for long, a rank that stops, dies or computes something else on the other (one of these;
+at length all), and a host that is cut off; at length, one that starves."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, LONG, Result, Scratch, check, check_same, checkpoints,
+from harness import (DATA, DECK, DRAW, LOCKSTEP, LONG, Result, Scratch, check, check_same, checkpoints,
                      records, some, together)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
@@ -94,6 +94,23 @@ with Scratch() as scratch, Hosts(3) as hosts:
         check(alone.code == 76, alone.text)
         root_cause(alone, "rank 1 (host2, cpu)", "has sent nothing for")
 
+    def is_suspended():
+        """As a whole, for longer than the limit, one process after the other."""
+        directory = scratch / "suspended"
+        running = hosts.mpirun("host1:2,host2:2", words(directory, "--train.steps", 60), {"LOCKSTEP_INJECT": "slow:rank=0"})
+        while len(steps_of(directory)) < 10:
+            check(running.poll() is None, "it trains")
+            time.sleep(0.1)
+        everything = [process for name in ("host1", "host2") for program in ("mpirun", "orted", "lockstep")
+                      for process in hosts.processes(name, program)
+                      if str(directory) in pathlib.Path(f"/proc/{process}/cmdline").read_text() or program == "orted"]
+        for number, pause_s in ((signal.SIGTSTP, 0.1), (signal.SIGSTOP, 0.1), (signal.SIGCONT, 0.5)):
+            for process in DRAW.sample(everything, len(everything)):
+                time.sleep(DRAW.uniform(0, pause_s))
+                os.kill(process, number)
+            time.sleep(TIMEOUT + 6 if number == signal.SIGSTOP else 1)
+        finish(running, time.monotonic()).expect(0, "finished at step 60")
+
     def is_killed():
         killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5")
         check(killed.code in (76, 137), killed.text)
@@ -107,6 +124,7 @@ with Scratch() as scratch, Hosts(3) as hosts:
         check(flipped.code == 76, flipped.text)
         root_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
 
+    is_suspended()
     together([is_stopped_alone, *some((is_stopped, is_killed, computes_something_else))], 2)
 
     if LONG:

@@ -262,6 +262,24 @@ def an_mpi_that_does_not_start(scratch):
             run(command, env={"LOCKSTEP_START_SECONDS": seconds}).expect(64, f"LOCKSTEP_START_SECONDS = {seconds}: ")
 
 
+def a_launcher_that_cannot_start(scratch):
+    """The cause is named at once, and no restart is tried."""
+    (scratch / "file").touch()
+    launch = [LOCKSTEP, *map(str, words(scratch / "never", "--restarts", 1))]
+    cases = [("ulimit -n 32", launch, 74, "ulimit -n"), ("ulimit -s 64", launch, 71, "ulimit -s"),
+             (f"export TMPDIR={scratch}/file", launch, 73, "TMPDIR"),
+             (f"export TMPDIR={scratch}/file", [LOCKSTEP, "plan", DECK], 73, "TMPDIR"),
+             ("exec <&- >&-", [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", *launch[:1], "train", DECK, "--data.train",
+                               str(DATA / "train.h5"), "--data.validation", "", "--run.directory",
+                               str(scratch / "closed")], 69, "standard input and standard output closed")]
+    if LONG:  # its ranks tell it, but mpirun then stays
+        cases.append(("ulimit -f 100", launch, 74, "ulimit -f"))
+    for line, command, code, phrase in some(cases, 3):
+        result = finish(start(["bash", "-c", f'ulimit -c 0; {line}; exec "$@"', "bash", *command]), time.monotonic())
+        last_cause(result.expect(code), phrase)
+        check("restart 1 of" not in result.text, f"{line}: {result.text}")
+
+
 def files_that_may_not_grow(scratch):
     """Ranks that may only write small files are told so, and not ended by a signal."""
     command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", "bash", "-c", 'ulimit -c 0 -f 20; exec "$@"', "bash",
@@ -288,7 +306,7 @@ def a_launcher_that_does_not_end(scratch):
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
          a_launcher_with_a_word_of_its_own, a_launcher_that_loses_a_host, a_newer_attempt, a_pause_between_attempts,
-         places_that_take_nothing, an_mpi_that_does_not_start, files_that_may_not_grow,
+         places_that_take_nothing, an_mpi_that_does_not_start, a_launcher_that_cannot_start, files_that_may_not_grow,
          memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
