@@ -16,8 +16,8 @@ namespace lockstep::comm {
 /// only while it is called.
 class Backoff {
   public:
-    /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed, those in which the
-    ///         process was stopped not counted
+    /// Throws  Error 76 saying `what` was waited for, when `seconds` have passed in which this
+    ///         process was not stopped
     Backoff(double seconds, std::string what, double longest_pause_s = shortest_pause_s);
     void pause();
 

@@ -10,11 +10,11 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "monitor/root_cause.hpp"
+#include "monitor/start_failure.hpp"
 #include "monitor/watchdog.hpp"
 
 #include <optional>
 
-#include "start_failure.hpp"
 #include "start_watch.hpp"
 
 namespace lockstep::monitor {

@@ -2,9 +2,10 @@
 
 namespace lockstep::monitor {
 
-/// How long nothing has been heard from a neighbouring host, and whether it is therefore lost. A host whose kernel still answers is neither switched off nor
-/// cut off: its ranks are stopped, or the kernel does not let them run. Such a host is lost only
-/// after the patience that a stuck rank of this host is given.
+/// How long nothing has been heard from a neighbouring host, and whether it is therefore lost. A
+/// host whose kernel still answers is neither switched off nor cut off: its ranks are stopped, or
+/// the kernel does not let them run. Such a host is lost only after the patience that a stuck rank
+/// of this host is given.
 ///
 /// Units  seconds, of an AwakeClock: while this process is stopped, others are not silent
 class Hearing {

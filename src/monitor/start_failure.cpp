@@ -1,4 +1,4 @@
-#include "start_failure.hpp"
+#include "monitor/start_failure.hpp"
 
 #include "base/arrival.hpp"
 #include "base/environment.hpp"
@@ -112,7 +112,8 @@ std::optional<Error> what_hinders_mpi() {
     }
     auto const [directory, failure] = temporary_directory();
     if (failure != 0) {
-        return Error(failure == ENOSPC || failure == EDQUOT ? ExitCode::io : ExitCode::cannot_create,
+        bool const full = failure == ENOSPC || failure == EDQUOT;
+        return Error(full ? ExitCode::io : ExitCode::cannot_create,
                      {what,
                       concat("no files can be made in the temporary directory ", directory.string(),
                              " (", system_text(failure), ")"),

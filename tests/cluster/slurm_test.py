@@ -135,7 +135,8 @@ def loses_its_nodes(cluster, scratch, whole, others):
     for job in others:
         job.wait_for("COMPLETED")
     nodes = ("host3", "host4") if LONG else ("host3",)
-    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=1 + len(nodes), script="multi_node_cpu")
+    crashed = Job(cluster, scratch, "crashed", "--partition=weak", slow_attempts=1 + len(nodes),
+                  script="multi_node_cpu")
     crashed.wait_for_step(5)
     urgent = slurm.run("sbatch", "--parsable", "--partition=urgent", "--nodelist=host3,host4", "--exclusive",
                        "--output=/dev/null", "--wrap", "true").stdout.strip()

@@ -97,7 +97,8 @@ with Scratch() as scratch, Hosts(3) as hosts:
     def is_suspended():
         """As a whole, for longer than the limit, one process after the other."""
         directory = scratch / "suspended"
-        running = hosts.mpirun("host1:2,host2:2", words(directory, "--train.steps", 60), {"LOCKSTEP_INJECT": "slow:rank=0"})
+        running = hosts.mpirun("host1:2,host2:2", words(directory, "--train.steps", 60),
+                               {"LOCKSTEP_INJECT": "slow:rank=0"})
         while len(steps_of(directory)) < 10:
             check(running.poll() is None, "it trains")
             time.sleep(0.1)

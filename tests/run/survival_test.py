@@ -275,7 +275,8 @@ def a_launcher_that_cannot_start(scratch):
     if LONG:  # its ranks tell it, but mpirun then stays
         cases.append(("ulimit -f 100", launch, 74, "ulimit -f"))
     for line, command, code, phrase in some(cases, 3):
-        result = finish(start(["bash", "-c", f'ulimit -c 0; {line}; exec "$@"', "bash", *command]), time.monotonic())
+        shell = ["bash", "-c", f'ulimit -c 0; {line}; exec "$@"', "bash", *command]
+        result = finish(start(shell), time.monotonic())
         last_cause(result.expect(code), phrase)
         check("restart 1 of" not in result.text, f"{line}: {result.text}")
 
@@ -306,8 +307,8 @@ def a_launcher_that_does_not_end(scratch):
 
 PARTS = [signals_that_were_left_to_it, a_terminal_that_closes, ranks_that_do_not_come,
          a_launcher_with_a_word_of_its_own, a_launcher_that_loses_a_host, a_newer_attempt, a_pause_between_attempts,
-         places_that_take_nothing, an_mpi_that_does_not_start, a_launcher_that_cannot_start, files_that_may_not_grow,
-         memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
+         places_that_take_nothing, an_mpi_that_does_not_start, a_launcher_that_cannot_start,
+         files_that_may_not_grow, memory_that_is_used_up_early, *([a_launcher_that_does_not_end] if LONG else [])]
 for part in PARTS:
     if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
         with Scratch() as scratch:
