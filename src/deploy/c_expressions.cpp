@@ -27,6 +27,14 @@ std::map<std::string, std::string> const& expressions() {
         {"Cos", "cosf({1})"},
         {"Floor", "floorf({1})"},
         {"Ceil", "ceilf({1})"},
+        {"Round", "rintf({1})"},
+        {"Tan", "tanf({1})"},
+        {"Asin", "asinf({1})"},
+        {"Acos", "acosf({1})"},
+        {"Atan", "atanf({1})"},
+        {"Sinh", "sinhf({1})"},
+        {"Cosh", "coshf({1})"},
+        {"Sign", "{1} > 0 ? 1 : {1} < 0 ? -1 : {1}"},
         {"Reciprocal", "1 / {1}"},
         {"Neg", "-{1}"},
         {"Abs", "{1} < 0 ? -{1} : {1}"},
@@ -37,6 +45,7 @@ std::map<std::string, std::string> const& expressions() {
         {"Mul", "{1} * {2}"},
         {"Div", "{1} / {2}"},
         {"Pow", "powf({1}, {2})"},
+        {"PRelu", "{1} < 0 ? {1} * {2} : {1}"},
         {"Min", "{1} < {2} ? {1} : {2}"},
         {"Max", "{1} > {2} ? {1} : {2}"},
         {"Equal", "{1} == {2}"},
@@ -88,6 +97,9 @@ std::string CStatements::expression_of(Node const& node) const {
         return node.real("min") > -max_float
                    ? concat("{1} < ", real("min"), " ? ", real("min"), " : ", text)
                    : text;
+    }
+    if (node.kind == "Mod") {
+        return graph_[node.output].element == Element::f32 ? "fmodf({1}, {2})" : "{1} % {2}";
     }
     if (node.kind == "Cast") {
         auto const to = graph_[node.output].element;

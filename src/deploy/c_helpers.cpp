@@ -376,6 +376,49 @@ static void layer_norm(long rows, long width, float epsilon, const float *x, con
 }
 )";
 
+/// Where a grid, from -1 to 1, points to in images; outside there are zeros (padding 0), the values
+/// at the edges (1), or the image mirrored at them (2). Mode 1 takes the nearest value.
+constexpr char const* sample_grid = R"(
+static float grid_place(float at, long size, int padding, int corners)
+{
+    const float last = (float)(size - 1);
+    const float low = corners ? 0 : -0.5f, span = corners ? last : (float)size;
+    float place = corners ? (at + 1) / 2 * last : ((at + 1) * (float)size - 1) / 2;
+    if (padding == 2) {
+        const float way = fabsf(place - low), times = span > 0 ? floorf(way / span) : 0;
+        const float rest = span > 0 ? way - times * span : 0;
+        place = fmodf(times, 2) == 0 ? rest + low : span - rest + low;
+    }
+    if (padding != 0)
+        place = place > 0 ? place < last ? place : last : 0;
+    return place > -2 && place < last + 2 ? place : -2; /* so that it fits a whole number */
+}
+
+static void sample_grid(long samples, long channels, long rows, long columns, long places,
+                        int mode, int padding, int corners, const float *x, const float *grid,
+                        float *y)
+{
+    for (long n = 0; n < samples; ++n, x += channels * rows * columns, y += channels * places)
+        for (long p = 0; p < places; ++p, grid += 2) {
+            const float column = grid_place(grid[0], columns, padding, corners);
+            const float row = grid_place(grid[1], rows, padding, corners);
+            const float left = mode == 1 ? rintf(column) : floorf(column);
+            const float top = mode == 1 ? rintf(row) : floorf(row);
+            for (long c = 0; c < channels; ++c) {
+                float sum = 0;
+                for (int corner = 0; corner < (mode == 1 ? 1 : 4); ++corner) {
+                    const long i = (long)top + corner / 2, j = (long)left + corner % 2;
+                    const float across = corner % 2 ? column - left : 1 - (column - left);
+                    const float down = corner / 2 ? row - top : 1 - (row - top);
+                    if (i >= 0 && i < rows && j >= 0 && j < columns)
+                        sum += x[(c * rows + i) * columns + j] * (mode == 1 ? 1 : across * down);
+                }
+                y[c * places + p] = sum;
+            }
+        }
+}
+)";
+
 } // namespace
 
 std::string c_helper(std::string const& name) {
@@ -391,6 +434,7 @@ std::string c_helper(std::string const& name) {
         {"log_softmax", log_softmax},
         {"sum_up", sum_up},
         {"sum_up_wholes", sum_up_wholes},
+        {"sample_grid", sample_grid},
         {"layer_norm", layer_norm}};
     return texts.at(name);
 }

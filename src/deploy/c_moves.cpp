@@ -48,6 +48,69 @@ std::string CStatements::gather(Node const& node) const {
                   ");\n        }\n");
 }
 
+namespace {
+
+/// A statement on the element at {2} along an axis of so many, `behind` apart; {1} is the first.
+std::string at_computed_place(std::string const& statement, std::int64_t count,
+                              std::int64_t behind) {
+    auto const text = concat("{ const int64_t at = {2}; if (at < 0 || at >= ", count,
+                             ") return 1; ", statement, " }");
+    auto const element = concat("(&{1})[at * ", behind, "]");
+    auto const mark = text.find("{at}");
+    return text.substr(0, mark) + element + text.substr(mark + 4);
+}
+
+} // namespace
+
+/// Without the axis along which places are computed.
+Operand CStatements::along_others(TensorId id, std::int64_t axis) const {
+    auto operand = whole(id);
+    operand.strides[static_cast<std::size_t>(axis)] = 0;
+    return operand;
+}
+
+std::string CStatements::gather_elements(Node const& node) const {
+    auto const axis = node.whole("axis");
+    auto const [before, count, behind] = around(extents(node.inputs[0]), axis);
+    return loops(extents(node.output),
+                 {whole(node.output), along_others(node.inputs[0], axis), whole(node.inputs[1])},
+                 at_computed_place("{0} = {at};", count, behind));
+}
+
+std::string CStatements::scatter_elements(Node const& node) const {
+    auto const axis = node.whole("axis");
+    auto const [before, count, behind] = around(extents(node.output), axis);
+    auto const copied =
+        loops(extents(node.output), {whole(node.output), whole(node.inputs[0])}, "{0} = {1};");
+    return copied +
+           loops(extents(node.inputs[1]),
+                 {whole(node.inputs[2]), along_others(node.output, axis), whole(node.inputs[1])},
+                 at_computed_place(node.whole("adds") != 0 ? "{at} += {0};" : "{at} = {0};", count,
+                                   behind));
+}
+
+std::string CStatements::arg_max(Node const& node) const {
+    auto const [before, count, behind] = around(extents(node.inputs[0]), node.whole("axis"));
+    auto const from = pointer(node.inputs[0]);
+    auto const into = pointer(node.output);
+    return concat(
+        "    for (long i = 0; i < ", before, "; ++i)\n        for (long j = 0; j < ", behind,
+        "; ++j) {\n            const float *x = ", from, " + i * ", count * behind,
+        " + j;\n            int64_t best = 0;\n            for (int64_t k = 1; k < ", count,
+        "; ++k)\n                best = x[k * ", behind, "] > x[best * ", behind,
+        "] ? k : best;\n            ", into, "[i * ", behind, " + j] = best;\n        }\n");
+}
+
+std::string CStatements::grid_sample(Node const& node) {
+    helpers_.insert("sample_grid");
+    auto const in = extents(node.inputs[0]);
+    auto const to = extents(node.output);
+    return concat("    sample_grid(", to[0], ", ", in[1], ", ", in[2], ", ", in[3], ", ",
+                  to[2] * to[3], ", ", node.whole("mode"), ", ", node.whole("padding"), ", ",
+                  node.whole("align_corners"), ", ", pointer(node.inputs[0]), ", ",
+                  pointer(node.inputs[1]), ", ", pointer(node.output), ");\n");
+}
+
 std::string CStatements::pad(Node const& node) const {
     auto const count = elements(graph_[node.output].shape);
     auto into = whole(node.output);

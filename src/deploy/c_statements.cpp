@@ -118,11 +118,22 @@ std::string CStatements::reduction(Node const& node) const {
     for (auto const axis : node.wholes("axes")) {
         into[static_cast<std::size_t>(axis)] = 0;
     }
-    bool const largest = node.kind == "ReduceMax";
+    struct Kind {
+        char const* first;
+        char const* first_whole;
+        char const* next;
+    };
+    static std::map<std::string, Kind> const kinds{
+        {"ReduceMax", {"-INFINITY", "INT64_MIN", "{0} = {1} > {0} ? {1} : {0};"}},
+        {"ReduceMin", {"INFINITY", "INT64_MAX", "{0} = {1} < {0} ? {1} : {0};"}},
+        {"ReduceProd", {"1", "1", "{0} *= {1};"}},
+        {"ReduceSum", {"0", "0", "{0} += {1};"}},
+        {"ReduceMean", {"0", "0", "{0} += {1};"}}};
+    auto const& kind = kinds.at(node.kind);
+    bool const reals = graph_[node.output].element == Element::f32;
     Operand const all{pointer(node.output), {1}};
-    auto text = loops({count}, {all}, largest ? "{0} = -INFINITY;" : "{0} = 0;");
-    text += loops(from, {{pointer(node.output), into}, whole(node.inputs[0])},
-                  largest ? "{0} = {1} > {0} ? {1} : {0};" : "{0} += {1};");
+    auto text = loops({count}, {all}, concat("{0} = ", reals ? kind.first : kind.first_whole, ";"));
+    text += loops(from, {{pointer(node.output), into}, whole(node.inputs[0])}, kind.next);
     if (node.kind == "ReduceMean") {
         text += loops({count}, {all}, concat("{0} /= ", joined_count, ";"));
     }
@@ -151,17 +162,24 @@ std::string CStatements::of(Node const& node) {
         {"Softmax", &CStatements::along_axis},
         {"LogSoftmax", &CStatements::along_axis},
         {"CumSum", &CStatements::along_axis},
-        {"LayerNormalization", &CStatements::layer_norm}};
-    static std::map<std::string, Reader> const others{{"BatchNormalization", &CStatements::norm},
-                                                      {"ReduceMean", &CStatements::reduction},
-                                                      {"ReduceSum", &CStatements::reduction},
-                                                      {"ReduceMax", &CStatements::reduction},
-                                                      {"Transpose", &CStatements::transpose},
-                                                      {"Slice", &CStatements::slice},
-                                                      {"Concat", &CStatements::join},
-                                                      {"Gather", &CStatements::gather},
-                                                      {"Pad", &CStatements::pad},
-                                                      {"Resize", &CStatements::resize}};
+        {"LayerNormalization", &CStatements::layer_norm},
+        {"GridSample", &CStatements::grid_sample}};
+    static std::map<std::string, Reader> const others{
+        {"BatchNormalization", &CStatements::norm},
+        {"ReduceMean", &CStatements::reduction},
+        {"ReduceSum", &CStatements::reduction},
+        {"ReduceMax", &CStatements::reduction},
+        {"ReduceMin", &CStatements::reduction},
+        {"ReduceProd", &CStatements::reduction},
+        {"ArgMax", &CStatements::arg_max},
+        {"GatherElements", &CStatements::gather_elements},
+        {"ScatterElements", &CStatements::scatter_elements},
+        {"Transpose", &CStatements::transpose},
+        {"Slice", &CStatements::slice},
+        {"Concat", &CStatements::join},
+        {"Gather", &CStatements::gather},
+        {"Pad", &CStatements::pad},
+        {"Resize", &CStatements::resize}};
     if (auto const found = callers.find(node.kind); found != callers.end()) {
         return (this->*found->second)(node);
     }

@@ -27,6 +27,7 @@ class CStatements {
   private:
     std::vector<std::int64_t> extents(TensorId id) const { return extents_of(graph_[id].shape); }
     Operand whole(TensorId id) const;
+    Operand along_others(TensorId id, std::int64_t axis) const;
     Operand repeated(TensorId id, std::vector<std::int64_t> const& extents) const;
     std::string element_by_element(Node const& node, std::string const& expression) const;
     std::string expression_of(Node const& node) const;
@@ -40,6 +41,10 @@ class CStatements {
     std::string along_axis(Node const& node);
     std::string layer_norm(Node const& node);
     std::string reduction(Node const& node) const;
+    std::string arg_max(Node const& node) const;
+    std::string gather_elements(Node const& node) const;
+    std::string scatter_elements(Node const& node) const;
+    std::string grid_sample(Node const& node);
     std::string transpose(Node const& node) const;
     std::string slice(Node const& node) const;
     std::string join(Node const& node) const;

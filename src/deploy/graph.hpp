@@ -56,7 +56,9 @@ using Attributes = std::map<std::string, Attribute>;
 /// An operator, by its name and with the meaning that ONNX gives it (opset 17). Where ONNX takes
 /// shapes or axes as tensors, they are attributes here: `shape` of Reshape (-1: the batch), `axes`,
 /// `starts`, `ends` and `steps` of Slice, `axes` of ReduceMean, ReduceSum and ReduceMax, `axis` of
-/// CumSum, `pads` of Pad, `to` of Cast, `scale` and `zero` of QuantizeLinear. Gelu is not from ONNX
+/// CumSum, `pads` of Pad, `to` of Cast, `scale` and `zero` of QuantizeLinear, `adds` of
+/// ScatterElements; `mode` and `padding` of GridSample are numbers, those of LibTorch. Gelu is not
+/// from ONNX
 /// (`tanh`: approximated); ExpandAs, which repeats its first input to its result's shape, the batch
 /// being that of axis `batch` of the second; and QuantizedConv and QuantizedGemm, layers whose
 /// inputs are bytes, value = `scale` * (byte - `zero`), whose weights, [outputs, inputs, place…],

@@ -173,6 +173,8 @@ class OnnxGraph {
             {"Resize", &OnnxGraph::write_resize},
             {"CumSum", &OnnxGraph::write_cumsum},
             {"Pad", &OnnxGraph::write_pad},
+            {"ScatterElements", &OnnxGraph::write_scatter},
+            {"GridSample", &OnnxGraph::write_grid_sample},
             {"ReduceSum", &OnnxGraph::write_sum},
             {"QuantizeLinear", &OnnxGraph::write_quantise},
             {"QuantizedConv", &OnnxGraph::write_integer_layer},
@@ -250,6 +252,18 @@ class OnnxGraph {
     void write_pad(Node const& node) {
         put("Pad", {input(node, 0), wholes(node.wholes("pads")), real(node.real("value"))},
             name(node.output), {});
+    }
+    void write_scatter(Node const& node) {
+        put("ScatterElements", {input(node, 0), input(node, 1), input(node, 2)}, name(node.output),
+            {{{"axis", node.whole("axis")}},
+             {{"reduction", node.whole("adds") != 0 ? "add" : "none"}}});
+    }
+    void write_grid_sample(Node const& node) {
+        static constexpr std::array<char const*, 3> paddings{"zeros", "border", "reflection"};
+        put("GridSample", {input(node, 0), input(node, 1)}, name(node.output),
+            {{{"align_corners", node.whole("align_corners")}},
+             {{"mode", node.whole("mode") == 0 ? "bilinear" : "nearest"},
+              {"padding_mode", paddings.at(static_cast<std::size_t>(node.whole("padding")))}}});
     }
     void write_sum(Node const& node) {
         put("ReduceSum", {input(node, 0), wholes(node.wholes("axes"))}, name(node.output),

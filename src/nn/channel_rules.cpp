@@ -26,6 +26,7 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
             {"aten::group_norm", &Self::group_norm},
             {"aten::layer_norm", &Self::norm_of_extents},
             {"aten::rms_norm", &Self::norm_of_extents},
+            {"aten::prelu", &Self::prelu},
             {"aten::cat", &Self::concatenation},
             {"aten::mean", &Self::reduction},
             {"aten::sum", &Self::reduction},
@@ -34,16 +35,23 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
             {"aten::transpose", &Self::permutation},
         };
         for (auto const* const name :
-             {"relu", "gelu", "silu", "elu", "sigmoid", "tanh", "hardtanh", "hardswish",
-              "hardsigmoid", "leaky_relu", "softplus", "relu6", "clone", "contiguous", "to",
-              "_to_copy", "dropout", "detach", "alias"}) {
+             {"relu",       "gelu",       "silu",        "elu",        "sigmoid",     "tanh",
+              "hardtanh",   "hardswish",  "hardsigmoid", "leaky_relu", "softplus",    "relu6",
+              "clone",      "contiguous", "to",          "_to_copy",   "dropout",     "detach",
+              "alias",      "mish",       "selu",        "celu",       "log_sigmoid", "hardshrink",
+              "softshrink", "threshold",  "rrelu"}) {
             table[concat("aten::", name)] = &Self::by_element;
         }
         for (auto const* const name :
-             {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-              "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-              "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
-              "upsample_bilinear2d"}) {
+             {"max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "upsample_nearest",
+              "_upsample_nearest_exact", "reflection_pad", "replication_pad"}) {
+            for (auto const* const dimensions : {"1d", "2d", "3d"}) {
+                table[concat("aten::", name, dimensions)] = &Self::by_place;
+            }
+        }
+        for (auto const* const name :
+             {"upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
+              "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"}) {
             table[concat("aten::", name)] = &Self::by_place;
         }
         for (auto const* const name : {"add", "sub", "mul", "div", "maximum", "minimum"}) {
@@ -257,6 +265,18 @@ void ChannelTracer::parts_of_norm(RecordedCall const& call,
 void ChannelTracer::by_element(RecordedCall const& call) {
     auto const given = input(call);
     give(call, given.channels, given.axis);
+}
+
+/// One slope for all channels, or one for each.
+void ChannelTracer::prelu(RecordedCall const& call) {
+    auto const slopes = tensor_of(call.arguments[1]);
+    if (slopes && graph_.tensors_[*slopes].shape.front() == 1) {
+        by_element(call);
+    } else if (input(call).channels.empty() || input(call).axis != 1) {
+        unknown(call);
+    } else {
+        parts_of_norm(call, {1}, 0);
+    }
 }
 
 void ChannelTracer::by_place(RecordedCall const& call) {

@@ -52,6 +52,7 @@ class ChannelTracer {
     void parts_of_norm(RecordedCall const& call, std::initializer_list<std::size_t> arguments,
                        std::size_t extent);
     void by_element(RecordedCall const& call);
+    void prelu(RecordedCall const& call);
     void by_place(RecordedCall const& call);
     void of_two(RecordedCall const& call);
     void concatenation(RecordedCall const& call);

@@ -15,8 +15,9 @@ namespace {
 
 Lowerings all_lowerings() {
     auto table = lower_arithmetic();
-    for (auto part : {lower_products(), lower_windows(), lower_norms(), lower_shapes(),
-                      lower_sequences(), lower_integers()}) {
+    for (auto part :
+         {lower_activations(), lower_products(), lower_windows(), lower_resampling(),
+          lower_indexing(), lower_norms(), lower_shapes(), lower_sequences(), lower_integers()}) {
         table.merge(part);
     }
     return table;

@@ -176,10 +176,29 @@ Id GraphParts::gather(Id values, Id indices, std::int64_t axis) {
                       {{"axis", axis}});
 }
 
+Id GraphParts::padded(Id a, std::vector<std::int64_t> const& pads, double value) {
+    auto wider = shape(a);
+    for (std::size_t axis = 0; axis < wider.size(); ++axis) {
+        auto const more = pads[axis] + pads[axis + wider.size()];
+        if (more != 0) {
+            require_own(a, static_cast<std::int64_t>(axis));
+        }
+        wider[axis].count += more;
+    }
+    if (wider == shape(a)) {
+        return a;
+    }
+    return graph_.add("Pad", {a}, {graph_[a].element, wider}, {{"pads", pads}, {"value", value}});
+}
+
 Id GraphParts::wholes(std::vector<std::int64_t> const& values) {
+    return wholes(values, {static_cast<std::int64_t>(values.size())});
+}
+
+Id GraphParts::wholes(std::vector<std::int64_t> const& values,
+                      std::vector<std::int64_t> const& extents) {
     auto const bytes = std::as_bytes(std::span(values));
-    return graph_.constant({}, Element::i64,
-                           deploy::fixed_shape({static_cast<std::int64_t>(values.size())}),
+    return graph_.constant({}, Element::i64, deploy::fixed_shape(extents),
                            {bytes.begin(), bytes.end()});
 }
 

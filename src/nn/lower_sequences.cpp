@@ -16,10 +16,23 @@ using Id = GraphParts::Id;
 /// softmax(q kᵀ · scale + mask) v
 void lower_attention(LoweredCall& call) {
     auto const query = call.tensor(0);
-    auto const key = call.tensor(1);
     auto const rank = call.shape(query).size();
-    if (rank != call.shape(key).size() || call.flag(7)) {
-        call.refuse("it has different numbers of query and key heads");
+    auto const for_heads = [&](Id values) { // keys and values may be those of several queries
+        auto const axis = rank - 3;
+        auto const heads = call.flag(7) ? call.shape(query)[axis].count : 0;
+        auto const own = call.flag(7) ? call.shape(values)[axis].count : 0;
+        if (heads == own) {
+            return values;
+        }
+        std::vector<std::int64_t> places;
+        for (std::int64_t at = 0; at < heads; ++at) {
+            places.push_back(at * own / heads);
+        }
+        return call.gather(values, call.wholes(places), static_cast<std::int64_t>(axis));
+    };
+    auto const key = for_heads(call.tensor(1));
+    if (rank != call.shape(key).size()) {
+        call.refuse("its queries and keys have different numbers of dimensions");
     }
     if (call.number(4) != 0) {
         call.refuse_dropout();
@@ -53,7 +66,7 @@ void lower_attention(LoweredCall& call) {
                                                         : call.binary("Add", scores, mask);
     }
     auto const weights = call.softmax("Softmax", scores, static_cast<std::int64_t>(rank) - 1);
-    call.give(call.matmul(weights, call.tensor(2)));
+    call.give(call.matmul(weights, for_heads(call.tensor(2))));
 }
 
 /// What a recurrent layer keeps between steps, [batch, units] each: what it shows, and what an LSTM

@@ -1,5 +1,6 @@
 #include "nn/lowered_call.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -122,27 +123,82 @@ void lower_repeat_interleave(LoweredCall& call) {
 }
 
 void lower_pad(LoweredCall& call) {
-    auto const x = call.tensor(0);
+    auto x = call.cast(call.tensor(0), deploy::Element::f32);
     auto const rank = rank_of(call, x);
     auto const given = call.wholes_of(1); // from the last axis on: before, after
     std::vector<std::int64_t> pads(2 * rank);
-    for (std::size_t i = 0; i < given.size(); ++i) {
+    for (std::size_t i = 0; i + 1 < given.size(); i += 2) {
         auto const axis = rank - 1 - i / 2;
-        pads[i % 2 == 0 ? axis : axis + rank] = given[i];
-        if (given[i] != 0) {
-            call.require_own(x, static_cast<std::int64_t>(axis));
-        }
-        if (given[i] < 0) {
-            call.refuse("its padding is negative");
+        pads[axis] = std::max(given[i], std::int64_t{0});
+        pads[axis + rank] = std::max(given[i + 1], std::int64_t{0});
+        auto const end = call.shape(x)[axis].count + std::min(given[i + 1], std::int64_t{0});
+        if (given[i] < 0 || given[i + 1] < 0) {
+            auto const start = std::max(-given[i], std::int64_t{0});
+            x = call.slice(x, static_cast<std::int64_t>(axis), start, end);
         }
     }
-    call.give(call.graph().add("Pad", {call.cast(x, deploy::Element::f32)},
-                               {deploy::Element::f32, call.result_shape()},
-                               {{"pads", pads}, {"value", call.has(2) ? call.number(2) : 0.0}}));
+    auto const found = call.padded(x, pads, call.has(2) ? call.number(2) : 0.0);
+    call.give(call.cast(found, call.result_element()));
 }
 
-void lower_embedding(LoweredCall& call) {
-    call.give(call.gather(call.tensor(0), call.cast(call.tensor(1), deploy::Element::i64), 0));
+/// Entries of each axis over and over, new axes before.
+void lower_repeat(LoweredCall& call) {
+    auto x = call.tensor(0);
+    auto wider = call.shape(x);
+    auto const times = call.result_shape();
+    wider.insert(wider.begin(), times.size() - wider.size(), deploy::Extent{});
+    x = call.reshape(x, wider);
+    for (std::size_t axis = 0; axis < wider.size(); ++axis) {
+        if (wider[axis] == times[axis] || wider[axis] == deploy::Extent{}) {
+            continue; // else `give` expands it
+        }
+        std::vector<std::int64_t> places;
+        for (std::int64_t at = 0; at < times[axis].count; ++at) {
+            places.push_back(at % wider[axis].count);
+        }
+        x = call.gather(x, call.wholes(places), static_cast<std::int64_t>(axis));
+    }
+    call.give(x);
+}
+
+/// Channels become places: [n, c r², h, w] to [n, c, h r, w r].
+void lower_pixel_shuffle(LoweredCall& call) {
+    auto const factor = call.whole(1);
+    auto const x = call.tensor(0);
+    auto const shape = call.shape(x);
+    if (shape.size() != 4) {
+        call.refuse("its input has no batch dimension");
+    }
+    auto const split = call.reshape(x, {shape[0],
+                                        {shape[1].count / factor / factor, false},
+                                        {factor, false},
+                                        {factor, false},
+                                        shape[2],
+                                        shape[3]});
+    call.give(call.reshape(call.transpose(split, {0, 1, 4, 2, 5, 3}), call.result_shape()));
+}
+
+void lower_pixel_unshuffle(LoweredCall& call) {
+    if (call.result_shape().size() != 4) {
+        call.refuse("its input has no batch dimension");
+    }
+    auto const factor = call.whole(1);
+    auto const x = call.tensor(0);
+    auto const to = call.result_shape();
+    auto const split =
+        call.reshape(x, {to[0], call.shape(x)[1], to[2], {factor, false}, to[3], {factor, false}});
+    call.give(call.reshape(call.transpose(split, {0, 1, 3, 5, 2, 4}), to));
+}
+
+/// Channels of each group in turn.
+void lower_channel_shuffle(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto const groups = call.whole(1);
+    auto const shape = call.shape(x);
+    auto const behind = deploy::elements(shape) / shape[0].count / shape[1].count;
+    auto const split = call.reshape(
+        x, {shape[0], {groups, false}, {shape[1].count / groups, false}, {behind, false}});
+    call.give(call.reshape(call.transpose(split, {0, 2, 1, 3}), shape));
 }
 
 void lower_cumsum(LoweredCall& call) {
@@ -171,7 +227,11 @@ Lowerings lower_shapes() {
         {"aten::unbind", lower_unbind},
         {"aten::repeat_interleave", lower_repeat_interleave},
         {"aten::constant_pad_nd", lower_pad},
-        {"aten::embedding", lower_embedding},
+        {"aten::repeat", lower_repeat},
+        {"aten::pixel_shuffle", lower_pixel_shuffle},
+        {"aten::pixel_unshuffle", lower_pixel_unshuffle},
+        {"aten::channel_shuffle", lower_channel_shuffle},
+        {"aten::native_channel_shuffle", lower_channel_shuffle},
         {"aten::cumsum", lower_cumsum},
         {"aten::dropout",
          [](LoweredCall& call) {

@@ -1,6 +1,7 @@
 #include "nn/lowered_call.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace lockstep::nn {
 
@@ -22,8 +23,9 @@ Wholes both_sides(Wholes const& padding) {
     return pads;
 }
 
-void convolve(LoweredCall& call, Wholes const& stride, Wholes const& padding,
-              Wholes const& dilation, std::int64_t groups) {
+/// `pads`: before and behind each dimension.
+void convolve(LoweredCall& call, Wholes const& stride, Wholes const& pads, Wholes const& dilation,
+              std::int64_t groups) {
     auto const x = call.tensor(0);
     auto const weight = call.tensor(1);
     auto const dimensions = call.shape(weight).size() - 2;
@@ -41,21 +43,26 @@ void convolve(LoweredCall& call, Wholes const& stride, Wholes const& padding,
     call.give(call.graph().add("Conv", inputs, {Element::f32, call.result_shape()},
                                {{"kernel_shape", kernel},
                                 {"strides", spread(stride, dimensions)},
-                                {"pads", both_sides(spread(padding, dimensions))},
+                                {"pads", pads},
                                 {"dilations", spread(dilation, dimensions)},
                                 {"group", groups}}));
 }
 
 void lower_convolution(LoweredCall& call) { // convNd
-    Wholes padding;
+    auto const& weight = call.shape(call.tensor(1));
+    auto const dimensions = weight.size() - 2;
+    Wholes pads(2 * dimensions, 0);
     if (call.text(4).empty()) {
-        padding = call.wholes_of(4);
-    } else if (call.text(4) == "valid") {
-        padding = {0};
-    } else {
-        call.refuse("its padding is a string, not numbers");
+        pads = both_sides(spread(call.wholes_of(4), dimensions));
+    } else if (call.text(4) == "same") {
+        auto const dilation = spread(call.wholes_of(5), dimensions);
+        for (std::size_t i = 0; i < dimensions; ++i) {
+            auto const both = dilation[i] * (weight[i + 2].count - 1);
+            pads[i] = both / 2;
+            pads[dimensions + i] = both - both / 2;
+        }
     }
-    convolve(call, call.wholes_of(3), padding, call.wholes_of(5), call.whole(6));
+    convolve(call, call.wholes_of(3), pads, call.wholes_of(5), call.whole(6));
 }
 
 /// Strides, padding and so on of a transposed convolution.
@@ -115,34 +122,60 @@ void lower_any_convolution(LoweredCall& call) { // convolution, _convolution
                                    call.wholes_of(5), call.whole(8)});
         return;
     }
-    convolve(call, call.wholes_of(3), call.wholes_of(4), call.wholes_of(5), call.whole(8));
+    auto const dimensions = call.shape(call.tensor(1)).size() - 2;
+    convolve(call, call.wholes_of(3), both_sides(spread(call.wholes_of(4), dimensions)),
+             call.wholes_of(5), call.whole(8));
 }
 
-/// Extents of a pooled input where incomplete windows are left out.
-Shape pooled(Shape shape, deploy::Attributes const& form) {
-    auto const of = [&](char const* name, std::size_t i) {
-        return std::get<Wholes>(form.at(name)).at(i);
-    };
-    for (std::size_t i = 0; i + 2 < shape.size(); ++i) {
-        auto const dilation = form.contains("dilations") ? of("dilations", i) : 1;
-        auto const window = dilation * (of("kernel_shape", i) - 1) + 1;
-        shape[i + 2].count =
-            (shape[i + 2].count + 2 * of("pads", i) - window) / of("strides", i) + 1;
+/// Pads and other lists of a window, one value for each dimension.
+Wholes const& extents_in(deploy::Attributes const& form, char const* name) {
+    return std::get<Wholes>(form.at(name));
+}
+
+/// The extents that a window covers.
+Wholes windows_of(deploy::Attributes const& form) {
+    auto windows = extents_in(form, "kernel_shape");
+    for (std::size_t i = 0; i < windows.size() && form.contains("dilations"); ++i) {
+        windows[i] = extents_in(form, "dilations")[i] * (windows[i] - 1) + 1;
     }
-    return shape;
+    return windows;
 }
 
-void pool(LoweredCall& call, std::string const& kind, deploy::Attributes const& form) {
+/// What an input with its padding lacks behind, so that all windows of the result are complete
+/// (ceil_mode).
+Wholes lacking(Shape const& from, Shape const& to, deploy::Attributes const& form) {
+    auto lacks = windows_of(form);
+    for (std::size_t i = 0; i < lacks.size(); ++i) {
+        auto const covered = (to[i + 2].count - 1) * extents_in(form, "strides")[i] + lacks[i];
+        auto const padded = from[i + 2].count + 2 * extents_in(form, "pads")[i];
+        lacks[i] = std::max(covered - padded, std::int64_t{0});
+    }
+    return lacks;
+}
+
+/// Of images with or without padding.
+Id with_padding(LoweredCall& call, Id x, Wholes const& pads, double value) {
+    auto const dimensions = pads.size() / 2;
+    Wholes all(2, 0);
+    all.insert(all.end(), pads.begin(), pads.begin() + static_cast<long>(dimensions));
+    all.insert(all.end(), 2, 0);
+    all.insert(all.end(), pads.begin() + static_cast<long>(dimensions), pads.end());
+    return call.padded(x, all, value);
+}
+
+Id pool_input(LoweredCall& call, std::size_t dimensions) {
     auto const x = call.tensor(0);
-    auto const shape = call.shape(x);
-    if (shape.size() != std::get<Wholes>(form.at("kernel_shape")).size() + 2) {
+    if (call.shape(x).size() != dimensions + 2) {
         call.refuse("its input has no batch dimension");
     }
-    if (!(pooled(shape, form) == call.result_shape())) {
-        call.refuse("it has incomplete windows (ceil_mode)");
+    return x;
+}
+
+Wholes added(Wholes pads, Wholes const& behind) {
+    for (std::size_t i = 0; i < behind.size(); ++i) {
+        pads[behind.size() + i] += behind[i];
     }
-    call.give(call.graph().add(kind, {x}, {Element::f32, call.result_shape()}, form));
-    call.give_nothing_more();
+    return pads;
 }
 
 /// Kernel, strides and pads are arguments 1, 2 and 3.
@@ -158,60 +191,54 @@ Lowering max_pool(std::size_t dimensions) {
     return [dimensions](LoweredCall& call) {
         auto form = window_of(call, dimensions);
         form["dilations"] = spread(call.wholes_of(4), dimensions);
-        pool(call, "MaxPool", form);
+        auto x = pool_input(call, dimensions);
+        auto const to = call.result_shape();
+        auto pads = added(extents_in(form, "pads"), lacking(call.shape(x), to, form));
+        auto const& kernel = extents_in(form, "kernel_shape");
+        for (std::size_t i = 0; i < dimensions; ++i) {
+            if (pads[dimensions + i] >= kernel[i]) { // which onnxruntime refuses
+                x = with_padding(call, x, pads, -std::numeric_limits<double>::infinity());
+                pads.assign(2 * dimensions, 0);
+            }
+        }
+        form["pads"] = pads;
+        call.give(call.graph().add("MaxPool", {x}, {Element::f32, to}, form));
+        call.give_nothing_more();
     };
 }
 
+/// (input, kernel, stride, padding, ceil_mode, whether padding counts, what to divide by instead)
 Lowering average_pool(std::size_t dimensions) {
     return [dimensions](LoweredCall& call) {
-        if (call.has(6)) {
-            call.refuse("its divisor_override is set");
-        }
         auto form = window_of(call, dimensions);
-        form["count_include_pad"] = std::int64_t{call.flag(5) ? 1 : 0};
-        pool(call, "AveragePool", form);
-    };
-}
-
-Lowering adaptive_pool(std::size_t dimensions) {
-    return [dimensions](LoweredCall& call) {
-        auto const x = call.tensor(0);
-        auto const from = call.shape(x);
+        auto x = pool_input(call, dimensions);
         auto const to = call.result_shape();
-        Wholes window;
-        Wholes axes;
-        for (auto i = from.size() - dimensions; i < from.size(); ++i) {
-            if (from[i].count % to[i].count != 0) {
-                call.refuse("its windows differ in size");
+        auto const lacks = lacking(call.shape(x), to, form);
+        bool const complete = std::ranges::count(lacks, 0) == static_cast<long>(dimensions);
+        bool counts = call.flag(5);
+        bool const divides = call.has(6);
+        auto pads = extents_in(form, "pads");
+        if (divides) { // all windows alike
+            x = with_padding(call, x, added(pads, lacks), 0);
+            pads.assign(2 * dimensions, 0);
+        } else if (!complete && counts) { // the padding counts, what lacks behind it does not
+            x = with_padding(call, x, pads, 0);
+            pads = added(Wholes(2 * dimensions, 0), lacks);
+            counts = false;
+        } else {
+            pads = added(pads, lacks);
+        }
+        form["pads"] = pads;
+        form["count_include_pad"] = std::int64_t{counts ? 1 : 0};
+        auto found = call.graph().add("AveragePool", {x}, {Element::f32, to}, form);
+        if (divides) {
+            double values = 1;
+            for (auto const extent : extents_in(form, "kernel_shape")) {
+                values *= static_cast<double>(extent);
             }
-            window.push_back(from[i].count / to[i].count);
-            axes.push_back(static_cast<std::int64_t>(i));
+            found = call.binary("Mul", found, call.graph().real(values / call.number(6)));
         }
-        if (std::ranges::all_of(to.end() - static_cast<long>(dimensions), to.end(),
-                                [](auto const& extent) { return extent.count == 1; })) {
-            call.give(call.reduce("ReduceMean", x, axes, true));
-            return;
-        }
-        pool(call, "AveragePool",
-             {{"kernel_shape", window},
-              {"strides", window},
-              {"pads", Wholes(2 * dimensions, 0)},
-              {"count_include_pad", std::int64_t{1}}});
-    };
-}
-
-Lowering upsample(std::size_t dimensions) {
-    return [dimensions](LoweredCall& call) {
-        auto const x = call.tensor(0);
-        auto const to = call.result_shape();
-        Wholes factors;
-        for (auto i = to.size() - dimensions; i < to.size(); ++i) {
-            if (to[i].count % call.shape(x)[i].count != 0) {
-                call.refuse("its factor is not a whole number");
-            }
-            factors.push_back(to[i].count / call.shape(x)[i].count);
-        }
-        call.give(call.graph().add("Resize", {x}, {Element::f32, to}, {{"factors", factors}}));
+        call.give(found);
     };
 }
 
@@ -223,8 +250,6 @@ Lowerings lower_windows() {
         {"aten::_convolution", lower_any_convolution},
         {"aten::max_pool2d_with_indices", max_pool(2)},
         {"aten::max_pool3d_with_indices", max_pool(3)},
-        {"aten::_adaptive_avg_pool2d", adaptive_pool(2)},
-        {"aten::_adaptive_avg_pool3d", adaptive_pool(3)},
     };
     for (std::size_t const dimensions : {1, 2, 3}) {
         auto const of = [&](char const* name) {
@@ -234,8 +259,6 @@ Lowerings lower_windows() {
         table[of("conv_transpose")] = lower_transposed_convolution;
         table[of("max_pool")] = max_pool(dimensions);
         table[of("avg_pool")] = average_pool(dimensions);
-        table[of("adaptive_avg_pool")] = adaptive_pool(dimensions);
-        table[of("upsample_nearest")] = upsample(dimensions);
     }
     return table;
 }

@@ -107,6 +107,13 @@ std::size_t LoweredCall::first_flat(std::size_t at) const {
     return flat;
 }
 
+torch::Tensor LoweredCall::applied(std::vector<c10::IValue> arguments) const {
+    auto const op = c10::Dispatcher::singleton().findSchemaOrThrow(
+        two_.schema->name().c_str(), two_.schema->overload_name().c_str());
+    op.callBoxed(&arguments);
+    return arguments.front().toTensor();
+}
+
 Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     auto const* const key = two.unsafeGetTensorImpl();
     if (auto const found = table_.constants.find(key); found != table_.constants.end()) {
@@ -161,6 +168,34 @@ std::vector<Id> LoweredCall::tensors(std::size_t at) {
         ids.push_back(any(two[i], three.at(i), first + i));
     }
     return ids;
+}
+
+std::vector<LoweredCall::Item> LoweredCall::items(std::size_t at) {
+    auto const two = two_.arguments.at(at).toListRef();
+    auto const three = three_.arguments.at(at).toListRef();
+    auto flat = first_flat(at);
+    auto const counts = [&](std::size_t i) {
+        auto const numbers = [](c10::IValue const& value, std::int64_t count) {
+            auto const tensor = value.toTensor();
+            return tensor.scalar_type() == torch::kInt64 && tensor.numel() == count &&
+                   torch::equal(tensor.flatten(), torch::arange(count));
+        };
+        return !two_.values.at(flat) && numbers(two[i], batches[0]) &&
+               numbers(three[i], batches[1]);
+    };
+    std::vector<Item> found(two.size());
+    for (std::size_t i = 0; i < two.size(); ++i) {
+        if (!two[i].isTensor()) {
+            continue;
+        }
+        found[i].is_there = true;
+        found[i].counts_samples = counts(i);
+        if (!found[i].counts_samples) {
+            found[i].tensor = any(two[i].toTensor(), three[i].toTensor(), flat);
+        }
+        ++flat;
+    }
+    return found;
 }
 
 Id LoweredCall::transposed_constant(Id matrix) {
@@ -228,6 +263,17 @@ std::string LoweredCall::text(std::size_t at) const {
 std::int64_t LoweredCall::axis(std::size_t at, std::size_t rank) const {
     auto const given = whole(at);
     return given < 0 ? given + static_cast<std::int64_t>(rank) : given;
+}
+
+std::vector<std::int64_t> LoweredCall::axes(std::size_t at, std::size_t rank) const {
+    auto found = has(at) && !is_tensor(at) ? wholes_of(at) : std::vector<std::int64_t>{};
+    if (found.empty()) {
+        refuse("it reduces over all samples of a batch");
+    }
+    for (auto& axis : found) {
+        axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
+    }
+    return found;
 }
 
 Id LoweredCall::operand(std::size_t at, Element element) {

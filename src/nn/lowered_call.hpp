@@ -35,7 +35,10 @@ class GraphParts {
     Id softmax(std::string const& kind, Id a, std::int64_t axis);
     Id expanded(Id a, deploy::Shape const& shape);
     Id gather(Id values, Id indices, std::int64_t axis);
+    /// As many before and behind each axis: all before, then all behind.
+    Id padded(Id a, std::vector<std::int64_t> const& pads, double value);
     Id wholes(std::vector<std::int64_t> const& values);
+    Id wholes(std::vector<std::int64_t> const& values, std::vector<std::int64_t> const& extents);
     /// Throws  Error 64 where the axis is the batch: samples would be mixed
     void require_own(Id a, std::int64_t axis) const;
 
@@ -61,12 +64,22 @@ class LoweredCall : public GraphParts {
     LoweredCall(deploy::Graph& graph, ValueTable& table, RecordedCall const& two,
                 RecordedCall const& three);
 
+    /// An item of a list.
+    struct Item {
+        bool is_there = false;
+        bool counts_samples =
+            false; ///< it is 0, 1, … for the samples of a batch, and has no tensor
+        Id tensor = ValueTable::absent;
+    };
+
     std::string const& name() const { return two_.name; }
     std::size_t arguments() const { return two_.arguments.size(); }
     bool has(std::size_t at) const; ///< argument exists and is not None
     bool is_tensor(std::size_t at) const;
     Id tensor(std::size_t at);
     std::vector<Id> tensors(std::size_t at);
+    /// The items of a list of which some may be missing.
+    std::vector<Item> items(std::size_t at);
     /// A constant matrix, transposed; the same tensor each time.
     Id transposed_constant(Id matrix);
     std::int64_t whole(std::size_t at) const;
@@ -76,6 +89,8 @@ class LoweredCall : public GraphParts {
     std::string text(std::size_t at) const;
     /// An axis from 0.
     std::int64_t axis(std::size_t at, std::size_t rank) const;
+    /// Axes from 0, of which there must be any: else all samples of a batch would be mixed.
+    std::vector<std::int64_t> axes(std::size_t at, std::size_t rank) const;
     /// A tensor or a number, as `element`.
     Id operand(std::size_t at, deploy::Element element);
     deploy::Element promoted(std::size_t a, std::size_t b) const;
@@ -87,6 +102,11 @@ class LoweredCall : public GraphParts {
     void give(Id id);
     /// Leaves out the other results, which no exported model can use.
     void give_nothing_more();
+
+    /// The arguments, those of the batch of two samples; and what LibTorch's operator gives for
+    /// others.
+    std::vector<c10::IValue> const& given() const noexcept { return two_.arguments; }
+    torch::Tensor applied(std::vector<c10::IValue> arguments) const;
 
     [[noreturn]] void refuse(std::string const& why) const;
     /// Of dropout that evaluation does not switch off.
@@ -111,7 +131,10 @@ using Lowerings = std::map<std::string, Lowering>;
 /// Lowerings by the operators' names, in groups.
 Lowerings lower_arithmetic();
 Lowerings lower_products();
-Lowerings lower_windows(); ///< convolutions, pooling, upsampling
+Lowerings lower_activations();
+Lowerings lower_windows();    ///< convolutions, pooling
+Lowerings lower_resampling(); ///< what takes entries along axes from other places
+Lowerings lower_indexing();   ///< what takes entries from computed places
 Lowerings lower_norms();
 Lowerings lower_shapes();
 Lowerings lower_sequences();
