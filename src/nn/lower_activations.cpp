@@ -91,7 +91,7 @@ void lower_log_sigmoid(LoweredCall& call) {
     call.give(call.unary("Neg", call.unary("Softplus", call.unary("Neg", x))));
 }
 
-/// What is at most the threshold becomes the value.
+/// What is not above the threshold becomes the value.
 void lower_threshold(LoweredCall& call) {
     auto const x = call.tensor(0);
     call.give(call.where(call.compare("Greater", x, call.graph().real(call.number(1))), x,
@@ -121,11 +121,11 @@ Lowering softmax(std::string kind) {
 
 /// max + log(sum(exp(x - max))), where the largest may be infinite.
 void lower_logsumexp(LoweredCall& call) { // (self, axes, keep)
-    constexpr double most = std::numeric_limits<float>::max();
+    constexpr double finite_max = std::numeric_limits<float>::max();
     auto const x = call.cast(call.tensor(0), Element::f32);
     auto const axes = call.axes(1, call.shape(x).size());
     auto const finite = [&](Id largest) {
-        return call.unary("Clip", largest, {{"min", -most}, {"max", most}});
+        return call.unary("Clip", largest, {{"min", -finite_max}, {"max", finite_max}});
     };
     auto const above = finite(call.reduce("ReduceMax", x, axes, true));
     auto const sum =

@@ -379,9 +379,7 @@ Lowerings lower_resampling() {
     for (auto const& [name, dimensions] : {std::pair{"upsample_linear1d", 1},
                                            {"upsample_bilinear2d", 2},
                                            {"upsample_trilinear3d", 3},
-                                           {"upsample_bicubic2d", 2},
-                                           {"_upsample_bilinear2d_aa", 2},
-                                           {"_upsample_bicubic2d_aa", 2}}) {
+                                           {"upsample_bicubic2d", 2}}) {
         table[std::string("aten::") + name] = [dimensions](LoweredCall& call) {
             resample(call, static_cast<std::size_t>(dimensions));
         };

@@ -190,7 +190,7 @@ void lower_pixel_unshuffle(LoweredCall& call) {
     call.give(call.reshape(call.transpose(split, {0, 1, 3, 5, 2, 4}), to));
 }
 
-/// Channels of each group in turn.
+/// The first channels of all groups, then the second, and so on.
 void lower_channel_shuffle(LoweredCall& call) {
     auto const x = call.tensor(0);
     auto const groups = call.whole(1);
