@@ -4,6 +4,7 @@
 #include "lockstep/base/signals.hpp"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
