@@ -4,9 +4,13 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <cerrno>
+
 namespace lockstep::checkpoint {
 
-void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
+namespace {
+
+void try_once(std::filesystem::path const& path, std::uint64_t bytes) {
     auto const file = File::create_new(path);
     // Asked first, so as not to fill the disk for others in order to learn that it is too small.
     if (auto const free = free_space(path.parent_path()); free < bytes) {
@@ -16,6 +20,30 @@ void try_space(std::filesystem::path const& path, std::uint64_t bytes) {
                                    "Remove files, or use another disk (for a run: run.directory)"});
     }
     file.claim_space(bytes); // quotas and limits are told by trying only
+}
+
+/// Whether fewer files could help: a limit on one file's size, or a broken disk, would stay.
+bool is_short_of_room(Error const& failure, std::filesystem::path const& path,
+                      std::uint64_t bytes) {
+    auto const& why = failure.text().why;
+    return failure.code() == ExitCode::io &&
+           (why == system_text(ENOSPC) || why == system_text(EDQUOT) ||
+            free_space(path.parent_path()) < bytes);
+}
+
+} // namespace
+
+void try_space(std::filesystem::path const& path, std::uint64_t bytes,
+               std::function<bool(std::uint64_t)> const& make_room) {
+    for (;;) {
+        try {
+            return try_once(path, bytes);
+        } catch (Error const& failure) {
+            if (!make_room || !is_short_of_room(failure, path, bytes) || !make_room(bytes)) {
+                throw;
+            }
+        }
+    }
 }
 
 std::uint64_t overhead_of(Record const& record, std::size_t datasets) {

@@ -5,6 +5,7 @@
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
+#include "checkpoint/space.hpp"
 #include "checkpoint/step_name.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -31,11 +32,12 @@ std::string reason_of(std::filesystem::path const& path, Error const& error) {
     return concat(path.filename().string(), ": ", error.text().why);
 }
 
-void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to) {
+void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to,
+                   std::function<bool(std::uint64_t)> const& make_room) {
     auto const source = File::open_read(from);
-    auto const copy = File::create_new(to);
     auto const bytes = source.size();
-    copy.claim_space(bytes);
+    try_space(to, bytes, make_room);
+    auto const copy = File::open_write(to);
     std::vector<std::byte> chunk(std::size_t{16} << 20);
     for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
         auto const part = std::span(chunk).first(std::min<std::size_t>(chunk.size(), bytes - at));
@@ -172,8 +174,11 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
             make_directories(directory_);
         }
     });
-    auto written = local_.empty() ? write(comm, snapshot, path_for(step), attempt, still_ours_)
-                                  : save_in_two_levels(comm, snapshot, step, attempt);
+    auto written = in_room(comm, [&](auto const& make_room) {
+        return local_.empty()
+                   ? write(comm, snapshot, path_for(step), attempt, still_ours_, make_room)
+                   : save_in_two_levels(comm, snapshot, step, attempt, make_room);
+    });
     comm::agree(comm, "removing old checkpoints", [&] {
         if (comm.is_root()) {
             if (still_ours_) {
@@ -185,15 +190,64 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
     return written;
 }
 
+/// What `work` does with a function that makes room; what was given up for it is told, whether it
+/// succeeds or not.
+Written Store::in_room(comm::Communicator const& comm,
+                       std::function<Written(MakeRoom const&)> const& work) const {
+    std::string given_up;
+    auto const make_room = [&](std::uint64_t bytes) {
+        auto const path = give_up_oldest(bytes);
+        given_up += concat(path.empty() || given_up.empty() ? "" : ", ", path);
+        return !path.empty();
+    };
+    try {
+        auto written = work(make_room);
+        written.given_up += given_up;
+        return written;
+    } catch (AgreedError const& failure) {
+        comm::broadcast_text(comm, given_up, 0);
+        if (given_up.empty()) {
+            throw;
+        }
+        auto text = failure.text();
+        text.why += concat(" (although room was made by removing ", given_up, ")");
+        throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
+    }
+}
+
+std::string Store::give_up_oldest(std::uint64_t bytes) const {
+    if (still_ours_) {
+        still_ours_();
+    }
+    auto entries = files();
+    auto const kept = std::ranges::find_if(entries, [](Entry const& entry) {
+        return !comm::failure_of([&] { Reader const reader(entry.path); });
+    });
+    if (kept == entries.end()) {
+        return {};
+    }
+    entries.erase(kept);
+    auto room = free_space(directory_);
+    for (auto const& entry : entries) {
+        room += std::filesystem::file_size(entry.path);
+    }
+    if (entries.empty() || room < bytes) {
+        return {};
+    }
+    std::filesystem::remove(entries.back().path);
+    return entries.back().path.string();
+}
+
 Written Store::save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
-                                  std::int64_t step, std::string const& attempt) const {
+                                  std::int64_t step, std::string const& attempt,
+                                  MakeRoom const& make_room) const {
     Stopwatch const watch;
     auto written = Store(local_, keep_, still_ours_).save(comm, snapshot, step, attempt);
     auto const path = path_for(step);
     comm::agree(comm, "copying the checkpoint", [&] {
         if (comm.is_root()) {
             PartialFile partial(partial_path(path, attempt));
-            copy_verified(written.path, partial.path());
+            copy_verified(written.path, partial.path(), make_room);
             if (still_ours_) {
                 still_ours_();
             }
@@ -227,13 +281,19 @@ std::vector<std::filesystem::path> Store::prune(int keep) const {
     throw none_good(directory_, reasons);
 }
 
-std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t good_step) const {
-    std::vector<std::filesystem::path> removed;
+/// What is no file is neither counted nor removed.
+std::vector<Entry> Store::files() const {
     auto entries = list();
-    std::erase_if(entries, [](Entry const& entry) { // no file, so neither counted nor removed
-        std::error_code failure;                    // such as a loop of links
+    std::erase_if(entries, [](Entry const& entry) {
+        std::error_code failure; // such as a loop of links
         return !std::filesystem::is_regular_file(entry.path, failure);
     });
+    return entries;
+}
+
+std::vector<std::filesystem::path> Store::remove_beyond(int keep, std::int64_t good_step) const {
+    std::vector<std::filesystem::path> removed;
+    auto const entries = files();
     for (auto i = static_cast<std::size_t>(keep); i < entries.size(); ++i) {
         auto const& path = entries[i].path;
         std::error_code failure;

@@ -62,11 +62,13 @@ class Store {
 
     /// Writes the checkpoint of a step. With `local`, it is written there; rank 0 then copies it
     /// here, and verifies the copy before renaming it. Then prunes: the `keep` newest and the one
-    /// just written stay.
+    /// just written stay. Where the disk has no room for another one, the oldest are given up
+    /// first, down to the newest that is intact.
     ///
     /// Units       seconds are wall time on this rank
     /// Collective  over `comm`; same step and attempt on all ranks
-    /// Throws      AgreedError as `write`; all earlier checkpoints are still there then
+    /// Throws      AgreedError as `write`; all earlier checkpoints but those that it names as
+    ///             given up are still there then
     Written save(comm::Communicator const& comm, Snapshot const& snapshot, std::int64_t step,
                  std::string const& attempt) const;
 
@@ -87,9 +89,18 @@ class Store {
     std::int64_t set_aside(std::int64_t step, std::string const& folder) const;
 
   private:
+    /// Removes the oldest checkpoint, unless it is the newest that is intact, or unless a file of
+    /// `bytes` would not fit even without all of them. Returns its path; empty: none.
+    std::string give_up_oldest(std::uint64_t bytes) const;
+    using MakeRoom = std::function<bool(std::uint64_t bytes)>;
+    /// Collective  over `comm`, as `save`
+    Written in_room(comm::Communicator const& comm,
+                    std::function<Written(MakeRoom const&)> const& work) const;
     /// Collective  over `comm`, as `save`
     Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
-                               std::int64_t step, std::string const& attempt) const;
+                               std::int64_t step, std::string const& attempt,
+                               MakeRoom const& make_room) const;
+    std::vector<Entry> files() const;
     std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
 
     std::filesystem::path directory_;

@@ -61,7 +61,7 @@ class Commit {
           disk_(inject_disk_fault(comm.rank(), step())) {}
 
     void check();
-    void lay_out();
+    void lay_out(std::function<bool(std::uint64_t)> const& make_room);
     bool write_parts();
     void read_back();
     void checksums();
@@ -77,7 +77,7 @@ class Commit {
   private:
     void check_own_parts() const;
     void check_tiling() const;
-    void create_file();
+    void create_file(std::function<bool(std::uint64_t)> const& make_room);
 
     std::vector<Array> const& arrays() const { return snapshot_.arrays; }
     std::uint64_t count_of(std::size_t array, Part const& part) const {
@@ -167,11 +167,11 @@ void Commit::check_tiling() const {
     }
 }
 
-void Commit::lay_out() {
+void Commit::lay_out(std::function<bool(std::uint64_t)> const& make_room) {
     offsets_.resize(arrays().size() + 1);
     comm::agree(comm_, "laying out the checkpoint", [&] {
         if (comm_.is_root()) {
-            create_file();
+            create_file(make_room);
         }
     });
     offsets_.back() = length_;
@@ -180,12 +180,12 @@ void Commit::lay_out() {
 }
 
 /// Alone, since creating hundreds of datasets together costs seconds.
-void Commit::create_file() {
+void Commit::create_file(std::function<bool(std::uint64_t)> const& make_room) {
     auto bytes = overhead_of(snapshot_.record, arrays().size() + snapshot_.views.size());
     for (auto const& array : arrays()) {
         bytes += array.elements * h5::size_of(array.type);
     }
-    try_space(partial_, disk_ == DiskFault::full ? more_than_any_disk : bytes);
+    try_space(partial_, disk_ == DiskFault::full ? more_than_any_disk : bytes, make_room);
 
     auto file = h5::File::create(partial_, {.user_block = checksum_header_bytes});
     for (auto const& array : arrays()) {
@@ -320,7 +320,8 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
               std::filesystem::path const& path, std::string const& attempt,
-              std::function<void()> const& still_ours) {
+              std::function<void()> const& still_ours,
+              std::function<bool(std::uint64_t)> const& make_room) {
     Stopwatch const watch;
     auto const partial = partial_path(path, attempt);
     try {
@@ -331,7 +332,7 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
         reach("check");
         commit.check();
         reach("layout");
-        commit.lay_out();
+        commit.lay_out(make_room);
         reach("write");
         bool const collective = commit.write_parts();
         reach("read-back");
@@ -342,7 +343,7 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
         commit.rename(still_ours);
         commit.spoil();
         reach("prune");
-        return {path, commit.length(), watch.seconds(), collective};
+        return {path, commit.length(), watch.seconds(), collective, {}};
     } catch (...) {
         if (comm.is_root()) {
             std::error_code ignored; // the failure that brought us here is the one to tell

@@ -16,6 +16,7 @@ struct Written {
     std::uint64_t bytes = 0;
     double seconds = 0;      ///< wall time on this rank
     bool collective = false; ///< whether it was written as meant to; slow if not
+    std::string given_up{};  ///< older ones that made room for it, on rank 0; empty: none
 };
 
 /// The name under which `attempt` writes the file before it is complete.
@@ -36,7 +37,7 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 /// same.
 ///
 /// `still_ours` is called on rank 0 before the rename, and throws where another attempt of the job
-/// has taken the directory over.
+/// has taken the directory over. `make_room` is called on rank 0 as `try_space` says.
 ///
 /// Only the calling thread may use HDF5 during the call. A call on a thread of its own needs a
 /// communicator of its own and MPI_THREAD_MULTIPLE.
@@ -48,6 +49,7 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 ///             when the file cannot be created, 74 for a full disk or a write that went wrong
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
               std::filesystem::path const& path, std::string const& attempt,
-              std::function<void()> const& still_ours = {});
+              std::function<void()> const& still_ours = {},
+              std::function<bool(std::uint64_t)> const& make_room = {});
 
 } // namespace lockstep::checkpoint

@@ -1,5 +1,6 @@
 #include "checkpoint_policy.hpp"
 
+#include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/phase.hpp"
@@ -132,6 +133,13 @@ void CheckpointPolicy::tell_written(std::int64_t step, checkpoint::Written const
         parts_.observers.tell(CheckpointWritten{step, written.path.string(), written.bytes,
                                                 written.seconds, stall_s, written.collective,
                                                 parts_.state.epsilon(step)});
+        if (!written.given_up.empty()) {
+            parts_.observers.tell(
+                Remark{concat("warning: the disk has no room for checkpoint.keep = ",
+                              parts_.options.keep, " checkpoints and another one: removed ",
+                              written.given_up, " to write the checkpoint of step ", step,
+                              ". Free some space, or lower checkpoint.keep")});
+        }
     }
 }
 

@@ -129,7 +129,46 @@ def runs(scratch, last):
     walk("run", scratch, write, is_whole, 2)
 
 
+def rooms(scratch):
+    """A disk with room for fewer checkpoints than are to be kept loses none of the run's steps: the oldest make room,
+    in a line, and never the newest that is intact; with room for all, none goes."""
+    wide = ["--model.hidden", 512, "--train.steps", 10, "--train.validate-every", 0, "--checkpoint.every-steps", 2]
+
+    def write(place, keep, *more, env=None):
+        return train(place / "run", *wide, "--checkpoint.keep", keep, *more, env=env)
+
+    with disk(scratch / "disk", 1 << 16) as place:
+        write(place, 1).expect(0)
+        one = pages_of(place)
+        last = scratch / "last.h5"
+        shutil.copy(checkpoints(place / "run")[-1], last)
+    file = -(-last.stat().st_size // PAGE)
+    slack = 120  # what is claimed for a file beyond its bytes, and the growth of the log
+    check(file > 2 * slack, f"checkpoints of {file} pages")
+    cases = [(keep, room, mode) for keep in (2, 3) for room in range(2, keep + 2) for mode in ("true", "false")]
+    for keep, room, mode in some(cases, 2):
+        with disk(scratch / "disk", one + (room - 1) * file + slack) as place:
+            text = write(place, keep, "--checkpoint.asynchronous", mode).expect(0).text
+            told = "to write the checkpoint of step"
+            check("no checkpoint of step" not in text, f"keep {keep}, room {room}: refused\n{text}")
+            check((told in text) == (room <= keep), f"keep {keep}, room {room}: told\n{text}")
+            left = checkpoints(place / "run")
+            check(same_state(left[-1], last), f"keep {keep}, room {room}: the last one")
+            check(len(left) == min(keep, room), f"keep {keep}, room {room}: {left}")
+    with disk(scratch / "disk", one + slack) as place:
+        text = write(place, 3).text
+        left = [path.name for path in checkpoints(place / "run")]
+        check(left == ["step-00000000.h5"] and "no checkpoint of step 2" in text, f"the only one: {left}\n{text}")
+    with disk(scratch / "disk", one + file + slack) as place:
+        env = {"LOCKSTEP_INJECT": "corrupt-checkpoint:step=8"}
+        write(place, 3, env=env).expect(0)
+        left = checkpoints(place / "run")
+        whole = [path.name for path in left if run(["checkpoint", "verify", path]).code == 0]
+        check(whole == ["step-00000006.h5", "step-00000010.h5"], f"the newest intact one stays: {left}")
+
+
 with Scratch() as scratch:
+    rooms(scratch)
     imports(scratch)
     train(scratch / "run", "--train.steps", 4, "--train.validate-every", 2, "--checkpoint.every-steps", 2).expect(0)
     exports(scratch, checkpoints(scratch / "run")[-1])
