@@ -77,18 +77,18 @@ ModelFile::ModelFile(VerifiedFile const& file) : file_(File::open_read(file.path
         if (!info.type || (!info.offset && h5::elements(info.shape) > 0)) {
             throw lacking(path, concat("plain numbers in ", info.path));
         }
+        places_.emplace(info.path, entries_.size());
         entries_.push_back({info.path, *info.type, info.shape});
         offsets_.push_back(info.offset.value_or(0));
     }
 }
 
 ModelFile::Entry const& ModelFile::entry(std::string const& path) const {
-    auto const found = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](Entry const& known) { return known.path == path; });
-    if (found == entries_.end()) {
+    auto const found = places_.find(path);
+    if (found == places_.end()) {
         throw lacking(file_.path(), path);
     }
-    return *found;
+    return entries_[found->second];
 }
 
 void ModelFile::read(std::string const& path, std::span<std::byte> into) const {

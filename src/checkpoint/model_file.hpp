@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,7 +71,8 @@ class ModelFile {
     File file_;
     Record record_;
     std::vector<Entry> entries_;
-    std::vector<std::uint64_t> offsets_; ///< in the file, of each entry
+    std::vector<std::uint64_t> offsets_;        ///< in the file, of each entry
+    std::map<std::string, std::size_t> places_; ///< of entries, by path
 };
 
 } // namespace lockstep::checkpoint

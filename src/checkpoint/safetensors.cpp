@@ -19,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <unistd.h>
 
@@ -114,7 +115,7 @@ class SafetensorsFile : public Weights {
         std::string header(length, ' ');
         file_.read_at(length_bytes, std::as_writable_bytes(std::span(header)));
         begin_ = length_bytes + length;
-        auto const parsed = OrderedJson::parse(header, nullptr, /*allow_exceptions=*/false);
+        auto const parsed = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
         if (!parsed.is_object()) {
             throw not_safetensors(path, "its header is not JSON");
         }
@@ -126,6 +127,7 @@ class SafetensorsFile : public Weights {
                 record_.notes[facts_note] = tensor.at(facts_name);
             }
         }
+        sort_by_place();
         if (end_ != size - begin_) {
             throw not_safetensors(path, concat("its last ", size - begin_ - end_,
                                                " bytes belong to none of its tensors"));
@@ -138,7 +140,21 @@ class SafetensorsFile : public Weights {
         std::uint64_t first;
     };
 
-    void add(std::string const& name, OrderedJson const& tensor, std::uint64_t data) {
+    void sort_by_place() {
+        std::vector<std::size_t> order(entries_.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::ranges::stable_sort(order, {}, [&](std::size_t at) { return places_[at].first; });
+        std::vector<Entry> entries;
+        std::vector<Place> places;
+        for (auto const at : order) {
+            entries.push_back(std::move(entries_[at]));
+            places.push_back(places_[at]);
+        }
+        entries_ = std::move(entries);
+        places_ = std::move(places);
+    }
+
+    void add(std::string const& name, nlohmann::json const& tensor, std::uint64_t data) {
         try {
             auto const type = tensor.at("dtype").get<std::string>();
             auto const* const kind = std::find_if(
@@ -161,7 +177,7 @@ class SafetensorsFile : public Weights {
             entries_.push_back({name, kind->becomes, shape});
             places_.push_back({&*kind, begin_ + bounds[0]});
             end_ = std::max(end_, bounds[1]);
-        } catch (OrderedJson::exception const& failure) {
+        } catch (nlohmann::json::exception const& failure) {
             throw not_safetensors(
                 path_, concat("the header's entry ", name, " is malformed (", failure.what(), ")"));
         }
@@ -219,8 +235,8 @@ class JoinedSafetensors : public Weights {
         if (File::open_read(path_).size() > max_header) {
             throw broken("it is too long");
         }
-        auto const parsed = OrderedJson::parse(read_text(path_), nullptr,
-                                               /*allow_exceptions=*/false);
+        auto const parsed = nlohmann::json::parse(read_text(path_), nullptr,
+                                                  /*allow_exceptions=*/false);
         auto const map = parsed.is_object() ? parsed.find("weight_map") : parsed.end();
         if (map == parsed.end() || !map->is_object()) {
             throw broken("it is not JSON with a weight_map");
@@ -290,9 +306,11 @@ std::string header_of(std::vector<Stored> const& tensors, Record const& record) 
     }
     std::uint64_t at = 0;
     for (auto const& tensor : tensors) {
-        header[tensor.entry->name] = {{"dtype", tensor.type},
-                                      {"shape", tensor.entry->shape},
-                                      {"data_offsets", {at, at + tensor.bytes()}}};
+        OrderedJson value{{"dtype", tensor.type},
+                          {"shape", tensor.entry->shape},
+                          {"data_offsets", {at, at + tensor.bytes()}}};
+        // Each name occurs once, and need not be looked for.
+        header.get_ref<OrderedJson::object_t&>().emplace_back(tensor.entry->name, std::move(value));
         at += tensor.bytes();
     }
     auto text = header.dump();

@@ -54,11 +54,16 @@ class CheckpointWeights : public Weights {
   public:
     explicit CheckpointWeights(VerifiedFile const& file) : Weights(file.path()), reader_(file) {
         record_ = reader_.record();
+        std::map<std::string, h5::View const*> averaged;
+        for (auto const& view : reader_.views()) {
+            if (view.path.starts_with(averaged_group)) {
+                averaged.emplace(view.path.substr(averaged_group.size()), &view);
+            }
+        }
         for (auto const& view : reader_.views()) {
             if (view.path.starts_with(model_group)) {
-                auto const name = view.path.substr(model_group.size());
-                auto const* const averaged = view_named(concat(averaged_group, name));
-                auto const& source = averaged == nullptr ? view : *averaged;
+                auto const found = averaged.find(view.path.substr(model_group.size()));
+                auto const& source = found == averaged.end() ? view : *found->second;
                 entries_.push_back(
                     {name_of_path(view.path), reader_.array(source.source).type, view.shape});
                 sources_.push_back(&source);
@@ -67,13 +72,6 @@ class CheckpointWeights : public Weights {
     }
 
   private:
-    h5::View const* view_named(std::string const& path) const {
-        auto const& views = reader_.views();
-        auto const found = std::find_if(views.begin(), views.end(),
-                                        [&](auto const& view) { return view.path == path; });
-        return found == views.end() ? nullptr : &*found;
-    }
-
     void read_entry(std::size_t index, std::span<std::byte> into) const override {
         reader_.read(sources_[index]->source, sources_[index]->first, into);
     }
@@ -85,9 +83,13 @@ class CheckpointWeights : public Weights {
 } // namespace
 
 Weights::Entry const* Weights::find(std::string const& name) const {
-    auto const found = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](Entry const& entry) { return entry.name == name; });
-    return found == entries_.end() ? nullptr : &*found;
+    if (by_name_.empty()) {
+        for (std::size_t at = 0; at < entries_.size(); ++at) {
+            by_name_.try_emplace(entries_[at].name, at);
+        }
+    }
+    auto const found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
 void Weights::read(Entry const& entry, std::span<std::byte> into) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,6 +56,8 @@ class Weights {
 
   private:
     virtual void read_entry(std::size_t index, std::span<std::byte> into) const = 0;
+
+    mutable std::map<std::string, std::size_t> by_name_; ///< of entries, once one was looked for
 };
 
 /// The tensors of a checkpoint, of a best.h5 or of a safetensors file. A checkpoint's averaged

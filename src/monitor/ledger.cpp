@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The lines of a JSON lines file; a line that was cut short is left out.
-template <class Visitor>
+/// The lines of a JSON lines file, each also as text; a line that was cut short is left out.
+template <class Json, class Visitor>
 void for_each_line(std::filesystem::path const& path, Visitor const& visit) {
     if (!std::filesystem::is_regular_file(path)) {
         return;
@@ -25,7 +25,7 @@ void for_each_line(std::filesystem::path const& path, Visitor const& visit) {
     for (std::string line; std::getline(lines, line);) {
         auto json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
         if (json.is_object()) {
-            visit(std::move(json));
+            visit(std::move(json), line);
         }
     }
 }
@@ -52,7 +52,9 @@ void complete(Json& line, std::filesystem::path const& metrics) {
     double write_s = 0;
     std::int64_t records = 0;
     Json used;
-    for_each_line(metrics, [&](Json const& record) {
+    // Fields of a validation may be many: they are sorted, as `Json` would not.
+    using Sorted = nlohmann::json;
+    for_each_line<Sorted>(metrics, [&](Sorted const& record, std::string const& text) {
         auto const event = record.value("event", "");
         if (event == "start") {
             ours = record.value("attempt", "") == line["attempt"];
@@ -66,7 +68,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
                 checkpoint_s += record.value("stall_s", 0.0);
                 write_s += record.value("seconds", 0.0);
             } else if (event == "epoch" && record.contains("resources")) {
-                used = added_resources(used, record["resources"]);
+                used = added_resources(used, Json::parse(text)["resources"]);
             } else if (event == "failure") {
                 line["exit_code"] = record.value("exit_code", 0);
             }
@@ -84,7 +86,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
 
 Json history_of(std::filesystem::path const& directory) {
     auto lines = Json::array();
-    for_each_line(directory / "history.jsonl", [&](Json line) {
+    for_each_line<Json>(directory / "history.jsonl", [&](Json line, std::string const&) {
         if (line.contains("attempt") && line.contains("lost_steps")) {
             lines.push_back(std::move(line));
         }

@@ -110,8 +110,15 @@ struct ToJson {
         Json json{{"event", e.set}, {"step", e.step},       {"epoch", e.epoch},
                   {"loss", e.loss}, {"samples", e.samples}, {"seconds", e.seconds},
                   {"best", e.best}};
+        // Of each class there may be one: names are looked for among the few fields above only.
+        auto const fields = json;
+        auto& all = json.get_ref<Json::object_t&>();
         for (auto const& [name, value] : e.metrics) {
-            json[name] = value;
+            if (fields.contains(name)) {
+                json[name] = value;
+            } else {
+                all.emplace_back(name, value);
+            }
         }
         return json;
     }
