@@ -41,11 +41,11 @@ double update_on(ScalingInputs const& inputs, int ranks, int here) {
     auto const shares = inputs.sharded ? ranks : 1;
     auto const alone = inputs.alone.update;
     auto const measured_shares = inputs.sharded ? inputs.measured : 1;
-    auto const slowdown =
-        alone > 0 ? std::max(on_line(1, inputs.together.update * measured_shares / alone,
-                                     inputs.measured, here),
-                             1.0)
-                  : 1;
+    auto const slowdown = alone > 0
+                              ? std::max(on_line(1, inputs.together.update * measured_shares / alone,
+                                                 inputs.measured, here),
+                                         here > inputs.measured ? 1.0 : 0.0)
+                              : 1;
     return alone / shares * slowdown;
 }
 
@@ -126,7 +126,8 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     if (row.hosts > 1) {
         parts.imbalance = std::max(parts.imbalance, inputs.alone.imbalance);
     }
-    parts.rest = inputs.alone.rest;
+    parts.rest = on_line(inputs.alone.rest, inputs.together.rest, inputs.measured,
+                         std::min(here, inputs.measured));
     row.between_s = sum_between_hosts(inputs, nodes);
     row.step_s =
         parts.compute + parts.sum + parts.update + parts.imbalance + parts.rest + row.between_s;

@@ -16,6 +16,7 @@
 
 #include "course.hpp"
 #include "decide.hpp"
+#include "first_checkpoint.hpp"
 #include "make_data_module.hpp"
 #include "teacher.hpp"
 
@@ -87,7 +88,8 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     auto& size = parts.size;
     size.parameters = static_cast<double>(engine.layout().parameters);
     size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
-    size.state_arrays = static_cast<double>(state_names(parts.deck.optimizer).size());
+    size.checkpoint_bytes = first_checkpoint_bytes(parts.deck, parts.work, engine.layout(),
+                                                   parts.data_module->state());
     size.buckets = engine.exchange().partition().buckets();
     size.exchange = engine.exchange().name();
     size.replicas = parts.deck.run.replicas;

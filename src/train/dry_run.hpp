@@ -25,7 +25,7 @@ struct DryRunStep {
 struct DryRunSize {
     double parameters = 0;   ///< that are trained
     double arena_bytes = 0;  ///< of all parameters, or of all gradients
-    double state_arrays = 0; ///< arrays of that size that the optimizer keeps
+    double checkpoint_bytes = 0; ///< of a file
     int buckets = 0;
     std::string exchange; ///< name of the exchange of gradients
     std::int64_t replicas = 0;

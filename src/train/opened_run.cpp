@@ -99,6 +99,7 @@ void OpenedRun::choose_device() {
                                 .getStreamFromGlobalPool(device, /*isHighPriority=*/false));
         }
         remark(configure_precision(deck().precision, deck().run.deterministic));
+        remark(slow_precision_text(deck().precision, device.is_cpu()));
         if (!deck().communication.broadcast_buffers && deck().run.replicas > 1) {
             remark("each replica keeps its own buffers; evaluation and exports use the buffers of "
                    "replica 0");

@@ -17,11 +17,11 @@ namespace {
 constexpr int warm_ups = 2;
 constexpr int passes = 5;
 
-task::Tensors made_up(task::Samples const& samples, std::int64_t count, torch::Device device) {
+} // namespace
+
+task::Tensors zero_batch(task::Samples const& samples, std::int64_t count, torch::Device device) {
     return {nn::zeros(samples.inputs, count, device), nn::zeros(samples.targets, count, device)};
 }
-
-} // namespace
 
 std::vector<double> measured_speeds(comm::Communicator const& world, config::Deck const& deck,
                                     std::shared_ptr<nn::Model> model, task::Task const& task,
@@ -29,7 +29,7 @@ std::vector<double> measured_speeds(comm::Communicator const& world, config::Dec
     double shortest = 0;
     comm::agree(world, "measuring the ranks' speeds", [&] {
         place(*model, device);
-        auto const batch = made_up(samples, deck.data.batch, device);
+        auto const batch = zero_batch(samples, deck.data.batch, device);
         for (int pass = 0; pass < warm_ups + passes; ++pass) {
             Stopwatch const watch;
             inject_fault(world.rank(), 0);

@@ -11,6 +11,9 @@
 
 namespace lockstep::train {
 
+/// A batch of zeros.
+task::Tensors zero_batch(task::Samples const& samples, std::int64_t count, torch::Device device);
+
 /// Forward and backward passes per second of a throw-away instance of the model on made-up samples,
 /// while all ranks do the same.
 ///

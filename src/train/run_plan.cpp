@@ -5,16 +5,19 @@
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
-#include "train/buffers.hpp"
 #include "train/layout.hpp"
 #include "train/optimizer.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "activations.hpp"
 #include "bucket_elements.hpp"
 #include "course.hpp"
 #include "decide.hpp"
 #include "earlier_records.hpp"
+#include "first_checkpoint.hpp"
 #include "first_weights.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
@@ -55,6 +58,9 @@ PlannedMemory memory_of(RunPlan const& plan, double size, double owned, int repl
     memory.gradients = memory_needed(size, optimizer, replicas, ranks) - memory.parameters -
                        memory.exchange - size * states * sizeof(float) / (replicated ? 1 : ranks);
     memory.batches = set == nullptr ? 0 : batch_bytes(plan.deck.data, *set);
+    memory.checkpoint = plan.deck.checkpoint.asynchronous
+                            ? (size + (replicated ? size : owned) * states) * sizeof(float)
+                            : 0;
     return memory;
 }
 
@@ -84,7 +90,7 @@ void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
 
 /// The data module of the run, in which this process alone plays all replicas where their state
 /// tells how far it is, and else one.
-void plan_steps(RunPlan& plan, Workload const& work,
+void plan_steps(RunPlan& plan, Workload const& work, Layout const& layout,
                 std::optional<checkpoint::Found> const& found) {
     auto const self = comm::Communicator::self();
     comm::TreeNode const own{0, found ? static_cast<int>(plan.deck.run.replicas) : 1};
@@ -100,6 +106,9 @@ void plan_steps(RunPlan& plan, Workload const& work,
                             .max_steps = data_module->max_steps(),
                             .samples = plan.samples};
     plan.remarks.push_back(limits_text(plan.deck, facts));
+    plan.checkpoint_bytes =
+        found ? static_cast<double>(std::filesystem::file_size(found->file.path()))
+              : first_checkpoint_bytes(plan.deck, work, layout, data_module->state());
     if (found) {
         plan_rest(plan, work, *data_module, *found, own);
         plan.remarks.push_back(stretch_text(checkpoint::Reader(found->file).record(),
@@ -131,6 +140,7 @@ PlannedStep step_on(RunPlan const& plan, config::Deck const& deck, int ranks) {
 
 RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     RunPlan plan;
+    auto const program = static_cast<double>(resident_memory());
     auto const ranks = static_cast<int>(places.size());
     require_possible(deck, ranks);
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
@@ -172,10 +182,13 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);
     plan.memory = memory_of(plan, size, max_owned, max_replicas, work.train.get());
-    auto const arrays = 1 + static_cast<double>(state_names(deck.optimizer).size());
-    plan.state_bytes =
-        size * sizeof(float) * arrays + static_cast<double>(Buffers(*work.model).bytes().size());
-    plan_steps(plan, work, found);
+    plan_steps(plan, work, layout, found);
+    bool const on_cpus = places.front().device == "cpu";
+    plan.memory.program = on_cpus ? program : 0;
+    plan.memory.activations = activation_bytes(deck, work);
+    if (auto const slow = slow_precision_text(deck.precision, on_cpus); !slow.empty()) {
+        plan.remarks.push_back(slow);
+    }
     return plan;
 }
 

@@ -4,6 +4,7 @@
 #include "lockstep/config/deck.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,20 @@ struct PlannedRank {
     double owned = 0; ///< parameters that it sums and updates
 };
 
-/// Bytes on the rank that needs most, without activations, which are known only after a step.
+/// Bytes on the rank that needs most.
 struct PlannedMemory {
+    double program = 0;    ///< and its libraries; 0 on an accelerator, whose memory has none
     double parameters = 0; ///< as they are made, and in the arena
     double gradients = 0;
-    double exchange = 0;  ///< shards of others
-    double optimizer = 0; ///< of the rank's own shards
-    double batches = 0;   ///< made in advance
-    double total() const { return parameters + gradients + exchange + optimizer + batches; }
+    double exchange = 0;   ///< shards of others
+    double optimizer = 0;  ///< of the rank's own shards
+    double batches = 0;    ///< made in advance
+    double checkpoint = 0; ///< the copy that is written in the background
+    std::optional<double> activations; ///< none: not known
+    double total() const {
+        return program + parameters + gradients + exchange + optimizer + batches + checkpoint +
+               activations.value_or(0);
+    }
 };
 
 /// Everything that a run would do, without doing it.
@@ -41,7 +48,7 @@ struct RunPlan {
     std::size_t tensors = 0;
     std::vector<double> buckets; ///< bytes, in the order in which they are sent
     PlannedMemory memory;
-    double state_bytes = 0; ///< of a checkpoint
+    double checkpoint_bytes = 0; ///< of a file: the newest one's, or what the first one will have
     std::int64_t samples = 0;
     bool played = false; ///< samples are played by replicas, not read
     std::int64_t samples_per_step = 0;
@@ -52,7 +59,8 @@ struct RunPlan {
     bool finished = false;       ///< whether there is nothing left to do
     std::int64_t validation = 0; ///< samples
     std::int64_t test = 0;
-    std::vector<std::string> remarks; ///< on the length, and on sets that are read otherwise
+    /// On the length, the precision, and sets that are read otherwise.
+    std::vector<std::string> remarks;
 };
 
 /// A step of the planned run, had it been started on another number of ranks.

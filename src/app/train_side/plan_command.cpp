@@ -100,18 +100,24 @@ void print_plan(train::RunPlan const& plan) {
                " tensors",
                plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
     print_line("buckets", buckets_text(plan.buckets));
-    print_line("memory", concat(size_text(memory.total()), " per rank, plus activations"));
+    print_line("memory", concat("about ", size_text(memory.total()), " per rank",
+                                memory.activations ? "" : ", plus activations"));
     for (auto const& [name, bytes] :
-         {std::pair("parameters", memory.parameters), std::pair("gradients", memory.gradients),
-          std::pair("exchange", memory.exchange), std::pair("optimizer", memory.optimizer),
-          std::pair("batches", memory.batches)}) {
-        std::cout << std::setw(12) << "";
-        print_line(name, size_text(bytes));
+         {std::pair("program", memory.program), std::pair("parameters", memory.parameters),
+          std::pair("gradients", memory.gradients), std::pair("exchange", memory.exchange),
+          std::pair("optimizer", memory.optimizer), std::pair("batches", memory.batches),
+          std::pair("checkpoint", memory.checkpoint),
+          std::pair("activations", memory.activations.value_or(0))}) {
+        if (bytes > 0) {
+            std::cout << std::setw(12) << "";
+            print_line(name, size_text(bytes));
+        }
     }
     print_line("checkpoint",
-               concat(size_text(plan.state_bytes), "; ", deck.checkpoint.keep,
+               concat(size_text(plan.checkpoint_bytes), "; ", deck.checkpoint.keep,
                       deck.checkpoint.keep == 1 ? " is kept, " : " are kept, ",
-                      size_text(plan.state_bytes * static_cast<double>(deck.checkpoint.keep + 1)),
+                      size_text(plan.checkpoint_bytes *
+                                static_cast<double>(deck.checkpoint.keep + 1)),
                       " including the one being written"));
     print_map(plan.ranks);
 }

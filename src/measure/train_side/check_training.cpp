@@ -8,6 +8,7 @@
 #include "lockstep/base/error.hpp"
 #include "measure/measurement.hpp"
 #include "train/dry_run.hpp"
+#include "train/precision.hpp"
 #include "train/workload.hpp"
 
 namespace lockstep::measure {
@@ -61,7 +62,7 @@ void check_exchange(CheckContext const& context, train::DryRunSize const& size) 
 
 void check_checkpoints(CheckContext const& context, train::DryRunSize const& size,
                        double write_rate, double every_s) {
-    auto const bytes = size.arena_bytes * (1 + size.state_arrays);
+    auto const bytes = size.checkpoint_bytes;
     auto const written = write_rate > 0 ? bytes / write_rate : 0;
     bool const often = every_s > 0 && written > 0.05 * every_s;
     context.report.add(
@@ -107,6 +108,11 @@ void dry_run(CheckContext const& context, config::Deck const& deck, double write
 void check_training(CheckContext const& context, config::Deck const& deck, double write_rate) {
     try {
         check_mask(context, deck.data);
+        if (auto const slow =
+                train::slow_precision(deck.precision, context.world.device() == "cpu")) {
+            context.report.add(
+                {Colour::yellow, "precision", concat(slow->what, ": ", slow->why), slow->next});
+        }
         dry_run(context, deck, write_rate);
     } catch (AgreedError const& error) {
         auto const& text = error.text();

@@ -13,8 +13,10 @@
 #include "measure/train_side/estimate_recipe.hpp"
 #include "measure/train_side/estimate_steps.hpp"
 #include "train/dry_run.hpp"
+#include "train/precision.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <optional>
 
 namespace lockstep::measure {
@@ -133,6 +135,11 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     std::optional<Together> measured;
     std::vector<BatchTrial> batches;
     auto const recipe = recipe_on_all_ranks(world, topology, deck);
+    if (auto const slow =
+            train::slow_precision_text(recipe.plan.deck.precision, world.device() == "cpu");
+        world.is_root() && !slow.empty()) {
+        std::cerr << slow << std::endl;
+    }
     // One rank of each host at once: the slowest host, and what hosts share, are in it.
     auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);
     comm::agree(world, "measuring a step alone", [&] {

@@ -72,6 +72,9 @@ void EstimateTable::basis(comm::ScalingInputs const& inputs, std::string const& 
         auto const predicted = comm::predict(blind, measured->ranks).step_s;
         auto const error = 100 * (predicted / whole(measured->parts) - 1);
         std::cout << measured->ranks << " ranks together   " << parts_text(measured->parts)
+                  << (inputs.replicas > 0 && inputs.replicas != measured->ranks
+                          ? " (with one replica each)"
+                          : "")
                   << "\n    predicted from " << (of_host ? "each host alone" : "one rank alone")
                   << ": " << time_text(predicted) << ", with an error of " << (error < 0 ? "" : "+")
                   << fixed(error, 0) << " %\n";
