@@ -203,7 +203,7 @@ def main():
             few = dict(axis(place, n))
             for command, (seconds, memory, _) in axis(place, 10 * n):
                 before, memory_before, _ = few[command]
-                own = max(before - start[command], 0.02)  # processor time less than that says nothing
+                own = max(before - start[command], 0.1)  # processor time less than that says nothing
                 ratio = max(seconds - start[command], 0) / own
                 worst = max(worst, ratio)
                 print(f"{name:16}{command:26}{n:9,}{before:9.2f}{memory_before:8.0f}{10 * n:9,}{seconds:9.2f}"
