@@ -49,8 +49,9 @@ std::map<std::string, ChannelTracer::Rule> const& ChannelTracer::rules() {
                 table[concat("aten::", name, dimensions)] = &Self::by_place;
             }
         }
-        for (auto const* const name : {"upsample_linear1d", "upsample_bilinear2d",
-                                       "upsample_bicubic2d", "upsample_trilinear3d"}) {
+        for (auto const* const name :
+             {"upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d",
+              "upsample_trilinear3d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"}) {
             table[concat("aten::", name)] = &Self::by_place;
         }
         for (auto const* const name : {"add", "sub", "mul", "div", "maximum", "minimum"}) {

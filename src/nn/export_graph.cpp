@@ -99,7 +99,7 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
     for (std::size_t at = 0; at < two.calls.size(); ++at) {
         auto const& call = two.calls[at];
         auto const place = concat("operator ", call.schema->name(), " (number ", at + 1,
-                                  " of the model, ", place_of(two, at, table), ")");
+                                  " of the model, ", place_of(two, at, table), ")", call.place);
         auto const found = lowerings.find(call.name);
         if (found == lowerings.end()) {
             refuse_export(concat(place, " is not supported in exports to ONNX and C"));

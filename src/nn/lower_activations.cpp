@@ -10,8 +10,6 @@ namespace {
 using deploy::Element;
 using Id = GraphParts::Id;
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
 Id scaled(LoweredCall& call, Id x, double factor) {
     return factor == 1 ? x : call.binary("Mul", x, call.graph().real(factor));
 }
@@ -143,27 +141,44 @@ void lower_logaddexp(LoweredCall& call) {
 }
 
 /// The norm of order p over axes.
-void norm_over(LoweredCall& call, double p, std::size_t axes_at, std::size_t keep_at) {
-    auto const x = call.cast(call.tensor(0), Element::f32);
-    auto const axes = call.axes(axes_at, call.shape(x).size());
-    bool const keep = call.flag(keep_at);
+Id norm_along(LoweredCall& call, Id x, double p, std::vector<std::int64_t> const& axes, bool keep) {
     auto const sum = [&](Id of) { return call.reduce("ReduceSum", of, axes, keep); };
-    auto const abs = [&] { return call.unary("Abs", x); };
     if (p == 2) {
-        call.give(call.unary("Sqrt", sum(call.binary("Mul", x, x))));
-    } else if (p == 1) {
-        call.give(sum(abs()));
-    } else if (p == infinite) {
-        call.give(call.reduce("ReduceMax", abs(), axes, keep));
-    } else if (p == -infinite) {
-        call.give(call.reduce("ReduceMin", abs(), axes, keep));
-    } else if (p == 0) {
-        auto const zero = call.compare("Equal", x, call.graph().real(0));
-        call.give(sum(call.cast(call.unary("Not", zero), Element::f32)));
-    } else {
-        auto const powers = sum(call.binary("Pow", abs(), call.graph().real(p)));
-        call.give(call.binary("Pow", powers, call.graph().real(1 / p)));
+        return call.unary("Sqrt", sum(call.binary("Mul", x, x)));
     }
+    if (p == 0) {
+        auto const zero = call.compare("Equal", x, call.graph().real(0));
+        return sum(call.cast(call.unary("Not", zero), Element::f32));
+    }
+    auto const size = call.unary("Abs", x);
+    if (p == 1) {
+        return sum(size);
+    }
+    if (std::isinf(p)) {
+        return call.reduce(p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
+    }
+    auto const powers = sum(call.binary("Pow", size, call.graph().real(p)));
+    return call.binary("Pow", powers, call.graph().real(1 / p));
+}
+
+/// (self, p, axes, keep)
+void lower_norm(LoweredCall& call) {
+    auto const x = call.cast(call.tensor(0), Element::f32);
+    call.give(norm_along(call, x, call.has(1) ? call.number(1) : 2,
+                         call.axes(2, call.shape(x).size()), call.flag(3)));
+}
+
+/// Of rows of a and rows of b, p apart: [.., rows of a, rows of b].
+void lower_distances(LoweredCall& call) {
+    auto a = call.tensor(0);
+    auto b = call.tensor(1);
+    auto wide = call.shape(a);
+    wide.insert(wide.end() - 1, deploy::Extent{});
+    auto high = call.shape(b);
+    high.insert(high.end() - 2, deploy::Extent{});
+    auto const apart = call.binary("Sub", call.reshape(a, wide), call.reshape(b, high));
+    auto const last = static_cast<std::int64_t>(wide.size()) - 1;
+    call.give(norm_along(call, apart, call.number(2), {last}, false));
 }
 
 } // namespace
@@ -198,10 +213,9 @@ Lowerings lower_activations() {
         {"aten::_log_softmax", softmax("LogSoftmax")},
         {"aten::logsumexp", lower_logsumexp},
         {"aten::logaddexp", lower_logaddexp},
-        {"aten::linalg_vector_norm",
-         [](LoweredCall& call) { norm_over(call, call.number(1), 2, 3); }},
-        {"aten::norm",
-         [](LoweredCall& call) { norm_over(call, call.has(1) ? call.number(1) : 2, 2, 3); }},
+        {"aten::linalg_vector_norm", lower_norm},
+        {"aten::cdist", lower_distances},
+        {"aten::norm", lower_norm},
     };
     for (auto const& [name, kind] :
          {std::pair{"relu", "Relu"}, {"sigmoid", "Sigmoid"}, {"tanh", "Tanh"}}) {

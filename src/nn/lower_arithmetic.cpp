@@ -256,6 +256,18 @@ Lowering triangle(bool upper) {
     };
 }
 
+/// Whether any of the values along axes is not 0, or all are not.
+Lowering any_of(bool all) {
+    return [all](LoweredCall& call) {
+        auto const x = call.operand(0, Element::boolean);
+        auto const values = call.cast(all ? call.unary("Not", x) : x, Element::f32);
+        auto const most =
+            call.reduce("ReduceMax", values, call.axes(1, call.shape(x).size()), call.flag(2));
+        auto const found = call.cast(most, Element::boolean);
+        call.give(all ? call.unary("Not", found) : found);
+    };
+}
+
 /// var and std, of (self, axes, correction or whether there is one, keep): the squares' sum over
 /// their number less the correction
 Id variance(LoweredCall& call) {
@@ -317,6 +329,8 @@ Lowerings lower_arithmetic() {
         {"aten::prod", reduction("ReduceProd")},
         {"aten::max", extreme(true)},
         {"aten::min", extreme(false)},
+        {"aten::any", any_of(false)},
+        {"aten::all", any_of(true)},
         {"aten::argmax", place_of(true)},
         {"aten::argmin", place_of(false)},
         {"aten::lerp", lower_lerp},

@@ -1,6 +1,7 @@
 #include "nn/lowered_call.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace lockstep::nn {
@@ -160,6 +161,32 @@ void lower_embedding(LoweredCall& call) {
     call.give(call.gather(call.tensor(0), call.cast(call.tensor(1), Element::i64), 0));
 }
 
+/// (table, indices, offsets, …, mode 4, …, weights 6, …, padding 8): bags of one size, one a
+/// sample.
+void lower_bags(LoweredCall& call) {
+    auto const wide = call.result_shape(); // [n, width]
+    auto indices = call.cast(call.tensor(1), Element::i64);
+    auto const flat = call.shape(indices);
+    auto const each = flat.size() == 1 ? flat.front().count / wide.front().count : 0;
+    bool const counts =
+        !call.has(8) || call.whole(8) < 0; // all of them: those of padding would be left out
+    auto const offsets = call.given().at(2).toTensor();
+    bool const alike = each > 0 && flat.front().batch && wide.front().batch &&
+                       torch::equal(offsets, torch::arange(offsets.numel()) * each);
+    if (!alike || !counts) {
+        call.refuse("its bags differ in size, or leave out padding");
+    }
+    indices = call.reshape(indices, {wide.front(), {each, false}});
+    auto found = call.gather(call.tensor(0), indices, 0);
+    if (call.has(6)) {
+        found = call.binary("Mul", found,
+                            call.reshape(call.tensor(6), {wide.front(), {each, false}, {}}));
+    }
+    static constexpr std::array<char const*, 3> kinds{"ReduceSum", "ReduceMean", "ReduceMax"};
+    call.give(call.reduce(kinds.at(static_cast<std::size_t>(call.whole(4))), found, {1}, false));
+    call.give_nothing_more();
+}
+
 void lower_one_hot(LoweredCall& call) { // (self, classes)
     auto const x = call.tensor(0);
     auto const classes = call.whole(1);
@@ -223,8 +250,8 @@ Lowerings lower_indexing() {
     return {
         {"aten::index", lower_index},         {"aten::index_select", lower_index_select},
         {"aten::embedding", lower_embedding}, {"aten::gather", lower_gather},
-        {"aten::one_hot", lower_one_hot},     {"aten::scatter", scatter(false)},
-        {"aten::scatter_add", scatter(true)},
+        {"aten::one_hot", lower_one_hot},     {"aten::embedding_bag", lower_bags},
+        {"aten::scatter", scatter(false)},    {"aten::scatter_add", scatter(true)},
     };
 }
 

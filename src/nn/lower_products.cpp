@@ -57,10 +57,28 @@ void lower_matmul(LoweredCall& call) {
                                                           : call.reshape(product, wanted));
 }
 
+/// Σ a[i] weight[o, i, j] b[j], of (a, b, weight, bias)
+void lower_bilinear(LoweredCall& call) {
+    auto const a = call.tensor(0);
+    auto const weight = call.tensor(2);
+    auto const form = call.shape(weight);
+    auto const flat = call.reshape(weight, {{form[0].count * form[1].count, false}, form[2]});
+    auto wide = call.result_shape();
+    wide.push_back(form[1]);
+    auto const of_b = call.reshape(call.matmul(call.tensor(1), call.transpose(flat, {1, 0})), wide);
+    auto row = call.shape(a);
+    row.insert(row.end() - 1, deploy::Extent{});
+    auto const products = call.binary("Mul", of_b, call.reshape(a, row));
+    auto const last = static_cast<std::int64_t>(wide.size()) - 1;
+    auto const sums = call.reduce("ReduceSum", products, {last}, false);
+    call.give(call.has(3) ? call.binary("Add", sums, call.tensor(3)) : sums);
+}
+
 } // namespace
 
 Lowerings lower_products() {
     Lowerings table{{"aten::linear", lower_linear},
+                    {"aten::bilinear", lower_bilinear},
                     {"aten::addmm", lower_addmm},
                     {"aten::baddbmm", lower_addmm}};
     for (auto const* const name : {"matmul", "mm", "bmm", "mv"}) {

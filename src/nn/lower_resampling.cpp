@@ -68,17 +68,22 @@ Taps taps_of(torch::Tensor const& matrix) { // [before, after]
 }
 
 /// What the operator does along an axis of images of so many dimensions, as LibTorch does it to
-/// images that have one entry along all others. Its lists are those of the dimensions.
+/// images that are the same along all others. Its lists are those of the dimensions.
 Taps taps_along(LoweredCall& call, std::size_t dimension, std::size_t dimensions,
                 std::int64_t before) {
+    constexpr std::int64_t alike = 2; // LibTorch's antialias takes images of width 1 for others
     Wholes form(dimensions + 2, 1);
     form[1] = before; // of which each has one entry that is not 0
     form[dimension + 2] = before;
+    auto whole = Wholes(dimensions + 2, alike);
+    whole[0] = 1;
+    whole[1] = before;
+    whole[dimension + 2] = before;
     auto arguments = call.given();
-    arguments.front() = torch::eye(before).view(form);
+    arguments.front() = torch::eye(before).view(form).expand(whole).contiguous();
     for (auto& each : arguments) {
         if (each.isIntList()) {
-            auto list = Wholes(dimensions, 1);
+            auto list = Wholes(dimensions, alike);
             list[dimension] = each.toIntVector().at(dimension);
             each = list;
         } else if (each.isDoubleList()) {
@@ -87,7 +92,11 @@ Taps taps_along(LoweredCall& call, std::size_t dimension, std::size_t dimensions
             each = list;
         }
     }
-    return taps_of(call.applied(std::move(arguments)).reshape({before, -1}).contiguous());
+    auto found = call.applied(std::move(arguments))[0];
+    for (auto at = dimensions; at-- > 0;) {
+        found = at == dimension ? found : found.select(static_cast<std::int64_t>(at) + 1, 0);
+    }
+    return taps_of(found.contiguous());
 }
 
 Id resampled(LoweredCall& call, Id x, std::size_t axis, Taps const& taps) {
@@ -325,6 +334,43 @@ void lower_windows_of_image(LoweredCall& call) {
     call.give(call.reshape(call.transpose(x, {0, 1, 2, 4, 3, 5}), call.result_shape()));
 }
 
+/// aten::col2im, of (self, size, kernel, dilation, padding, stride): windows are added where they
+/// overlap, as a transposed convolution does it whose weights put each value of a window in its
+/// place.
+void lower_image_of_windows(LoweredCall& call) {
+    auto const x = call.tensor(0);
+    auto const kernel = call.wholes_of(2);
+    auto const to = call.result_shape();
+    if (to.size() != 4) {
+        call.refuse("its input has no batch dimension");
+    }
+    auto const taps = kernel[0] * kernel[1];
+    Wholes after(2);
+    auto pads = call.wholes_of(4);
+    pads.insert(pads.end(), {pads[0], pads[1]});
+    Wholes more(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        auto const window = call.wholes_of(3)[i] * (kernel[i] - 1) + 1;
+        auto const room = to[i + 2].count + 2 * pads[i] - window;
+        after[i] = room / call.wholes_of(5)[i] + 1;
+        more[i] = room % call.wholes_of(5)[i];
+    }
+    std::vector<float> weights;
+    for (std::int64_t at = 0; at < to[1].count * taps * taps; ++at) {
+        weights.push_back(at / taps % taps == at % taps ? 1 : 0);
+    }
+    auto const weight = call.graph().reals(weights, {to[1].count * taps, 1, kernel[0], kernel[1]});
+    auto const windows =
+        call.reshape(x, {to[0], {to[1].count * taps, false}, {after[0], false}, {after[1], false}});
+    call.give(call.graph().add("ConvTranspose", {windows, weight}, {Element::f32, to},
+                               {{"kernel_shape", kernel},
+                                {"strides", call.wholes_of(5)},
+                                {"pads", pads},
+                                {"output_padding", more},
+                                {"dilations", call.wholes_of(3)},
+                                {"group", to[1].count}}));
+}
+
 /// (input, grid, mode, padding, whether the corners are at -1 and 1)
 void lower_grid_sampler(LoweredCall& call) {
     if (call.whole(2) > 1) {
@@ -373,13 +419,16 @@ Lowerings lower_resampling() {
         {"aten::roll", lower_roll},
         {"aten::unfold", lower_unfold},
         {"aten::im2col", lower_windows_of_image},
+        {"aten::col2im", lower_image_of_windows},
         {"aten::grid_sampler_2d", lower_grid_sampler},
         {"aten::affine_grid_generator", lower_affine_grid},
     };
     for (auto const& [name, dimensions] : {std::pair{"upsample_linear1d", 1},
                                            {"upsample_bilinear2d", 2},
                                            {"upsample_trilinear3d", 3},
-                                           {"upsample_bicubic2d", 2}}) {
+                                           {"upsample_bicubic2d", 2},
+                                           {"_upsample_bilinear2d_aa", 2},
+                                           {"_upsample_bicubic2d_aa", 2}}) {
         table[std::string("aten::") + name] = [dimensions](LoweredCall& call) {
             resample(call, static_cast<std::size_t>(dimensions));
         };

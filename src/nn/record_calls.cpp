@@ -6,6 +6,7 @@
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/op_registration/op_registration.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <map>
 #include <utility>
 
+#include "program/operator_fault.hpp"
 #include "program/operators.hpp"
 
 namespace lockstep::nn {
@@ -51,6 +53,32 @@ void for_tensors(c10::IValue const& value, Use use) {
             for_tensors(item, use);
         }
     }
+}
+
+/// What `RecordedCall::place` says of the call that this thread makes, of an exported program or a
+/// script.
+std::string place_of_call() {
+    std::string module;
+    std::string line;
+    if (auto const* const node = program::running_node()) {
+        module = node->module;
+        line = node->origin;
+    } else if (auto const stack = torch::jit::currentCallstack(); !stack.empty()) {
+        for (auto const& level : torch::jit::currentModuleHierarchy()) {
+            auto const name = level.substr(0, level.find('('));
+            bool const is_name = !name.empty() && name != "TOP" && name != "SELF" &&
+                                 name.find(':') == std::string::npos;
+            module += is_name ? concat(module.empty() ? "" : ".", name) : std::string();
+        }
+        if (auto const at = stack.front().range.file_line_col()) {
+            line = concat(std::get<0>(*at), ", line ", std::get<1>(*at));
+        }
+    }
+    if (module.empty() && line.empty()) {
+        return {};
+    }
+    return concat(" (", module.empty() ? "" : concat("in module ", module),
+                  module.empty() || line.empty() ? "" : ", ", line, ")");
 }
 
 /// "aten::relu" of "aten::relu_".
@@ -121,8 +149,8 @@ class Recorder : public c10::OperatorKernel {
         auto const& schema = op.schema();
         auto const name = plain_name(schema.name());
         auto const first = stack->size() - schema.arguments().size();
-        RecordedCall call{
-            name, &schema, {stack->begin() + static_cast<long>(first), stack->end()}, {}, {}};
+        RecordedCall call{name, &schema, {stack->begin() + static_cast<long>(first), stack->end()},
+                          {},   {},      place_of_call()};
         bool depends = false;
         for (auto const& argument : call.arguments) {
             for_tensors(argument, [&](torch::Tensor const& tensor) {
@@ -136,7 +164,8 @@ class Recorder : public c10::OperatorKernel {
                     refuse_export(concat("operator ", schema.name(),
                                          " takes a tensor that shares memory with a computed "
                                          "tensor (through .data, or because a part of a constant "
-                                         "was overwritten)"),
+                                         "was overwritten)",
+                                         call.place),
                                   "an exported graph cannot contain such a tensor");
                 }
                 if (auto const drawn = notes_.drawn.find(storage); drawn != notes_.drawn.end()) {
@@ -205,15 +234,17 @@ class Recorder : public c10::OperatorKernel {
                 return each.type()->kind() == c10::TypeKind::TensorType ||
                        each.type()->kind() == c10::TypeKind::ListType;
             })) {
-            refuse_export(concat("operator ", call.drawn_by, " draws a number at random"),
-                          "an exported graph gives the same outputs each time");
+            refuse_export(
+                concat("operator ", call.drawn_by, " draws a number at random", call.place),
+                "an exported graph gives the same outputs each time");
         }
         for (std::size_t at = 0; at < call.arguments.size(); ++at) {
             auto const* const alias = schema.arguments()[at].alias_info();
             if (alias != nullptr && alias->isWrite() && call.arguments[at].isTensor() &&
                 notes_.lasting.contains(storage_of(call.arguments[at].toTensor()))) {
-                refuse_export(concat("operator ", schema.name(), " changes a parameter"),
-                              "an exported graph cannot contain such a write");
+                refuse_export(
+                    concat("operator ", schema.name(), " changes a parameter", call.place),
+                    "an exported graph cannot contain such a write");
             }
         }
     }
@@ -255,7 +286,7 @@ class Recorder : public c10::OperatorKernel {
             if (alias != nullptr && alias->isWrite() && call.arguments[at].isTensor() &&
                 has_views(call.arguments[at].toTensor())) {
                 refuse_export(concat("operator ", call.schema->name(),
-                                     " writes into a tensor that has views"),
+                                     " writes into a tensor that has views", call.place),
                               "an exported graph cannot contain such a write");
             }
         }
@@ -301,7 +332,8 @@ class Recorder : public c10::OperatorKernel {
                 return;
             }
             refuse_packed(notes_.recording);
-            refuse_export(concat("operator ", call.schema->name(), " takes values out of a tensor"),
+            refuse_export(concat("operator ", call.schema->name(), " takes values out of a tensor",
+                                 call.place),
                           "an exported graph cannot depend on the values of its inputs");
         }
         for (auto const& result : call.results) {

@@ -20,6 +20,7 @@ struct RecordedCall {
     /// where it depends on no input.
     std::vector<std::optional<std::size_t>> values;
     std::vector<torch::Tensor> results; ///< the next values, in order; their form lasts
+    std::string place{};    ///< " (in module layers.0, net.py, line 8: …)"; empty if not known
     std::string drawn_by{}; ///< the operator that drew a constant of the arguments, if it is random
 };
 

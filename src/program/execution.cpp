@@ -12,7 +12,7 @@
 
 #include "autocast_scope.hpp"
 #include "execute.hpp"
-#include "operator_fault.hpp"
+#include "program/operator_fault.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {

@@ -1,4 +1,4 @@
-#include "operator_fault.hpp"
+#include "program/operator_fault.hpp"
 
 #include "base/arrival.hpp"
 #include "base/text.hpp"
@@ -79,6 +79,10 @@ OperatorScope::OperatorScope(Node const& node) noexcept : outer_(std::exchange(r
 
 OperatorScope::~OperatorScope() {
     running = outer_;
+}
+
+Node const* running_node() noexcept {
+    return running;
 }
 
 void watch_operators() {

@@ -19,6 +19,9 @@ class OperatorScope {
     Node const* outer_;
 };
 
+/// The node whose operator this thread runs; null outside all scopes.
+Node const* running_node() noexcept;
+
 /// Takes over those signals, once per process. Faults outside a scope go to the handlers before.
 /// After MPI has started, which sets handlers of its own.
 void watch_operators();

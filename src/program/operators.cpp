@@ -17,7 +17,7 @@ constexpr std::string_view prefix = "torch.ops.";
 
 /// Of the operators whose names begin with an underscore, which are LibTorch's own and may not
 /// check what they are given, those that torch.export leaves in programs for training.
-constexpr std::array<std::string_view, 18> inner{"_adaptive_avg_pool2d",
+constexpr std::array<std::string_view, 20> inner{"_adaptive_avg_pool2d",
                                                  "_adaptive_avg_pool3d",
                                                  "_assert_async",
                                                  "_assert_scalar",
@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 18> inner{"_adaptive_avg_pool2d",
                                                  "_softmax",
                                                  "_to_copy",
                                                  "_unsafe_view",
+                                                 "_upsample_bicubic2d_aa",
+                                                 "_upsample_bilinear2d_aa",
                                                  "_upsample_nearest_exact1d",
                                                  "_upsample_nearest_exact2d",
                                                  "_upsample_nearest_exact3d",

@@ -12,7 +12,7 @@
 #include "description.hpp"
 #include "execute.hpp"
 #include "fit.hpp"
-#include "operator_fault.hpp"
+#include "program/operator_fault.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

@@ -87,6 +87,25 @@ class Indexed(nn.Module):
         return torch.cat([each.flatten(1) for each in found], 1)
 
 
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sums, self.largest = nn.EmbeddingBag(9, 4, mode="sum"), nn.EmbeddingBag(9, 3, mode="max")
+
+    def forward(self, x):
+        words = (x[:, 0] * 3).round().long().clamp(0, 8)
+        return torch.cat([self.sums(words), self.sums(words, per_sample_weights=x[:, 1]), self.largest(words)], 1)
+
+
+class PairOfRows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Bilinear(11, 11, 4)
+
+    def forward(self, x):
+        return self.layer(x[:, 0], x[:, 1])
+
+
 def of_each_sample(x):
     """Of each sample the rows that it names itself, as nets take the last word of a text."""
     last = x.mean(2).argmax(1)  # [n]
@@ -122,8 +141,10 @@ OPERATORS = {
     "bilinear, size, corners": (IMAGE, resized(size=(5, 17), mode="bilinear", align_corners=True)),
     "bilinear, scale again": (IMAGE, resized(scale_factor=1.6, mode="bilinear", recompute_scale_factor=True)),
     "bilinear, to one": (IMAGE, resized(size=(1, 3), mode="bilinear", align_corners=True)),
+    "bilinear, antialias": (WIDE, resized(size=(5, 3), mode="bilinear", antialias=True)),
     "bicubic": (IMAGE, resized(scale_factor=1.9, mode="bicubic")),
     "bicubic, corners": (WIDE, resized(size=(7, 9), mode="bicubic", align_corners=True)),
+    "bicubic, antialias": (WIDE, resized(size=(5, 7), mode="bicubic", antialias=True)),
     "linear": (LINE, resized(scale_factor=2.5, mode="linear")),
     "linear, corners": (LINE, resized(size=6, mode="linear", align_corners=True)),
     "trilinear": (VOLUME, resized(scale_factor=(2, 1.5, 1.2), mode="trilinear")),
@@ -221,6 +242,10 @@ OPERATORS = {
               .transpose(0, 1)),
     "norm": (IMAGE, lambda x: x.norm(dim=1) + x.norm(3, 1) + torch.linalg.norm(x, dim=1)),
     "cosine": (LINE, lambda x: F.cosine_similarity(x[:, :1], x[:, 1:], dim=2)),
+    "distances": (IMAGE, lambda x: torch.cat([torch.cdist(x[:, 0], x[:, 1]), torch.cdist(x[:, 0], x[:, 2], p=1)], 2)),
+    "nn.Fold": (IMAGE, lambda x: F.fold(F.unfold(x, (3, 2), dilation=(1, 2), padding=(1, 0), stride=2), (7, 9), (3, 2),
+                                        dilation=(1, 2), padding=(1, 0), stride=2)),
+    "bilinear layer": (LINE, PairOfRows),
     "distance": (LINE, lambda x: F.pairwise_distance(x[:, 0], x[:, 1], keepdim=True)),
     "logsumexp": (IMAGE, lambda x: x.mul(30).logsumexp((1, 2))),
     "logsumexp, masked": (LINE, lambda x: x.masked_fill(x < 0.3, -math.inf).logsumexp(2, keepdim=True).clamp(min=-9)),
@@ -246,6 +271,8 @@ OPERATORS = {
     "whole numbers": (LINE, lambda x: torch.cat([x, *((x * 9).round().long().clamp(-8, 7).div(3, rounding_mode=how).float() for how in (
         "floor", "trunc")), ((x * 9).long() % -4).float(), (x * 9).long().fmod(4).float(), ((x * 9).long() // 4).float(),
         (x * 9).long().amin(2, keepdim=True).float().expand(-1, -1, 2)], 2)),
+    "any and all": (IMAGE, lambda x: ((x > 0.5).any(2).float() + (x > -1.3).all(2).float() + 0 * x[:, :, 0])),
+    "bags": (LINE, Bags),
     "scatter": (LINE, scattered),
     "grid": (IMAGE, lambda: Warped(align_corners=False)),
     "grid, corners": (IMAGE, lambda: Warped(align_corners=True, padding_mode="border")),
@@ -256,7 +283,7 @@ OPERATORS = {
     # attention
     "shared heads": (EVEN, lambda x: F.scaled_dot_product_attention(x, x[:, :2], x[:, 2:], enable_gqa=True)),
 }
-MAKERS = ("index", "grid", "grid, corners", "grid, nearest", "grid, nearest, corners", "grid, reflection",
+MAKERS = ("index", "bags", "bilinear layer", "grid", "grid, corners", "grid, nearest", "grid, nearest, corners", "grid, reflection",
           "grid, reflection, corners")
 
 
@@ -297,7 +324,7 @@ def batch_of(shape, count):
 
 def script_of(parts, x):
     """Modules are scripted, functions traced."""
-    return torch.jit.script(All([torch.jit.trace(part, x) if isinstance(part, (Traced, Warped, Indexed, Unsupported)) else part
+    return torch.jit.script(All([torch.jit.trace(part, x) if isinstance(part, (Traced, Warped, Indexed, Bags, Unsupported)) else part
                                  for part in parts]))
 
 
@@ -428,12 +455,12 @@ REFUSED = {
 
 
 def refusals(operator, kind):
-    """What is not supported is named before anything is written."""
+    """What is not supported is named with its module before anything is written."""
     net, x = Unsupported(Traced(REFUSED[operator])), batch_of(LINE, SAMPLES)
     with Scratch() as scratch:
         newest = checkpoint_of(scratch, kind, [net], x)
         for file in ("net.onnx", "net.c"):
-            told = run(["checkpoint", "export", newest, scratch / file]).expect(64).text
+            told = run(["checkpoint", "export", newest, scratch / file]).expect(64, "layers.1").text
             check(operator in told, f"{operator}: {told}")
             check(not (scratch / file).exists(), f"{file} was written")
 
