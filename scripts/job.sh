@@ -12,6 +12,7 @@ EXE=${EXE:-build/lockstep}
 INPUT=${INPUT:-inputs/fashion_mnist.ini}
 SEARCH=${SEARCH:-}       # the SPACE file of a search, whose directory SEARCH_DIRECTORY may name
 RESTARTS=${RESTARTS:-0}  # inside the job, after the loss of a rank, before it is requeued
+MIN_HOSTS=${MIN_HOSTS:-} # of the job, that must answer for such a restart; none: 1
 FORGIVEN=${FORGIVEN:-3}  # losses of a rank after which the job is requeued all the same
 REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain continue
 
@@ -194,7 +195,8 @@ train() { # WORDS...
             set -- --search "$SEARCH" \
                 ${SEARCH_DIRECTORY:+--search-directory "$SEARCH_DIRECTORY"} "$@"
         fi
-        run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${LAUNCHER:+--launcher "$LAUNCHER"} "$@"
+        run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${MIN_HOSTS:+--min-hosts "$MIN_HOSTS"} \
+            ${LAUNCHER:+--launcher "$LAUNCHER"} "$@"
     fi
     act_on_code
     exit "$code"

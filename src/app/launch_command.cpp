@@ -70,6 +70,10 @@ Options launch_options(LaunchTold& told) {
                  "give up after N consecutive restarts without a newer checkpoint; default: the "
                  "key fault-tolerance.restarts; for a submitted job: 2 on several nodes, else 0",
                  choice.restarts, {.min = 0}),
+             option::whole("--min-hosts N",
+                           "restart the run only if at least N hosts answer, so that it does not "
+                           "continue alone on a host that is cut off; default: 1",
+                           choice.min_hosts),
              option::one_of("--launcher", {"mpirun", "srun"},
                             "program that starts the ranks (mpirun); srun works only inside a "
                             "Slurm job or with --submit slurm",

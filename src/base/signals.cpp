@@ -1,5 +1,7 @@
 #include "lockstep/base/signals.hpp"
 
+#include "base/signal_sender.hpp"
+
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -11,19 +13,29 @@ namespace {
 
 // A handler may touch only lock-free static storage.
 volatile std::sig_atomic_t pending_signal = 0;
+volatile std::sig_atomic_t pending_sender = 0;
 volatile std::sig_atomic_t interrupted = 0;
 
 int objects = 0;
 
 constexpr std::array<int, 5> requests{SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT};
 
-extern "C" void note_signal(int number) {
+extern "C" void note_signal(int number, siginfo_t* details, void* /*context*/) {
     if (number == SIGINT && interrupted != 0) {
         static_cast<void>(std::signal(SIGINT, SIG_DFL));
         static_cast<void>(std::raise(SIGINT));
     }
     interrupted = number == SIGINT ? 1 : interrupted;
+    pending_sender = details->si_pid;
     pending_signal = number;
+}
+
+void install_noting(int number) {
+    struct sigaction action {};
+    action.sa_sigaction = note_signal;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
 }
 
 void install(int number, void (*handler)(int)) {
@@ -48,10 +60,10 @@ SignalRequests::SignalRequests(Hangup hangup) {
     pending_signal = 0;
     interrupted = 0;
     for (int const number : requests) {
-        install(number, note_signal);
+        install_noting(number);
     }
     if (hangup == Hangup::request && !is_ignored(SIGHUP)) {
-        install(SIGHUP, note_signal);
+        install_noting(SIGHUP);
     }
 }
 
@@ -69,6 +81,10 @@ SignalRequests::~SignalRequests() {
 
 int SignalRequests::pending() noexcept {
     return pending_signal;
+}
+
+int signal_sender() noexcept {
+    return pending_sender;
 }
 
 void reset_signals() noexcept {

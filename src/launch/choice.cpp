@@ -94,6 +94,7 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     plan.train.insert(plan.train.begin(), "train");
     plan.max_ranks = deck.run.replicas;
     plan.restarts = choice.restarts < 0 ? deck.fault_tolerance.restarts : choice.restarts;
+    plan.min_hosts = choice.min_hosts;
     plan.recovery_timeout_s = static_cast<double>(deck.fault_tolerance.recovery_timeout_seconds);
     plan.directory = directory_of(choice, deck);
     if (!choice.search.empty()) {
@@ -107,6 +108,12 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     auto const here = devices_here(deck.run);
     plan.hosts = hosts_of_job(choice.hostfile, static_cast<int>(choice.devices), here.count());
     plan.oversubscribe = choice.oversubscribe;
+    if (plan.min_hosts > static_cast<std::int64_t>(plan.hosts.size())) {
+        throw Error(ExitCode::usage,
+                    {concat("--min-hosts ", plan.min_hosts),
+                     concat("the run has only ", amount_of(plan.hosts.size(), "host")),
+                     "Give a smaller number, or name more hosts with --hostfile"});
+    }
     bool const here_alone = plan.hosts.size() == 1 && plan.hosts[0].name.empty();
     bool const may_share = choice.oversubscribe || mpirun_may_share();
     if (here_alone && choice.devices > here.count() && !may_share) {

@@ -28,6 +28,7 @@ struct LaunchChoice {
     std::string launcher;           ///< mpirun or srun
     std::string hostfile;
     std::int64_t restarts = -1;
+    std::int64_t min_hosts = 1;
     bool oversubscribe = false; ///< more ranks than devices are intended
 };
 

@@ -23,4 +23,7 @@ std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int dev
 /// The hosts on which a command can be run within the limit; all are asked at once.
 std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s);
 
+/// Whether of several hosts at most this one answers: then it is the one that is cut off.
+bool is_cut_off(std::vector<Host> const& hosts, std::vector<Host> const& answering);
+
 } // namespace lockstep::launch

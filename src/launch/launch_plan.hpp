@@ -19,6 +19,7 @@ struct LaunchPlan {
     bool oversubscribe = false; ///< ranks may share cores
     std::int64_t max_ranks = 0; ///< replicas of the deck, 0: not known yet
     std::int64_t restarts = 0;  ///< in a row without a newer checkpoint
+    std::int64_t min_hosts = 1; ///< for a restart
     double recovery_timeout_s = 300;
     std::filesystem::path directory; ///< of the run, or of the search
 };

@@ -59,6 +59,14 @@ bool had_nothing_to_do(AttemptEnd const& end) {
     return end.code == 0 && end.arrived && !end.record.started && end.told.empty() && !end.verdict;
 }
 
+LauncherVerdict cut_off() {
+    return {.who = concat("all ranks of ", own_host()),
+            .host = own_host(),
+            .whole_host = true,
+            .text = {"this host has lost contact with all other hosts",
+                     "this host is cut off from the network", "Look at this host's network"}};
+}
+
 /// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
 /// though a host had been lost before.
 void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
@@ -178,7 +186,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         watcher.begin_attempt();
         auto start = start_of(plan, hosts, restart);
         auto const line = joined(start.words, " ");
-        auto const end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
+        auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
         auto const& record = end.record;
         bool const begun = record.started || end.arrived || !end.told.empty();
         if (auto const word = word_of(end.code, record, signals.pending() != 0)) {
@@ -206,6 +214,10 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (had_nothing_to_do(end)) {
             return ExitCode::ok;
         }
+        hosts = answering(plan.hosts, probe_limit_s);
+        if (end.verdict && end.verdict->whole_host && is_cut_off(plan.hosts, hosts)) {
+            end.verdict = cut_off(); // the launcher misses all the others
+        }
         tell_cause(plan, end);
         if (signals.pending() != 0) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code
@@ -214,11 +226,14 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
         saved_step = std::max(saved_step, record.saved_step);
-        hosts = answering(plan.hosts, probe_limit_s);
-        if (without_progress > plan.restarts || hosts.empty()) {
+        auto const count = static_cast<std::int64_t>(hosts.size());
+        if (without_progress > plan.restarts || count < std::max<std::int64_t>(plan.min_hosts, 1)) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
-                      << (hosts.empty()
-                              ? "no host answers"
+                      << (hosts.empty() ? "no host answers"
+                          : count < plan.min_hosts
+                              ? concat("only ", count, " of ", plan.hosts.size(),
+                                       count == 1 ? " hosts answers" : " hosts answer",
+                                       ", and --min-hosts is ", plan.min_hosts)
                               : concat("gave up after ", amount_of(plan.restarts, "restart"),
                                        " without a newer checkpoint"))
                       << "\n";

@@ -88,10 +88,12 @@ ExitCode run_collectively(int argc, char** argv,
         return error.code();
     } catch (...) {
         auto const error = root_cause.seen(current_error());
-        if (error.code() == ExitCode::rank_lost) {
+        bool const waited = error.code() == ExitCode::rank_lost;
+        if (waited) {
             watchdog->wait_for_verdict(); // that this rank waited in vain is not the root cause
         }
-        if (watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
+        bool const in_vain = waited && watchdog->ended_by_launcher();
+        if (!in_vain && watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
             root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session), error);
             watchdog->write_flights();
         } else {

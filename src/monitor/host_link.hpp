@@ -4,19 +4,25 @@
 #include "comm/heartbeats.hpp"
 #include "monitor/stall_judge.hpp"
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "accusation.hpp"
+#include "host_address.hpp"
+
 namespace lockstep::monitor {
 
 /// How the watchdogs of different hosts hear each other: the hosts are a ring, and every rank sends
-/// UDP messages to a few ranks of the previous and of the next host, which answer at once. So a
-/// silent host is noticed and, since the kernel refuses messages to a process that is gone, so is
-/// the death of its last rank. Only a rank that has answered before can be missed: where the
-/// network blocks such messages, hosts do not watch each other. `Hearing` decides how long a
+/// UDP messages to a few ranks of the previous and of the next host, which answer at once; more
+/// rarely, and as soon as anything is wrong, also to those of the hosts 2, 4, 8 and so on places
+/// away, so that what one knows all know after a few messages. So a silent host is noticed and,
+/// since the kernel refuses messages to a process that is gone, so is the death of its last rank.
+/// Who misses a host accuses it before all; of those that are left the first host reports it. A
+/// host that hears nobody accuses itself. Only a rank that has answered before can be missed: where
+/// the network blocks such messages, hosts do not watch each other. `Hearing` decides how long a
 /// silence may be.
 class HostLink {
   public:
@@ -29,54 +35,86 @@ class HostLink {
     /// Whether there are other hosts, and a socket to reach them by.
     bool active() const noexcept { return socket_.is_open(); }
     int descriptor() const noexcept { return socket_.get(); }
+    /// Of each host the name and the addresses; empty where there is only one.
+    std::vector<std::vector<std::string>> const& hosts() const noexcept { return hosts_; }
 
-    /// Sends messages to the neighbours, with how long no rank of this host, or of those that it
-    /// has heard of, has made progress. Called several times per second.
+    /// What this rank's host tells the others.
+    struct Own {
+        double still_s = 0; ///< no rank of this host has made progress for so long
+        bool stuck = false; ///< a rank of this host seems to be stuck, and the host will report it
+        bool asked = false; ///< the launcher is ending this rank
+    };
+    /// Sends messages; called several times per second.
     ///
     /// Units   seconds
-    void call(double now, double still_s);
+    void call(double now, double patience_s, Own const& own);
     /// Tests whether the kernels of silent hosts answer.
-    void probe(double now, double patience_s);
-    /// Reads the messages that have arrived, and answers them.
-    void receive(double now);
+    void probe(double now);
+    /// Reads the messages that have arrived, and answers them. Whether they hold news that others
+    /// are to hear at once.
+    bool receive(double now);
 
     /// How long no rank of another host has made progress, in seconds, as far as is known.
     double elsewhere_s(double now) const;
-    /// Whether a neighbouring host has been silent for so long that it may be lost.
+    /// Whether a host is silent, as this or another one says, and may be lost.
     bool in_doubt(double now, double patience_s) const;
+    /// Whether it seems to be this host that is cut off: of three or more it hears no other.
+    bool hears_nobody(double now, double patience_s) const;
+    /// Whether another host has a rank that seems to be stuck.
+    bool stuck_elsewhere(double now) const;
     /// Whether another host has reported that the job is being ended.
-    bool ending_elsewhere() const noexcept { return ending_elsewhere_; }
-    /// Whether messages have been sent to other hosts for long, and none has ever answered.
-    bool deaf(double now) const;
+    bool ending_elsewhere() const noexcept { return ending_elsewhere_.load(); }
+    /// The hosts this one calls, if it has done so for long and they have never answered.
+    std::vector<std::string> deaf_to(double now) const;
+    /// Whether it has heard any host.
+    bool has_heard() const;
+
+    /// Accuses this host.
+    void accuse_own(Accusation::Why why, double now);
+    /// A rank of a host, as far as it is known.
+    RankView a_rank_of(std::size_t host) const;
 
     struct Lost {
         RankView rank; ///< as it was when it was heard last
-        ErrorText text;
+        Accusation accusation;
         bool cut_off = false; ///< this host may be the one that nobody else hears
     };
-    /// A rank or a host that is lost.
-    [[nodiscard]] std::optional<Lost> lost(double now, double patience_s) const;
+    /// A rank or a host that is lost, if it is this host's turn to report it.
+    ///
+    /// `hurry`: the launcher is ending the ranks
+    [[nodiscard]] std::optional<Lost> lost(double now, double patience_s, bool hurry);
 
   private:
     struct Message;
     struct Peer;
     struct Neighbour;
-    struct Address;
 
-    void add_peers(std::vector<std::string> const& cards, std::vector<int> const& leaders);
-    void send(Message const& message, Address const& to) const;
-    void take(Message const& message, Address const& from, double now);
+    void add_peers(std::vector<std::string> const& cards);
+    void send(Message const& message, HostAddress const& to) const;
+    bool take(Message const& message, HostAddress const& from, double now);
     void take_refusals(double now);
-    Message message(bool answer, int to, double still_s) const;
+    Message message(bool answer, int to, double now) const;
+    bool accuse(Accusation const& accusation, double now);
+    Accusation accusation_of(Peer const& peer, Accusation::Why why, double silence_s) const;
+    void look_for_lost(double now, double patience_s, bool hurry);
+    double turn_s(bool hurry) const;
+    std::size_t host_of(int rank) const;
 
     comm::HeartbeatTable const& heartbeats_;
     Descriptor socket_;
-    int hosts_ = 1;
-    int leader_ = 0; ///< the first rank of this host; hosts are named by theirs
+    std::vector<std::vector<std::string>> hosts_;
+    std::vector<int> leaders_; ///< the first rank of each host, by the rank
+    std::vector<int> firsts_;  ///< the first rank of each host, by the host
+    std::size_t own_ = 0;      ///< this host
     std::uint64_t nonce_ = 0;
     double first_call_ = -1;
-    double told_still_s_ = 0;
-    bool ending_elsewhere_ = false;
+    double far_call_ = -1;
+    Own told_;
+    double doubt_at_ = -1; ///< when a host was last in doubt, as far as is known
+    double stuck_at_ = -1; ///< when another host last had a rank that seems to be stuck
+    std::atomic<bool> ending_elsewhere_{false};
+    Accusation accused_;
+    double accused_at_ = -1;
     std::vector<Peer> peers_;
     std::vector<Neighbour> neighbours_; ///< the peers' hosts
 };

@@ -18,9 +18,9 @@ bool is_answer(int code) {
 
 } // namespace
 
-void HostProbe::ask(sockaddr_in const& address, double now) {
+void HostProbe::ask(sockaddr_in6 const& address, double now) {
     asked_ = now;
-    call_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    call_ = Descriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     int const result =
         ::connect(call_.get(), reinterpret_cast<sockaddr const*>(&address), sizeof(address));
     int const code = result == 0 ? 0 : errno;
@@ -30,7 +30,7 @@ void HostProbe::ask(sockaddr_in const& address, double now) {
     }
 }
 
-bool HostProbe::answered(sockaddr_in const& address, double now) {
+bool HostProbe::answered(sockaddr_in6 const& address, double now) {
     bool answer = std::exchange(answered_at_once_, false);
     pollfd state{call_.get(), POLLOUT, 0};
     if (call_.is_open() && ::poll(&state, 1, 0) > 0) {

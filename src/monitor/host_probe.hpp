@@ -11,10 +11,10 @@ namespace lockstep::monitor {
 class HostProbe {
   public:
     /// Whether the host has answered since the last call; asks again once it has, or after a while.
-    [[nodiscard]] bool answered(sockaddr_in const& address, double now);
+    [[nodiscard]] bool answered(sockaddr_in6 const& address, double now);
 
   private:
-    void ask(sockaddr_in const& address, double now);
+    void ask(sockaddr_in6 const& address, double now);
 
     Descriptor call_; ///< under way
     double asked_ = -1;

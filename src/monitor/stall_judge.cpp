@@ -74,6 +74,7 @@ void StallJudge::note(std::vector<RankView> const& ranks, double now) {
     bool const first_look = seen_.empty();
     seen_.resize(ranks.size());
     double newest = 0;
+    has_stuck_ = false;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         auto& seen = seen_[i];
         if (first_look || seen.progress != ranks[i].progress) {
@@ -85,6 +86,9 @@ void StallJudge::note(std::vector<RankView> const& ranks, double now) {
             seen.beat_at = now;
         }
         newest = std::max(newest, seen.progress_at);
+        auto const since =
+            ranks[i].wait == comm::Wait::nothing ? seen.progress_at : seen.beat_at;
+        has_stuck_ = has_stuck_ || now - since > patience_s_ / 2;
     }
     youngest_s_ = now - newest;
 }
@@ -125,6 +129,7 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
             behind = i;
         }
     }
+    all_still = all_still && !elsewhere.stuck;
     if (!frozen && (elsewhere.in_doubt || (!still && !all_still))) {
         return std::nullopt;
     }

@@ -47,6 +47,7 @@ struct Elsewhere {
     double still_s =
         std::numeric_limits<double>::infinity(); ///< seconds since any of them made progress
     bool in_doubt = false; ///< a host is silent, and may have to be named itself
+    bool stuck = false;    ///< a host has a rank that seems to be stuck, and will name it
 };
 
 /// Decides from successive observations whether a rank of this host is dead or stuck. A process
@@ -72,6 +73,8 @@ class StallJudge {
 
     /// Seconds since any rank of this host made progress.
     double still_s() const noexcept { return youngest_s_; }
+    /// Whether a rank of this host may soon have to be named, for it waits for nobody.
+    bool has_stuck() const noexcept { return has_stuck_; }
 
   private:
     struct Seen {
@@ -85,6 +88,7 @@ class StallJudge {
 
     double patience_s_;
     double youngest_s_ = 0;
+    bool has_stuck_ = false;
     std::vector<Seen> seen_;
 };
 

@@ -2,8 +2,8 @@
 
 #include "base/process.hpp"
 #include "base/signals_blocked.hpp"
+#include "base/text.hpp"
 #include "comm/agree.hpp"
-#include "lockstep/base/signals.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <chrono>
@@ -23,7 +23,9 @@ namespace {
 constexpr double measure_every_s = 1;
 constexpr double device_patience_s = 5; ///< with a failure that may be a rank's that is to tell it
 constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
-constexpr double silence_at_end_s = 4;  ///< of a host, or of all work, before the launcher's TERM
+constexpr double silence_at_end_s = 4;  ///< of a host, before the launcher's TERM
+constexpr double doubt_limit_s = 60;    ///< for a verdict on a host that is in doubt
+constexpr int left_by_launcher = 2;    ///< in `left` of the heartbeat table
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
 
 } // namespace
@@ -35,7 +37,8 @@ void Watchdog::sleep_s(double seconds) {
 Watchdog::Watchdog(comm::Communicator const& world,
                    std::shared_ptr<comm::HeartbeatTable const> heartbeats, RootCause& root_cause)
     : heartbeats_(std::move(heartbeats)), root_cause_(root_cause), host_(comm::host_name()),
-      link_(world, *heartbeats_), gone_(static_cast<std::size_t>(heartbeats_->size())),
+      link_(world, *heartbeats_), launcher_(link_.hosts()),
+      gone_(static_cast<std::size_t>(heartbeats_->size())),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (int local = 0; local < heartbeats_->size(); ++local) {
         auto const& slot = heartbeats_->slot(local);
@@ -68,15 +71,21 @@ void Watchdog::wake() const {
 bool Watchdog::may_tell(comm::HeartbeatTable::Ending ending) const {
     bool const first = heartbeats_->claim(ending);
     wake(); // other hosts are told at once, so that they do not tell it again
-    return first;
+    return first && !link_.ending_elsewhere();
 }
 
 void Watchdog::wait_for_verdict() const {
     Stopwatch const watch;
-    while (watch.seconds() < verdict_after_s &&
+    while ((watch.seconds() < verdict_after_s ||
+            (in_doubt_.load() && watch.seconds() < doubt_limit_s)) &&
+           !link_.ending_elsewhere() &&
            heartbeats_->ending() == comm::HeartbeatTable::Ending::none) {
         sleep_s(look_every_s / 4);
     }
+}
+
+bool Watchdog::ended_by_launcher() const {
+    return is_ended(heartbeats_->local());
 }
 
 void Watchdog::wait_for_the_end() const {
@@ -104,7 +113,7 @@ void Watchdog::wait(double seconds) {
             news = news || ended;
         }
         if (all[1].revents != 0) {
-            link_.receive(clock_.seconds());
+            news = link_.receive(clock_.seconds()) || news;
         }
         if (news) {
             return;
@@ -128,6 +137,13 @@ void Watchdog::run() noexcept {
             sleep_s(look_every_s);
         }
     }
+    try {
+        if (link_.active() && launcher_.has_asked_to_end()) {
+            tell_session(); // where all have ended before it was looked at
+        }
+    } catch (std::exception const&) {
+        return; // then the launcher's words remain
+    }
 }
 
 void Watchdog::look_around() {
@@ -145,7 +161,7 @@ void Watchdog::look_around() {
     }
     note_own_progress(now);
     if (link_.active()) {
-        link_.call(now, judge_.still_s());
+        link_.call(now, judge_.patience(), told_to_others());
     }
     if (heartbeats_->ending() != comm::HeartbeatTable::Ending::abort) {
         watch(now);
@@ -164,7 +180,9 @@ void Watchdog::watch(double now) {
     judge_.set_patience(patience_s_.load());
     Elsewhere elsewhere;
     if (link_.active()) {
-        elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience())};
+        elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience()),
+                     link_.stuck_elsewhere(now)};
+        in_doubt_.store(elsewhere.in_doubt);
     }
     auto views = look();
     auto verdict = judge_.judge(views, now, elsewhere);
@@ -174,7 +192,8 @@ void Watchdog::watch(double now) {
             auto const local = static_cast<int>(i);
             if (processes_[i].get() >= 0) {
                 observe(views[i], state_of(heartbeats_->slot(local).pid.load()));
-                views[i].gone = views[i].gone && local != heartbeats_->local(); // it says so itself
+                // A rank says of its own end itself.
+                views[i].gone = views[i].gone && local != heartbeats_->local() && !is_ended(local);
             }
         };
         for (std::size_t i = 0; i < views.size(); ++i) {
@@ -186,44 +205,68 @@ void Watchdog::watch(double now) {
             verdict = judge_.judge(views, now, elsewhere);
         }
     }
-    if (verdict && !(views[verdict->at].gone && ended_by_launcher(now))) {
+    bool const unheard = link_.active() && launcher_.daemon_has_ended();
+    if (verdict && !(views[verdict->at].gone && unheard)) {
         end_job(verdict->text, views[verdict->at], true);
     }
     if (link_.active() && heartbeats_->own().wait.load() != comm::Wait::finalize) {
         link_.receive(now); // what has come while this thread was kept from reading it
-        link_.probe(now, patience_s_.load());
+        link_.probe(now);
         watch_hosts(now);
     }
 }
 
-/// Whether mpirun seems to end all ranks because it has lost a host: it asks them to end when
-/// nothing has moved for a while, and kills them within two seconds. Their ends are not the first
-/// cause; the host that has fallen silent is, and a rank that does not hear it leaves the word to
-/// others.
-bool Watchdog::ended_by_launcher(double now) {
-    if (!link_.active() || SignalRequests::pending() != SIGTERM) {
-        return false;
+HostLink::Own Watchdog::told_to_others() {
+    bool const asked = launcher_.has_asked_to_end();
+    if (asked && heartbeats_->own().left.load() == 0) {
+        heartbeats_->own().left.store(left_by_launcher);
     }
-    if (!asked_to_end_at_) {
-        asked_to_end_at_ = now;
-        stood_still_ = judge_.still_s() > silence_at_end_s / 2;
-    }
-    return stood_still_ && now - *asked_to_end_at_ < silence_at_end_s;
+    return {.still_s = judge_.still_s(), .stuck = judge_.has_stuck(), .asked = asked};
 }
 
-/// Not at the end of MPI, which ranks of other hosts may have left already.
+/// Not at the end of MPI, which ranks of other hosts may have left already. When the launcher ends
+/// all ranks, it kills them within a second or two: whom they miss is named at once.
 void Watchdog::watch_hosts(double now) {
-    auto const patience_s = ended_by_launcher(now) ? silence_at_end_s : patience_s_.load();
-    if (auto const lost = link_.lost(now, patience_s)) {
+    bool const hurry = launcher_.has_asked_to_end();
+    auto const patience_s = hurry ? silence_at_end_s : patience_s_.load();
+    if (launcher_.daemon_has_ended()) {
+        link_.accuse_own(Accusation::Why::daemon, now); // nothing that is said here reaches anyone
+    }
+    if (hurry && !link_.hears_nobody(now, patience_s)) {
+        tell_session();
+    }
+    if (auto const lost = link_.lost(now, patience_s, hurry)) {
         // A log on a shared disk is left to those who are not cut off.
-        end_job(lost->text, lost->rank, !lost->cut_off);
+        end_job(lost->accusation.text(), lost->rank, !lost->cut_off);
     }
-    if (link_.deaf(now) && !told_deaf_ && heartbeats_->own().rank.load() == 0) {
-        told_deaf_ = true;
-        root_cause_.note(
-            "lockstep: hosts cannot reach each other by UDP, so a host that is cut off is "
-            "detected only by the launcher or by a timeout\n");
+    tell_deaf(now);
+}
+
+/// The launcher ends all ranks because a session of its own has ended: they live, and may write
+/// their checkpoint. Only a rank beside the launcher sees it.
+void Watchdog::tell_session() {
+    auto const session = launcher_.ended_session();
+    if (session && !link_.ending_elsewhere() && may_tell(comm::HeartbeatTable::Ending::agreed)) {
+        Accusation const accusation{.why = Accusation::Why::session};
+        root_cause_.tell(place_of(link_.a_rank_of(*session)),
+                         root_cause_.seen(Error(ExitCode::rank_lost, accusation.text())));
     }
+}
+
+/// One rank of a host tells which hosts it cannot watch.
+void Watchdog::tell_deaf(double now) {
+    if (told_deaf_ || heartbeats_->local() != 0) {
+        return;
+    }
+    auto const deaf_to = link_.deaf_to(now);
+    if (deaf_to.empty()) {
+        return;
+    }
+    told_deaf_ = true;
+    root_cause_.note(concat("lockstep: ", host_, " hears nothing of ",
+                            link_.has_heard() ? joined(deaf_to, ", ") : "any other host",
+                            " by UDP, so the loss of such a host is detected only by the launcher "
+                            "or by a timeout. Allow UDP between the hosts\n"));
 }
 
 /// What the rank reads and writes is progress, and so is what it computes while it starts up:
@@ -265,14 +308,19 @@ RankView Watchdog::view_of(int local) const {
             .collectives = slot.collectives.load(),
             .progress = slot.progress.load(),
             .beats = slot.beats.load(),
-            .left = slot.left.load() != 0};
+            .left = slot.left.load() == 1};
+}
+
+/// Whether the launcher has asked the rank to end, and will kill it: its end is no loss.
+bool Watchdog::is_ended(int local) const {
+    return heartbeats_->slot(local).left.load() == left_by_launcher;
 }
 
 std::vector<RankView> Watchdog::look() const {
     std::vector<RankView> views;
     for (int local = 0; local < heartbeats_->size(); ++local) {
         views.push_back(view_of(local));
-        views.back().gone = gone_[static_cast<std::size_t>(local)];
+        views.back().gone = gone_[static_cast<std::size_t>(local)] && !is_ended(local);
     }
     return views;
 }

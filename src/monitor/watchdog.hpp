@@ -17,6 +17,7 @@
 
 #include "exit_watch.hpp"
 #include "host_link.hpp"
+#include "launcher_trace.hpp"
 
 namespace lockstep::monitor {
 
@@ -56,6 +57,8 @@ class Watchdog {
     [[nodiscard]] bool may_tell(comm::HeartbeatTable::Ending ending) const;
     /// Waits a moment for watchdogs that know better what has happened.
     void wait_for_verdict() const;
+    /// Whether the launcher ends all ranks: what this one misses from then on is no cause.
+    [[nodiscard]] bool ended_by_launcher() const;
     /// Another rank has reported the root cause and is ending the job: waits for that, but not for
     /// ever.
     void wait_for_the_end() const;
@@ -78,7 +81,10 @@ class Watchdog {
     void watch(double now);
     void watch_hosts(double now);
     RankView view_of(int local) const;
-    bool ended_by_launcher(double now);
+    bool is_ended(int local) const;
+    HostLink::Own told_to_others();
+    void tell_session();
+    void tell_deaf(double now);
     std::vector<RankView> look() const;
     void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
     ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
@@ -91,15 +97,15 @@ class Watchdog {
     RootCause& root_cause_;
     std::string host_;
     HostLink link_;
+    LauncherTrace launcher_;
+    std::atomic<bool> in_doubt_{false}; ///< another host, or what is said of one
     std::mutex flight_mutex_;
     std::shared_ptr<Recorder const> recorder_; ///< null: there is none, or it has been written
     bool told_deaf_ = false;
     bool told_failed_ = false;
     double ending_since_ =
         -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not
-    std::optional<double> asked_to_end_at_;
     std::optional<double> device_failed_at_;
-    bool stood_still_ = false; ///< when it was asked
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};
     struct Kills {

@@ -38,7 +38,8 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
         auto const error = root_cause_.seen(Error(code, with_memory_kills(text, view)));
         code = error.code();
         if (link_.active()) {
-            link_.call(now_.load(), judge_.still_s()); // they need not tell it, too
+            // They need not tell it, too.
+            link_.call(now_.load(), judge_.patience(), told_to_others());
         }
         if (!told) {
             show_stacks(view);

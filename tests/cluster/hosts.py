@@ -45,7 +45,10 @@ def send_whole_frames(interface):
 class Hosts:
     """host1, host2, … on a bridge, while the context lasts."""
 
-    def __init__(self, count):
+    def __init__(self, count, sessions=False, ipv6=False):
+        """sessions: what starts a daemon stays, as ssh does; else it becomes the daemon. ipv6: there are no
+        other addresses."""
+        self.sessions, self.ipv6 = sessions, ipv6
         self.names = [f"host{k}" for k in range(1, count + 1)]
         self.number = os.getpid() % 10000
         self.bridge = f"lsb{self.number}"
@@ -54,14 +57,17 @@ class Hosts:
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="lockstep-hosts-"))
-        network = f"10.{200 + self.number % 50}.{self.number // 50}"
-        addresses = {name: f"{network}.{10 + k}" for k, name in enumerate(self.names)}
+        network = f"fd00:{self.number}::" if self.ipv6 else \
+            f"10.{200 + self.number % 50}.{self.number // 50}."
+        addresses = {name: f"{network}{10 + k}" for k, name in enumerate(self.names)}
         (self.path / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
             f"{address} {name}\n" for name, address in addresses.items()))
         self.agent = self.path / "login"
         self.agent.write_text("#!/bin/sh\nname=$1; shift\n"
-                              f"[ ! -e {self.path}/$name.cut ] || exec sleep 1000\n"
-                              f"exec nsenter -t $(cat {self.path}/$name) -n -u -m -- /bin/sh -c \"$*\"\n")
+                              f"for end in $name $(uname -n); do [ ! -e {self.path}/$end.cut ] || "
+                              "exec sleep 1000; done\n"
+                              f"{'' if self.sessions else 'exec '}nsenter -t $(cat {self.path}/$name) "
+                              "-n -u -m -- /bin/sh -c \"$*\"\n" + ("exit $?\n" if self.sessions else ""))
         self.agent.chmod(0o755)
         ip("link", "add", self.bridge, "type", "bridge")
         ip("link", "set", self.bridge, "up")
@@ -83,8 +89,8 @@ class Hosts:
         ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", holder.pid)
         ip("link", "set", cable, "master", self.bridge, "up")
         inside = ["nsenter", "-t", str(holder.pid), "-n", "ip"]
-        for words in (["addr", "add", f"{address}/24", "dev", "eth0"], ["link", "set", "lo", "up"],
-                      ["link", "set", "eth0", "up"]):
+        added = [f"{address}/64", "dev", "eth0", "nodad"] if self.ipv6 else [f"{address}/24", "dev", "eth0"]
+        for words in (["link", "set", "lo", "up"], ["link", "set", "eth0", "up"], ["addr", "add", *added]):
             subprocess.run(inside + words, check=True)
 
     def cable(self, name):
@@ -95,9 +101,39 @@ class Hosts:
         (self.path / f"{name}.cut").touch()
         ip("link", "set", self.cable(name), "down")
 
+    def block_udp(self, name):
+        """A firewall: no UDP to or from the host."""
+        for way in ("in", "out"):
+            subprocess.run(["nsenter", "-t", str(self.holders[name].pid), "-n", "ip", "xfrm", "policy", "add",
+                            "src", "0.0.0.0/0", "dst", "0.0.0.0/0", "proto", "udp", "dir", way, "action",
+                            "block"], check=True)
+
+    def crash(self, name):
+        """Switches a host off: nobody hears an end of connections, and nothing of it is left."""
+        self.cut(name)
+        self.kill_jobs([name])
+
+    def session(self, name):
+        """The process, on any host, of the session that has started the daemon on this one."""
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            except OSError:
+                continue  # it has ended meanwhile
+            if len(words) > 2 and words[1] == str(self.agent).encode() and words[2] == name.encode():
+                return int(entry.name)
+        raise RuntimeError(f"no session has started {name}")
+
     def join(self, name):
         ip("link", "set", self.cable(name), "up")
         (self.path / f"{name}.cut").unlink(missing_ok=True)
+        # Until it is heard again, others may still take it for one that is not there.
+        other = next(each for each in self.names if each != name)
+        asks = ("import socket\n"
+                f"try: socket.create_connection(({name!r}, 9), 1)\n"
+                "except ConnectionRefusedError: print('there')\n")
+        while "there" not in self.run(other, sys.executable, "-c", asks):
+            time.sleep(0.1)
 
     def slow(self, name, seconds, bytes_per_second):
         """A longer and thinner cable: each frame takes so long, and so much passes, either way."""
@@ -148,10 +184,10 @@ class Hosts:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             env={**os.environ, "LOCKSTEP_INJECT": "", **(env or {})})
 
-    def kill_jobs(self):
-        """Kills everything that mpirun has started on any host, and mpirun."""
-        for name in self.names:
-            for program in ("mpirun", "orted", "lockstep"):
+    def kill_jobs(self, names=None):
+        """Kills everything that mpirun has started on these hosts, or on all, and mpirun."""
+        for name in names or self.names:
+            for program in ("mpirun", "mpiexec", "orterun", "orted", "lockstep"):
                 for process in self.processes(name, program):
                     try:
                         os.kill(process, signal.SIGKILL)

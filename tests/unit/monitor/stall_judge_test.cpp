@@ -188,3 +188,20 @@ TEST_CASE("while another host is silent, ranks that stand still may be waiting f
     CHECK(host.watch(1, all_still)); // heard again: it was not that host
     CHECK(silent([&](auto rank) { host.frozen(rank); })->at == 1); // a fact of this host
 }
+
+TEST_CASE("while another host has a rank that is stuck, ranks that wait are not blamed") {
+    Host host;
+    for (auto& rank : host.ranks) {
+        rank.wait = Wait::file;
+    }
+    auto const all_still = [&] {
+        for (std::size_t rank = 0; rank < host.ranks.size(); ++rank) {
+            host.still(rank);
+        }
+    };
+    CHECK_FALSE(host.watch(30, all_still, {.stuck = true}));
+    CHECK_FALSE(host.judge.has_stuck()); // it does not say so of itself
+    host.ranks[1].wait = Wait::nothing;
+    CHECK(host.watch(30, all_still, {.stuck = true})->at == 1);
+    CHECK(host.judge.has_stuck());
+}

@@ -1,4 +1,5 @@
 lockstep_add_unit_test(monitor/hearing)
+lockstep_add_unit_test(monitor/host_address)
 lockstep_add_unit_test(monitor/host_probe)
 lockstep_add_unit_test(monitor/root_cause)
 lockstep_add_unit_test(monitor/ledger)

@@ -1,0 +1,95 @@
+#include "launcher_trace.hpp"
+
+#include "base/signal_sender.hpp"
+#include "base/text.hpp"
+#include "lockstep/base/signals.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <poll.h>
+#include <sstream>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lockstep::monitor {
+
+namespace {
+
+std::string content_of(std::filesystem::path const& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<int> children_of(int process) {
+    std::vector<int> children;
+    std::error_code none;
+    for (auto const& thread : std::filesystem::directory_iterator(
+             concat("/proc/", process, "/task"), none)) {
+        std::istringstream numbers(content_of(thread.path() / "children"));
+        children.insert(children.end(), std::istream_iterator<int>(numbers), {});
+    }
+    return children;
+}
+
+/// "node7", "user@node7", or node7.cluster where the host calls itself node7.
+bool is_name_of(std::string const& word, std::string const& host) {
+    auto const name = word.substr(word.find('@') + 1); // 0 where there is none
+    return name == host || (name.starts_with(host) && name[host.size()] == '.') ||
+           (host.starts_with(name) && !name.empty() && host[name.size()] == '.');
+}
+
+} // namespace
+
+LauncherTrace::LauncherTrace(std::vector<std::vector<std::string>> const& hosts)
+    : parent_(::getppid()) {
+    if (hosts.size() < 2) {
+        return;
+    }
+    for (int const child : children_of(parent_)) {
+        // What it runs comes behind the host, and may name others.
+        auto words = split(content_of(concat("/proc/", child, "/cmdline")), '\0');
+        std::optional<std::size_t> found;
+        for (auto const& word : words) {
+            for (std::size_t host = 0; host < hosts.size() && !found; ++host) {
+                if (std::ranges::any_of(hosts[host], [&](auto const& name) {
+                        return is_name_of(word, name);
+                    })) {
+                    found = host;
+                }
+            }
+        }
+        if (found && child != ::getpid()) {
+            sessions_.push_back(
+                {*found, Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)))});
+        }
+    }
+}
+
+bool LauncherTrace::daemon_has_ended() const noexcept {
+    return ::getppid() != parent_;
+}
+
+bool LauncherTrace::has_asked_to_end() noexcept {
+    asked_ = asked_ ||
+             (SignalRequests::pending() == SIGTERM && signal_sender() == parent_);
+    return asked_;
+}
+
+std::optional<std::size_t> LauncherTrace::ended_session() const {
+    std::optional<std::size_t> ended;
+    for (auto const& session : sessions_) {
+        pollfd state{session.process.get(), POLLIN, 0};
+        if (session.process.is_open() && ::poll(&state, 1, 0) > 0) {
+            if (ended) {
+                return std::nullopt; // all are being ended
+            }
+            ended = session.host;
+        }
+    }
+    return ended;
+}
+
+} // namespace lockstep::monitor

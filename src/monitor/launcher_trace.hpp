@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/descriptor.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::monitor {
+
+/// What a rank sees of its launcher: the daemon that has started it, its parent, and the sessions
+/// (of ssh, say) in which that daemon, or mpirun itself, has started daemons on other hosts.
+class LauncherTrace {
+  public:
+    /// `hosts`: the names and addresses of each host of the job.
+    explicit LauncherTrace(std::vector<std::vector<std::string>> const& hosts);
+
+    /// Whether the launcher's daemon that has started this process has ended.
+    [[nodiscard]] bool daemon_has_ended() const noexcept;
+    /// Whether the launcher has asked this process to end, now or before.
+    [[nodiscard]] bool has_asked_to_end() noexcept;
+    /// The host, by its place, whose session has ended, if the others' last.
+    [[nodiscard]] std::optional<std::size_t> ended_session() const;
+
+  private:
+    struct Session {
+        std::size_t host;
+        Descriptor process;
+    };
+
+    int parent_;
+    bool asked_ = false;
+    std::vector<Session> sessions_;
+};
+
+} // namespace lockstep::monitor
