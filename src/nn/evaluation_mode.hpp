@@ -1,23 +1,40 @@
 #pragma once
 
-#include <torch/nn/module.h>
+#include "lockstep/nn/model.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace lockstep::nn {
 
-/// A module is in evaluation mode while this exists; then it returns to its previous mode.
+/// A model is in evaluation mode while this exists; then it returns to its previous mode, and its
+/// buffers to what they held. For all forwards that are not a step's: evaluations, trials,
+/// teachers.
 class EvaluationMode {
   public:
-    explicit EvaluationMode(torch::nn::Module& module)
-        : module_(module), was_training_(module.is_training()) {
-        module_.eval();
-    }
+    explicit EvaluationMode(Model& model);
     EvaluationMode(EvaluationMode const&) = delete;
     EvaluationMode& operator=(EvaluationMode const&) = delete;
-    ~EvaluationMode() { module_.train(was_training_); }
+    ~EvaluationMode();
+
+    /// Lets the next forward depend on its inputs and on `key` alone: buffers hold what they held
+    /// at first, and random numbers follow from the key.
+    ///
+    /// Throws  as Model::settle_buffers
+    void begin(std::uint64_t key) const;
 
   private:
-    torch::nn::Module& module_;
+    void restore() const;
+
+    /// Of one type: what copies lists is fast for these.
+    struct Kept {
+        std::vector<torch::Tensor> buffers;
+        std::vector<torch::Tensor> values;
+    };
+
+    Model& model_;
     bool was_training_;
+    std::vector<Kept> kept_;
 };
 
 } // namespace lockstep::nn

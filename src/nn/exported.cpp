@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/quantised.hpp"
+#include "nn/writes.hpp"
 
 #include <c10/util/Exception.h>
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "exported_step.hpp"
@@ -45,6 +47,16 @@ struct Programs {
     program::Program train;
     std::optional<program::Program> evaluation;
     std::optional<program::Program> outputs;
+
+    std::vector<program::Program*> all() {
+        std::vector<program::Program*> programs{&train};
+        for (auto* const other : {&evaluation, &outputs}) {
+            if (*other) {
+                programs.push_back(&**other);
+            }
+        }
+        return programs;
+    }
 };
 
 Programs programs_of(program::Archive const& archive) {
@@ -128,7 +140,7 @@ class Exported : public Model {
     }
 
     /// Random numbers are of one generator, which threads would share.
-    bool runs_on_threads() const override { return !programs_.train.draws(); }
+    bool runs_on_threads() const override { return !draws_; }
 
     bool is_replayable() const override { return false; } // masks are of LibTorch's generator
 
@@ -144,6 +156,8 @@ class Exported : public Model {
         auto const loss = program::read_loss_metadata(archive);
         teaches_ = interface.teaches && loss.has_value();
         require_results(loss);
+        draws_ = std::ranges::any_of(programs_.all(), [](auto* each) { return each->draws(); });
+        settle_writes(interface);
         try {
             adopt_tensors();
         } catch (c10::Error const& error) {
@@ -165,6 +179,26 @@ class Exported : public Model {
                          "Export the model with its parameters"});
         }
         try_on(interface);
+    }
+
+    /// Parameters that forward changes become buffers (see writes.hpp), where nobody trains them.
+    void settle_writes(Interface const& interface) {
+        std::set<std::string> kept;
+        for (auto const* const program : programs_.all()) {
+            for (auto const& [tensor, by, is_parameter, is_trained] : program->writes()) {
+                bool const trained = is_trained && !interface.teaches;
+                if (!is_parameter || trained) {
+                    refuse_write({.model = file_,
+                                  .tensor = concat(is_parameter ? "parameter " : "tensor ", tensor),
+                                  .by = by,
+                                  .trained = trained});
+                }
+                kept.insert(tensor);
+            }
+        }
+        if (!kept.empty()) {
+            programs_.train.keep_as_buffers(kept);
+        }
     }
 
     /// Statistics over all replicas' samples, where the program has batch norm.
@@ -212,7 +246,7 @@ class Exported : public Model {
             parent_of(name).register_parameter(last_name(name), tensor, tensor.requires_grad());
         }
         for (auto const& [name, tensor] : programs_.train.buffers()) {
-            parent_of(name).register_buffer(last_name(name), tensor);
+            parent_of(name).register_buffer(last_name(name), tensor.requires_grad_(false));
         }
     }
 
@@ -267,11 +301,9 @@ class Exported : public Model {
     }
 
     std::vector<c10::IValue> run(std::vector<torch::Tensor> const& arguments) {
-        if (is_training() && programs_.train.draws()) {
-            torch::manual_seed(random_key()->value); // exported operators have LibTorch's generator
-        }
         if (is_training() && torch::GradMode::is_enabled() && compiled_->takes(arguments)) {
             programs_.train.require_fit(arguments);
+            seed(programs_.train);
             auto const sums = compiled_->run(arguments);
             return {sums.begin(), sums.end()};
         }
@@ -281,12 +313,20 @@ class Exported : public Model {
 
     std::vector<c10::IValue> run(program::Program& program,
                                  std::vector<torch::Tensor> const& arguments) {
+        seed(program);
         if (auto* const states = hidden_link()->states; states != nullptr) {
             return program.run(arguments, [states](auto const& module, auto const& outputs) {
                 states->keep(module, outputs);
             });
         }
         return program.run(arguments);
+    }
+
+    /// Exported operators draw from LibTorch's generator, in evaluation as in training.
+    void seed(program::Program const& program) const {
+        if (program.draws()) {
+            torch::manual_seed(random_key()->value);
+        }
     }
 
     /// What training differentiates.
@@ -322,6 +362,10 @@ class Exported : public Model {
         for (auto const& buffer : buffers()) {
             values.push_back(buffer.clone());
         }
+        auto const plain = programs_;
+        for (auto* const program : programs_.all()) {
+            *program = program->watched();
+        }
         if (!teaches_) {
             try_backward(file_, *this, try_with(interface, 2));
         }
@@ -330,6 +374,7 @@ class Exported : public Model {
         for (std::int64_t const samples : {1, 2}) {
             try_with(interface, samples);
         }
+        programs_ = plain;
         train();
         zero_grad();
         settle_buffers(); // nothing of this trial is left for the first step
@@ -345,6 +390,7 @@ class Exported : public Model {
     std::int64_t outputs_;
     bool has_loss_;        ///< of the task export
     bool teaches_ = false; ///< a teacher, in a file with a loss
+    bool draws_ = false;   ///< random numbers, in any of its programs
     Programs programs_;
     std::optional<ExportedStep> compiled_; ///< from the constructor on
 };

@@ -23,6 +23,7 @@
 #include "models.hpp"
 #include "program/whole_records.hpp"
 #include "script_sizes.hpp"
+#include "script_writes.hpp"
 
 namespace lockstep::nn {
 
@@ -49,6 +50,8 @@ void require_tensors(torch::jit::Module const& module) {
 
 /// The tensors of a script that have a place in its mirror.
 struct Seen {
+    std::set<void const*> changed; ///< parameters that are buffers, because forward changes them
+
     struct Place {
         void const* module = nullptr;
         std::string name;
@@ -65,13 +68,16 @@ struct Seen {
 template <class Base>
 class Mirror : public Base {
   public:
-    explicit Mirror(torch::jit::Module module, std::string const& path = "",
-                    std::shared_ptr<Seen> const& seen = std::make_shared<Seen>())
+    Mirror(torch::jit::Module module, std::shared_ptr<Seen> const& seen,
+           std::string const& path = "")
         : module_(std::move(module)), seen_(seen) {
         for (auto const& parameter : module_.named_parameters(false)) {
             auto& names = seen->parameters[parameter.value.unsafeGetTensorImpl()];
             names.push_back(path + parameter.name);
-            if (names.size() == 1) {
+            if (names.size() == 1 &&
+                seen->changed.contains(parameter.value.unsafeGetTensorImpl())) {
+                this->register_buffer(parameter.name, parameter.value.requires_grad_(false));
+            } else if (names.size() == 1) {
                 this->register_parameter(parameter.name, parameter.value,
                                          parameter.value.requires_grad());
             }
@@ -87,7 +93,7 @@ class Mirror : public Base {
         for (auto const& child : module_.named_children()) {
             mirrors_.push_back(this->register_module(
                 child.name, std::make_shared<Mirror<torch::nn::Module>>(
-                                child.value, concat(path, child.name, "."), seen)));
+                                child.value, seen, concat(path, child.name, "."))));
         }
     }
 
@@ -240,7 +246,12 @@ void require_own_layers(Interface const& interface) {
 class Script : public Mirror<Model> {
   public:
     Script(config::OwnValues const& values, Interface const& interface)
-        : Mirror(loaded(file_of(values))), file_(file_of(values)), outputs_(interface.outputs) {
+        : Script(loaded(file_of(values)), file_of(values), interface) {}
+
+    Script(torch::jit::Module const& module, std::string file, Interface const& interface)
+        : Mirror(module, std::make_shared<Seen>(Seen{
+                             changed_parameters(module, file, interface.teaches), {}, {}, {}})),
+          file_(std::move(file)), outputs_(interface.outputs) {
         require_own_layers(interface);
         require_own_memory(module_, file_);
         if (take_sizes_from_tensors(module_)) { // its own code tells a wrong number of channels

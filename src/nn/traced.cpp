@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/evaluation_mode.hpp"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
@@ -121,11 +122,16 @@ torch::jit::Module traced(Model& model, torch::Tensor const& inputs) {
 std::optional<std::int64_t>
 differing_batch(Model& model, std::function<torch::Tensor(torch::Tensor const&)> const& trace,
                 std::function<torch::Tensor(std::int64_t count)> const& inputs) {
+    EvaluationMode const evaluation(model);
+    constexpr std::uint64_t key = 0; // of the same random numbers, where they draw any
     for (std::int64_t const count : {1, 2, 5}) {
         auto const samples = inputs(count);
         try {
-            auto const found = trace(samples);
-            auto const wanted = model.forward(Fields(samples));
+            evaluation.begin(key);
+            torch::manual_seed(key);
+            auto const found = trace(samples.clone()); // either may change its inputs
+            evaluation.begin(key);
+            auto const wanted = model.forward(Fields(samples.clone()));
             if (found.sizes() == wanted.sizes() &&
                 torch::allclose(found, wanted, 1e-4, 1e-5, /*equal_nan=*/true)) {
                 continue;

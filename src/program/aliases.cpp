@@ -1,8 +1,9 @@
-#include "aliases.hpp"
+#include "program/aliases.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <string_view>
 
 namespace lockstep::program {
@@ -19,11 +20,11 @@ void add_slots(Argument const& argument, Slots& slots) {
 }
 
 /// May return what it is given, which its schema does not say.
-bool returns_argument(c10::OperatorHandle const& op) {
+bool returns_argument(c10::FunctionSchema const& schema) {
     constexpr std::array<std::string_view, 6> names{
         "aten::alpha_dropout",         "aten::broadcast_tensors", "aten::dropout",
         "aten::feature_alpha_dropout", "aten::feature_dropout",   "aten::type_as"};
-    return std::find(names.begin(), names.end(), op.schema().name()) != names.end();
+    return std::find(names.begin(), names.end(), schema.name()) != names.end();
 }
 
 /// Whether a result may be a view of an argument. A list is said to be one of something.
@@ -38,30 +39,19 @@ bool share(c10::Argument const& argument, c10::Argument const& result) {
                                                     })));
 }
 
+} // namespace
+
 /// Batch norm changes its running statistics, which its schema does not say either.
-bool changes(c10::Argument const& argument) {
+bool is_changed(c10::Argument const& argument) {
     return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) ||
            argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
-bool changes_anything(Graph const& graph) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](Node const& node) {
-        auto const is_nested = [](Argument const& each) {
-            return each.graph && changes_anything(*each.graph);
-        };
-        return (node.op && std::any_of(node.op->schema().arguments().begin(),
-                                       node.op->schema().arguments().end(), changes)) ||
-               std::any_of(node.arguments.begin(), node.arguments.end(), is_nested);
-    });
+bool may_share(c10::FunctionSchema const& schema, std::size_t argument, std::size_t result) {
+    return returns_argument(schema) ||
+           (result < schema.returns().size() &&
+            share(schema.arguments()[argument], schema.returns()[result]));
 }
-
-bool may_change(Node const& node) {
-    return std::any_of(node.arguments.begin(), node.arguments.end(), [](Argument const& each) {
-        return each.graph && changes_anything(*each.graph);
-    });
-}
-
-} // namespace
 
 Slots slots_of(Argument const& argument) {
     Slots slots;
@@ -79,9 +69,10 @@ Slots slots_of(Result const& result) {
     return slots;
 }
 
-Aliases::Aliases(Graph const& graph) : above_(graph.slots) {
+Aliases::Aliases(Graph const& graph) : graph_(graph), above_(graph.slots) {
     std::iota(above_.begin(), above_.end(), 0);
     for (auto const& node : graph.nodes) {
+        changes_.emplace_back();
         note(node);
     }
 }
@@ -93,13 +84,18 @@ std::size_t Aliases::memory_of(std::size_t slot) const {
     return slot;
 }
 
-Slots Aliases::changed_by(Node const& node) {
-    Slots changed;
-    for (std::size_t at = 0; at < node.arguments.size(); ++at) {
-        bool const written =
-            node.op ? changes(node.op->schema().arguments()[at]) : may_change(node);
-        if (written) {
-            add_slots(node.arguments[at], changed);
+std::map<std::size_t, Node const*> Aliases::changed_inputs() const {
+    std::map<std::size_t, Node const*> by_memory;
+    for (auto const& changes : changes_) {
+        for (auto const& [slot, by] : changes) {
+            by_memory.try_emplace(memory_of(slot), by);
+        }
+    }
+    std::map<std::size_t, Node const*> changed;
+    for (std::size_t at = 0; at < graph_.inputs.size(); ++at) {
+        if (auto const found = by_memory.find(memory_of(graph_.inputs[at]));
+            found != by_memory.end()) {
+            changed[at] = found->second;
         }
     }
     return changed;
@@ -114,15 +110,57 @@ void Aliases::join(Slots const& a, Slots const& b) {
 }
 
 void Aliases::note(Node const& node) {
-    for (auto const& result : node.results) {
-        for (std::size_t at = 0; at < node.arguments.size(); ++at) {
-            auto const place = static_cast<std::size_t>(&result - node.results.data());
-            bool const joined =
-                !node.op || returns_argument(*node.op) ||
-                share(node.op->schema().arguments()[at], node.op->schema().returns()[place]);
-            if (joined) {
-                join(slots_of(result), slots_of(node.arguments[at]));
+    for (std::size_t at = 0; at < node.arguments.size(); ++at) {
+        auto const& argument = node.arguments[at];
+        if (argument.graph) {
+            note_nested(node, *argument.graph, at + 1);
+        } else if (node.op && is_changed(node.op->schema().arguments()[at])) {
+            for (auto const slot : slots_of(argument)) {
+                changes_.back().push_back({slot, &node});
             }
+        }
+    }
+    for (std::size_t place = 0; node.op && place < node.results.size(); ++place) {
+        for (std::size_t at = 0; at < node.arguments.size(); ++at) {
+            if (may_share(node.op->schema(), at, place)) {
+                join(slots_of(node.results[place]), slots_of(node.arguments[at]));
+            }
+        }
+    }
+}
+
+/// The nested graph's inputs are the arguments from `first` on; its outputs are a list, or one
+/// each.
+void Aliases::note_nested(Node const& node, Graph const& nested, std::size_t first) {
+    Aliases const inner(nested);
+    auto const given = [&](std::size_t input) {
+        auto const at = first + input;
+        return at < node.arguments.size() ? slots_of(node.arguments[at]) : Slots();
+    };
+    for (auto const& [input, by] : inner.changed_inputs()) {
+        for (auto const slot : given(input)) {
+            changes_.back().push_back({slot, by});
+        }
+    }
+    std::map<std::size_t, Slots> holders; // of the nested graph's memory, here
+    for (std::size_t input = 0; input < nested.inputs.size(); ++input) {
+        auto& slots = holders[inner.memory_of(nested.inputs[input])];
+        auto const own = given(input);
+        slots.insert(slots.end(), own.begin(), own.end());
+    }
+    std::vector<std::optional<std::size_t>> results;
+    for (auto const& result : node.results) {
+        results.insert(results.end(), result.slots.begin(), result.slots.end());
+    }
+    for (std::size_t output = 0; output < std::min(results.size(), nested.outputs.size());
+         ++output) {
+        for (auto const slot : results[output] ? slots_of(nested.outputs[output]) : Slots()) {
+            holders[inner.memory_of(slot)].push_back(*results[output]);
+        }
+    }
+    for (auto const& [memory, slots] : holders) {
+        for (std::size_t at = 1; at < slots.size(); ++at) {
+            join({slots[0]}, {slots[at]});
         }
     }
 }

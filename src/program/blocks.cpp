@@ -6,7 +6,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "aliases.hpp"
+#include "program/aliases.hpp"
 #include "program/operators.hpp"
 
 namespace lockstep::program {
@@ -82,7 +82,7 @@ void forbid(Graph const& graph, Aliases const& aliases, std::vector<Place>& plac
         for (auto const& result : node.results) {
             touch(slots_of(result));
         }
-        for (auto const slot : Aliases::changed_by(node)) {
+        for (auto const& [slot, by] : aliases.changed_by(at)) {
             for (auto place = first[aliases.memory_of(slot)] + 1; place <= at; ++place) {
                 places[place].allowed = false;
             }
@@ -145,7 +145,7 @@ Block block_of(Graph const& graph, Aliases const& aliases, std::size_t first, st
                 }
             }
         }
-        for (auto const slot : Aliases::changed_by(node)) {
+        for (auto const& [slot, by] : aliases.changed_by(at)) {
             changed[aliases.memory_of(slot)] = true;
         }
         for (auto const& result : node.results) {

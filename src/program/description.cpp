@@ -11,6 +11,10 @@
 
 namespace lockstep::program {
 
+std::string text_of(Node const& node) {
+    return concat(node.target, node.origin.empty() ? "" : concat(" (", node.origin, ")"));
+}
+
 namespace {
 
 constexpr int schema_major = 8; ///< of torch/_export/serde/schema.py
@@ -35,8 +39,7 @@ void note_mode(Graph const& graph, Mode& mode) {
             }
         }
         if (has_mode && mode.text.empty()) {
-            mode.text =
-                concat(node.target, node.origin.empty() ? "" : concat(" (", node.origin, ")"));
+            mode.text = text_of(node);
         }
         mode.draws =
             mode.draws || (node.op && lockstep::program::draws(*node.op) && (trains || !has_mode));

@@ -17,6 +17,9 @@
 
 namespace lockstep::program {
 
+/// A node's operator, and its line of Python.
+std::string text_of(Node const& node);
+
 /// An input of a program: passed by the caller, or stored with it.
 struct Input {
     enum class Kind { parameter, buffer, constant, nothing, user };

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "aliases.hpp"
+#include "program/aliases.hpp"
 
 namespace lockstep::program {
 

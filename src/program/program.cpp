@@ -1,6 +1,8 @@
 #include "program/program.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <c10/core/GradMode.h>
 
@@ -8,10 +10,10 @@
 #include <iterator>
 #include <set>
 
-#include "aliases.hpp"
 #include "description.hpp"
 #include "execute.hpp"
 #include "fit.hpp"
+#include "program/aliases.hpp"
 #include "program/operator_fault.hpp"
 #include "schema.hpp"
 
@@ -33,6 +35,61 @@ std::shared_ptr<Graph const> with_replaced(Graph const& graph, std::string const
         }
     }
     return changed;
+}
+
+bool is_of_torch(Node const& node) {
+    return node.target.starts_with("torch.ops.aten.");
+}
+
+std::uint64_t hash_of(at::Tensor const& tensor) {
+    auto const values = tensor.detach().cpu().contiguous();
+    return hash64({static_cast<std::byte const*>(values.const_data_ptr()), values.nbytes()});
+}
+
+/// Calls an operator of a library, and compares the tensors that it says it leaves as they are.
+void call_watched(Node const& node, std::vector<c10::IValue>& stack) {
+    auto const& arguments = node.op->schema().arguments();
+    auto const given = stack;
+    std::vector<std::uint64_t> before;
+    auto const each = [&](auto const& use) {
+        for (std::size_t at = 0; at < given.size(); ++at) {
+            if (given[at].isTensor() && given[at].toTensor().defined() &&
+                !is_changed(arguments[at])) {
+                use(arguments[at], given[at].toTensor());
+            }
+        }
+    };
+    each([&](auto const&, at::Tensor const& tensor) { before.push_back(hash_of(tensor)); });
+    node.op->callBoxed(stack);
+    auto next = before.begin();
+    each([&](c10::Argument const& argument, at::Tensor const& tensor) {
+        if (hash_of(tensor) != *next++) {
+            throw Error(
+                ExitCode::usage,
+                {concat("operator ", text_of(node), " cannot be run"),
+                 concat("it changes its argument ", argument.name(),
+                        ", but its schema does not say so"),
+                 concat("In the library of the operator, declare the argument as Tensor(a!) ",
+                        argument.name(), ", or change a copy of it")});
+        }
+    });
+}
+
+std::shared_ptr<Graph const> with_watched(Graph const& graph) {
+    auto watched = std::make_shared<Graph>(graph);
+    for (auto& node : watched->nodes) {
+        if (node.op && !is_of_torch(node)) {
+            auto const own = std::make_shared<Node const>(node);
+            node.instead = std::make_shared<Replacement const>(
+                [own](auto& stack) { call_watched(*own, stack); });
+        }
+        for (auto& argument : node.arguments) {
+            if (argument.graph) {
+                argument.graph = with_watched(*argument.graph);
+            }
+        }
+    }
+    return watched;
 }
 
 /// Those of parameters and buffers are paths in checkpoints: with '/' for '.', groups in groups.
@@ -61,6 +118,10 @@ void require_names(Archive const& archive, std::vector<Input> const& inputs) {
     }
 }
 
+bool is_own(Input const& input) {
+    return input.kind != Input::Kind::user && input.kind != Input::Kind::nothing;
+}
+
 bool same_form(at::Tensor const& a, at::Tensor const& b) {
     return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
 }
@@ -68,20 +129,13 @@ bool same_form(at::Tensor const& a, at::Tensor const& b) {
 /// Of a type that no checkpoint holds, and never changed: a mask, or a table of complex numbers.
 void make_constants(Description& description, Tensors const& tensors) {
     auto const& graph = *description.graph;
-    Aliases const aliases(graph);
-    std::set<std::size_t> changed;
-    for (auto const& node : graph.nodes) {
-        for (auto const slot : Aliases::changed_by(node)) {
-            changed.insert(aliases.memory_of(slot));
-        }
-    }
+    auto const changed = Aliases(graph).changed_inputs();
     for (std::size_t at = 0; at < graph.inputs.size(); ++at) {
         auto& input = description.inputs[at];
         auto const tensor = tensors.find(input.name);
         if (input.kind == Input::Kind::buffer && tensor != tensors.end() &&
             tensor->second.scalar_type() != c10::ScalarType::Float &&
-            tensor->second.scalar_type() != c10::ScalarType::Long &&
-            !changed.contains(aliases.memory_of(graph.inputs[at]))) {
+            tensor->second.scalar_type() != c10::ScalarType::Long && !changed.contains(at)) {
             input.kind = Input::Kind::constant;
         }
     }
@@ -103,7 +157,7 @@ Program::Program(Archive const& archive, std::string const& name, Tensors tensor
         archive.damaged(split(error.what_without_backtrace(), '\n').front());
     }
     for (auto const& input : description_->inputs) {
-        if (input.kind == Input::Kind::user || input.kind == Input::Kind::nothing) {
+        if (!is_own(input)) {
             continue;
         }
         auto const found = own.find(input.name);
@@ -145,6 +199,37 @@ std::vector<std::pair<std::string, at::Tensor>> Program::buffers() const {
     return result;
 }
 
+std::vector<Write> Program::writes() const {
+    std::map<void const*, Node const*> changed; // tied weights have several names
+    for (auto const& [at, by] : Aliases(*description_->graph).changed_inputs()) {
+        if (auto const& input = description_->inputs[at]; is_own(input)) {
+            changed.try_emplace(tensors_.at(input.name).unsafeGetTensorImpl(), by);
+        }
+    }
+    std::vector<Write> writes;
+    for (auto const& input : description_->inputs) {
+        if (!is_own(input) || input.kind == Input::Kind::buffer) {
+            continue;
+        }
+        auto const& tensor = tensors_.at(input.name);
+        if (auto const found = changed.find(tensor.unsafeGetTensorImpl()); found != changed.end()) {
+            writes.push_back({input.name, text_of(*found->second),
+                              input.kind == Input::Kind::parameter, tensor.requires_grad()});
+        }
+    }
+    return writes;
+}
+
+void Program::keep_as_buffers(std::set<std::string> const& names) {
+    auto description = std::make_shared<Description>(*description_);
+    for (auto& input : description->inputs) {
+        if (input.kind == Input::Kind::parameter && names.contains(input.name)) {
+            input.kind = Input::Kind::buffer;
+        }
+    }
+    description_ = std::move(description);
+}
+
 std::size_t Program::inputs() const {
     return description_->given();
 }
@@ -176,6 +261,14 @@ void Program::replace(std::string const& target, Replacement instead) {
     description->graph = with_replaced(*description->graph, concat("torch.ops.", target),
                                        std::make_shared<Replacement const>(std::move(instead)));
     description_ = std::move(description);
+}
+
+Program Program::watched() const {
+    auto description = std::make_shared<Description>(*description_);
+    description->graph = with_watched(*description->graph);
+    auto program = *this;
+    program.description_ = std::move(description);
+    return program;
 }
 
 std::vector<c10::IValue> Program::values_of(std::vector<at::Tensor> const& inputs) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,14 @@
 namespace lockstep::program {
 
 struct Description;
+
+/// A parameter or a constant of a program that it changes in place.
+struct Write {
+    std::string tensor;
+    std::string by; ///< the operator, and its line of Python
+    bool is_parameter = false;
+    bool is_trained = false;
+};
 
 /// One program of torch.export.export: a graph of LibTorch's operators, and its tensors. Like eager
 /// PyTorch, it builds an autograd graph, draws from LibTorch's generator, and changes buffers in
@@ -39,6 +48,11 @@ class Program {
     /// All of its tensors by their names; tied weights under each of theirs.
     Tensors const& tensors() const { return tensors_; }
 
+    /// What it may change in place besides its inputs and buffers, in evaluation as in training.
+    std::vector<Write> writes() const;
+    /// From now on, these parameters are buffers.
+    void keep_as_buffers(std::set<std::string> const& names);
+
     std::size_t inputs() const;
     std::size_t outputs() const;
     /// Whether it draws random numbers.
@@ -52,6 +66,10 @@ class Program {
 
     /// From now on `instead` runs where the program names this operator, as "aten.relu.default".
     void replace(std::string const& target, Replacement instead);
+
+    /// The same program, which refuses (Error 64) an operator of a library that changes an argument
+    /// although its schema does not say so.
+    Program watched() const;
 
     /// Constants are moved to the inputs' device; parameters and buffers are where the caller put
     /// them.

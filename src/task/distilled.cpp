@@ -1,7 +1,9 @@
 #include "task/distilled.hpp"
 
+#include "base/random.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/evaluation_mode.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -150,6 +152,9 @@ class KeptAnswer : public nn::Model {
         return answer.outputs;
     }
 
+    /// The key of the model's random numbers, which only models read.
+    std::uint64_t key() const { return (model_.*&KeptAnswer::random_key)()->value; }
+
     Answer answer;
 
   private:
@@ -168,7 +173,7 @@ torch::Tensor by_channel(std::vector<double> const& numbers, torch::Tensor const
 }
 
 /// For another model: one may change its inputs in place.
-nn::Fields copy_of(nn::Fields const& inputs, Rescaling const& rescaling) {
+nn::Fields copy_of(nn::Fields const& inputs, Rescaling const& rescaling = {}) {
     std::vector<nn::Field> fields;
     for (std::size_t at = 0; at < inputs.size(); ++at) {
         auto& field = fields.emplace_back(inputs[at]);
@@ -178,49 +183,66 @@ nn::Fields copy_of(nn::Fields const& inputs, Rescaling const& rescaling) {
         } else {
             field.values = field.values.clone();
         }
+        if (field.lengths.defined()) {
+            field.lengths = field.lengths.clone();
+        }
     }
     return nn::Fields(std::move(fields));
 }
 
+struct Teacher {
+    explicit Teacher(std::shared_ptr<nn::Model> of) : model(std::move(of)), mode(*model) {}
+
+    std::shared_ptr<nn::Model> model;
+    nn::EvaluationMode mode;
+};
+
 /// Lends teachers to threads, one to each at a time. They compute the same.
 class Lent {
   public:
-    explicit Lent(std::vector<std::shared_ptr<nn::Model>> models) : free_(std::move(models)) {}
+    explicit Lent(std::vector<std::shared_ptr<nn::Model>> const& models) {
+        for (auto const& model : models) {
+            free_.push_back(std::make_unique<Teacher>(model));
+        }
+    }
 
-    Answer run(nn::Fields const& inputs, std::vector<std::string> const& layers) {
-        auto const model = take();
+    /// Random numbers follow from `key`.
+    Answer run(nn::Fields const& inputs, std::vector<std::string> const& layers,
+               std::uint64_t key) {
+        auto teacher = take();
         Answer answer;
         try {
             torch::NoGradGuard const no_grad;
-            answer = task::run(*model, inputs, layers, "the teacher");
+            teacher->mode.begin(key);
+            answer = task::run(*teacher->model, inputs, layers, "the teacher");
         } catch (...) {
-            give(model);
+            give(std::move(teacher));
             throw;
         }
-        give(model);
+        give(std::move(teacher));
         return answer;
     }
 
   private:
-    std::shared_ptr<nn::Model> take() {
+    std::unique_ptr<Teacher> take() {
         std::unique_lock lock(mutex_);
         given_.wait(lock, [this] { return !free_.empty(); });
-        auto model = std::move(free_.back());
+        auto teacher = std::move(free_.back());
         free_.pop_back();
-        return model;
+        return teacher;
     }
 
-    void give(std::shared_ptr<nn::Model> model) {
+    void give(std::unique_ptr<Teacher> teacher) {
         {
             std::lock_guard const lock(mutex_);
-            free_.push_back(std::move(model));
+            free_.push_back(std::move(teacher));
         }
         given_.notify_one();
     }
 
     std::mutex mutex_;
     std::condition_variable given_;
-    std::vector<std::shared_ptr<nn::Model>> free_;
+    std::vector<std::unique_ptr<Teacher>> free_;
 };
 
 class Distilled : public Task {
@@ -239,8 +261,9 @@ class Distilled : public Task {
         auto const same =
             lesson_.recorded ? nn::Fields() : copy_of(batch.inputs, lesson_.rescaling);
         auto loss = task_->training_loss(kept, batch);
+        auto const key = random_key(kept.key(), Stream::dropout);
         auto const taught =
-            lesson_.recorded ? Answer{recorded, {}} : teachers_.run(same, teacher_layers_);
+            lesson_.recorded ? Answer{recorded, {}} : teachers_.run(same, teacher_layers_, key);
         auto const student = kept.answer.outputs.to(torch::kFloat32);
         auto const teacher = taught.outputs.detach().to(torch::kFloat32);
         if (teacher.sizes() != student.sizes()) {
@@ -329,8 +352,8 @@ void require_hidden(nn::Model& model, nn::Model& teacher, nn::Fields const& inpu
         layers.push_back(pair.student);
         teacher_layers.push_back(pair.teacher);
     }
-    auto const student = run(model, inputs, layers, "the model").hidden;
-    auto const taught = run(teacher, inputs, teacher_layers, "the teacher").hidden;
+    auto const student = run(model, copy_of(inputs), layers, "the model").hidden;
+    auto const taught = run(teacher, copy_of(inputs), teacher_layers, "the teacher").hidden;
     for (std::size_t at = 0; at < pairs.size(); ++at) {
         hidden_distance(taught[at], student[at], pairs[at]);
     }

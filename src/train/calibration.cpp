@@ -70,7 +70,8 @@ std::vector<nn::ByteScale> calibrated(nn::LayerGraph const& graph,
     std::vector<nn::Observed> observed(graph.layers());
     for (bool const counting : {false, true}) {
         for (auto const& batch : samples) {
-            graph.run(batch, [&](std::size_t layer, torch::Tensor const& inputs) {
+            torch::manual_seed(0); // both times the same random numbers, where there are any
+            graph.run(batch.clone(), [&](std::size_t layer, torch::Tensor const& inputs) {
                 counting ? observed[layer].count(inputs) : observed[layer].widen(inputs);
                 return std::nullopt;
             });

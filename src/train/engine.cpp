@@ -12,6 +12,7 @@
 #include "comm/phase_scope.hpp"
 #include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/named_code.hpp"
 #include "train/arena.hpp"
 #include "train/buffers.hpp"
 
@@ -109,7 +110,8 @@ Engine::Engine(Parts parts)
       local_({instances_.models(), parts.task, layout_, buffers_, kept_buffers_, own_node(),
               parts.device, *exchange_, world_, parts.deck.precision, sums_.get(),
               rounding_of(communication_), std::move(graphs_.graphs),
-              privacy_ ? privacy_->clip() : 0}),
+              privacy_ ? privacy_->clip() : 0, concat("model.name = ", parts.deck.model.name),
+              !nn::named_code(parts.deck).empty()}),
       loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
       state_({layout_, arena_, buffers_, parts.model, optimizer_,
               exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
@@ -365,10 +367,7 @@ void Engine::take_state(std::vector<torch::Tensor> const& arrays) {
 }
 
 void Engine::update(double rate, std::int64_t step, double divisor, double norm) {
-    UpdateStep update{.rate = rate, .step = step, .divisor = divisor};
-    if (options_.clip_norm > 0 && norm > options_.clip_norm) {
-        update.divisor *= (norm + 1e-6) / options_.clip_norm;
-    }
+    UpdateStep update{.rate = rate, .step = step, .divisor = divisor, .norm = norm};
     update.gather = gather_sums();
     update.idle = idle_;
     optimizer_.update(arena_.parameters(), local_.gradients(), update);

@@ -1,6 +1,7 @@
 #include "train/evaluate.hpp"
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
@@ -105,10 +106,11 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         comm::progressed(comm);
         Autocast const autocast(options.precision, options.device);
         auto const tensors = source->next();
+        auto const batch = static_cast<std::size_t>(mine.first + k);
+        evaluation.begin(random_key(0, Stream::dropout, {batch})); // the same on any rank
         auto const tally = on_batch(tensors, [&] {
             return tally_of(task, model, tensors, plan.part(mine.first + k).first, options.outputs);
         });
-        auto const batch = static_cast<std::size_t>(mine.first + k);
         column(0)[batch] = tally.loss_sum;
         column(1)[batch] = tally.weight;
         for (std::size_t i = 0; i < counts.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "evaluate_episodes.hpp"
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
@@ -115,6 +116,8 @@ std::optional<Evaluation> evaluate_episodes(comm::Communicator const& world, nn:
             comm::progressed(world);
             auto const group = round * world.size() + world.rank();
             if (group < groups) {
+                evaluation.begin(
+                    random_key(options.seed, Stream::dropout, {static_cast<std::uint64_t>(group)}));
                 play(policy, make, options, group, results);
             }
         });

@@ -54,7 +54,9 @@ LocalStep::LocalStep(Parts parts)
                                  .partition = parts_.exchange.partition(),
                                  .precision = parts_.precision,
                                  .clip = parts_.clip,
-                                 .graphs = parts_.graphs.get()}));
+                                 .graphs = parts_.graphs.get(),
+                                 .name = parts_.model,
+                                 .calls_own_code = parts_.calls_own_code}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
     std::size_t arrays = instances_.size();

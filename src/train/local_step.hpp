@@ -10,6 +10,7 @@
 #include "train/gradient_sink.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "step_graphs.hpp"
@@ -66,6 +67,8 @@ class LocalStep {
         /// L2 norm to which the gradient of each sample is clipped before it is added; 0: off. A
         /// sample then counts with its mean loss, whatever its weight.
         double clip = 0;
+        std::string model{};         ///< its name, in the deck
+        bool calls_own_code = false; ///< as for a ModelInstance
     };
 
     explicit LocalStep(Parts parts);

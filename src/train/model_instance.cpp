@@ -21,7 +21,8 @@ torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
 
 ModelInstance::ModelInstance(Parts const& parts)
     : parts_(parts), device_(device_of(parts.model, parts.device)),
-      sink_(parts.model, parts.layout, parts.partition) {
+      sink_(parts.model, parts.layout, parts.partition),
+      untouched_(parts.model, parts.name, parts.calls_own_code && parts.graphs == nullptr) {
     if (parts_.clip > 0) {
         sample_ = torch::zeros({parts_.layout.size},
                                torch::TensorOptions(torch::kFloat32).device(device_));
@@ -112,9 +113,12 @@ void ModelInstance::run_samples(Pass const& pass, task::Tensors const& batch) {
     }
 }
 
-task::Loss ModelInstance::forward(task::Tensors const& batch) const {
+task::Loss ModelInstance::forward(task::Tensors const& batch) {
     Autocast const autocast(parts_.precision, device_);
-    return parts_.task.training_loss(parts_.model, batch);
+    untouched_.begin();
+    auto loss = parts_.task.training_loss(parts_.model, batch);
+    untouched_.require();
+    return loss;
 }
 
 void ModelInstance::keep(int replica, task::Loss const& loss) {

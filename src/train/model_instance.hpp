@@ -5,10 +5,12 @@
 #include "train/gradient_sink.hpp"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "step_graphs.hpp"
+#include "untouched_parameters.hpp"
 
 namespace lockstep::train {
 
@@ -24,6 +26,8 @@ class ModelInstance {
         config::Precision precision{};
         double clip = 0;              ///< as for a LocalStep
         StepGraphs* graphs = nullptr; ///< null: every pass runs eagerly
+        std::string name{};           ///< of the model, in the deck
+        bool calls_own_code = false;  ///< a user's, in the model or the task
     };
     /// A micro-batch of a replica.
     struct Pass {
@@ -61,12 +65,13 @@ class ModelInstance {
   private:
     void run_eagerly(Pass const& pass, task::Tensors const& batch);
     void run_samples(Pass const& pass, task::Tensors const& batch);
-    task::Loss forward(task::Tensors const& batch) const;
+    task::Loss forward(task::Tensors const& batch);
     void keep(int replica, task::Loss const& loss);
 
     Parts parts_;
     torch::Device device_;
     GradientSink sink_;
+    UntouchedParameters untouched_;
     torch::Tensor sample_; ///< the gradient of one, where samples are clipped
     torch::Tensor sum_;    ///< where clipped ones go
     std::vector<OfReplica> losses_;

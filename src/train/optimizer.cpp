@@ -1,13 +1,16 @@
 #include "train/optimizer.hpp"
 
 #include "base/text.hpp"
+#include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/shard.hpp"
 #include "train/update_step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fnmatch.h>
 
+#include "block_squares.hpp"
 #include "parallel_parts.hpp"
 #include "update_rule.hpp"
 
@@ -125,7 +128,15 @@ void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const
             gradients.narrow(0, first, size).add_(correction_.narrow(0, own, size), step.divisor);
         });
     }
-    rule_->update({parameters, gradients, states_}, step);
+    auto clipped = step;
+    if (options_.clip_norm > 0) {
+        bool const is_sum = options_.proximal > 0 || correction_.defined();
+        if (auto const norm = is_sum ? norm_of(gradients, step) : step.norm;
+            norm > options_.clip_norm) {
+            clipped.divisor *= (norm + 1e-6) / options_.clip_norm;
+        }
+    }
+    rule_->update({parameters, gradients, states_}, clipped);
     if (averages()) {
         update_average(parameters);
     }
@@ -159,6 +170,20 @@ void SliceOptimizer::pull_to_first(torch::Tensor const& parameters, torch::Tenso
         auto const away = parameters.narrow(0, first, size) - firsts.narrow(0, own, size);
         gradients.narrow(0, first, size).add_(away, options_.proximal * divisor);
     });
+}
+
+/// Of the divided gradients of all ranks.
+double SliceOptimizer::norm_of(torch::Tensor const& gradients, UpdateStep const& step) const {
+    std::vector<double> squares(static_cast<std::size_t>(gradients.numel() / reduction_block), 0);
+    for_each_owned([&](std::int64_t first, std::int64_t /*own*/, std::int64_t size) {
+        auto const own = squares_of_blocks(gradients.narrow(0, first, size)).cpu();
+        std::copy_n(own.const_data_ptr<double>(), own.numel(),
+                    squares.begin() + first / reduction_block);
+    });
+    if (step.gather) {
+        step.gather(squares);
+    }
+    return std::sqrt(comm::tree_sum(squares)) / step.divisor;
 }
 
 bool SliceOptimizer::copies_weights(std::size_t which) const {

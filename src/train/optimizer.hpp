@@ -44,14 +44,15 @@ class SliceOptimizer {
     torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
     std::vector<Range> const& owned() const noexcept { return owned_; }
 
-    /// Adds the pull to the first weights and the correction to the gradients, where there are any;
-    /// then does one step of the rule: AdamW (Loshchilov, Hutter, arXiv 1711.05101), Adam (Kingma,
-    /// Ba, arXiv 1412.6980) with decay in the gradient, SGD with momentum as torch defines it, LARS
-    /// (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et al., arXiv 1904.00962); then
-    /// updates the averaged weights. Leaves the gradients of the owned ranges undefined.
+    /// Adds the pull to the first weights and the correction to the gradients, where there are any,
+    /// and clips the sum; then does one step of the rule: AdamW (Loshchilov, Hutter, arXiv
+    /// 1711.05101), Adam (Kingma, Ba, arXiv 1412.6980) with decay in the gradient, SGD with
+    /// momentum as torch defines it, LARS (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et
+    /// al., arXiv 1904.00962); then updates the averaged weights. Leaves the gradients of the owned
+    /// ranges undefined.
     ///
     /// Shape       parameters, gradients [layout.size], of which the owned ranges are used
-    /// Collective  for lars and lamb, which call step.gather
+    /// Collective  for lars and lamb, and where a sum is clipped: they call step.gather
     void update(torch::Tensor const& parameters, torch::Tensor const& gradients,
                 UpdateStep const& step);
 
@@ -80,6 +81,7 @@ class SliceOptimizer {
     void update_average(torch::Tensor const& parameters);
     void pull_to_first(torch::Tensor const& parameters, torch::Tensor const& gradients,
                        double divisor) const;
+    double norm_of(torch::Tensor const& gradients, UpdateStep const& step) const;
 
     config::Optimizer options_;
     std::vector<Range> owned_;

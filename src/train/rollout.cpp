@@ -1,5 +1,6 @@
 #include "rollout.hpp"
 
+#include "base/random.hpp"
 #include "task/actions.hpp"
 #include "train/autocast.hpp"
 
@@ -103,6 +104,7 @@ void Rollout::act(nn::Policy& policy, std::int64_t step) {
     if (step % sequence_ == 0) {
         states_[step / sequence_].copy_(state_);
     }
+    policy.set_random_key(random_key(set_.step_key(0), Stream::dropout));
     auto const judged = judge(policy, observations_[step], starts, state_);
     auto const parameters = span_of(judged.actions);
     auto const actions = span_of(actions_[step]);

@@ -195,7 +195,6 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
                          "same number of outputs");
     }
     require_finite_weights(*model, deck.distill.teacher);
-    model->eval();
     return model;
 }
 
@@ -211,13 +210,14 @@ void require_same_outputs(config::Deck const& deck, nn::Model& teacher, Workload
                           std::vector<config::HiddenPair> const& hidden) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*work.model);
-    auto const inputs = nn::zeros(work.samples.inputs, 2, torch::kCPU);
-    auto const own = own_sizes(work, inputs);
+    nn::EvaluationMode const teaching(teacher);
+    auto const inputs = [&] { return nn::zeros(work.samples.inputs, 2, torch::kCPU); };
+    auto const own = own_sizes(work, inputs());
     std::string given;
     try {
-        auto const sizes = teacher.forward(inputs).sizes().vec();
+        auto const sizes = teacher.forward(inputs()).sizes().vec();
         if (sizes == own) {
-            task::require_hidden(*work.model, teacher, inputs, hidden);
+            task::require_hidden(*work.model, teacher, inputs(), hidden);
             return;
         }
         given = concat("it returns ", nn::sizes_text(sizes),

@@ -17,7 +17,8 @@ using GatherSums = std::function<void(std::span<double>)>;
 struct UpdateStep {
     double rate = 0;
     std::int64_t step = 1; ///< counts from 1
-    double divisor = 1;    ///< of the gradients: weight of the samples, clipping, loss scale
+    double divisor = 1;    ///< of the gradients: weight of the samples, loss scale
+    double norm = 0;       ///< L2 norm of the whole divided gradient; for optimizer.clip-norm
     GatherSums gather{};
     std::vector<char> idle{}; ///< by entry: left as it is; empty: none
 };

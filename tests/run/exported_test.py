@@ -478,6 +478,30 @@ def check_synchronised(scratch, inputs):
         case()
 
 
+def check_clipped(scratch, inputs, targets):
+    """optimizer.clip-norm clips the sum of the gradient and the proximal term, as clip_grad_norm_ does."""
+    model, pull, largest = load_pt2(str(scratch / "cnn.pt2")).exported_programs["train"].module(), 64, 0.5
+    first = [each.detach().clone() for each in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), RATE, fused=True)
+    for step in range(4):
+        begin = step * BATCH
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs[0][begin:begin + BATCH]), targets[begin:begin + BATCH]).backward()
+        for each, value in zip(model.parameters(), first):
+            each.grad.add_(each.detach() - value, alpha=pull)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), largest)
+        optimizer.step()
+    words = ["--optimizer.proximal", pull, "--optimizer.clip-norm", largest, "--train.steps", 4]
+    train(scratch, "cnn", "clipped", *words, "--run.replicas", 1).expect(0)
+    with h5py.File(checkpoints(scratch / "clipped")[-1]) as saved:
+        for name, value in model.named_parameters():
+            ours = np.array(saved["model/" + name.replace(".", "/")])
+            check(np.allclose(ours, value.detach().numpy(), rtol=1e-4, atol=1e-5), f"{name}: {ours} {value}")
+    for ranks in (1, 2):
+        train(scratch, "cnn", f"clipped-{ranks}", *words, "--run.replicas", 4, "--data.batch", 2, ranks=ranks).expect(0)
+    check(hashes(scratch / "clipped-1") == hashes(scratch / "clipped-2"), "the same bits on two ranks")
+
+
 class Wrong(torch.nn.Module):
     """A model that cannot be saved."""
 
@@ -567,6 +591,7 @@ if __name__ == "__main__":
                           lambda: check_synchronised(scratch, inputs)), 2):
             part()
         check_save(scratch)
+        check_clipped(scratch, inputs, targets)
         check_own_loss(scratch, inputs, targets)
         check_operators(scratch, inputs, targets)
     print(f"families: {', '.join(names)}" + (f"; skipped: {', '.join(missing)}" if missing else ""))

@@ -1,5 +1,5 @@
-// Operators of a user's, for exported programs that call them: one with a derivative, and one
-// without.
+// Operators of a user's, for exported programs that call them: one with a derivative, one without,
+// and two that change what they are given, of which one does not say so.
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -51,18 +51,42 @@ at::Tensor cube_with_derivative(at::Tensor const& x) {
     return Cube::apply(x);
 }
 
+void halve(at::Tensor const& x) {
+    x.mul_(0.5);
+}
+
+at::Tensor halve_unsaid(at::Tensor const& x) {
+    x.detach().mul_(0.5);
+    return x.clone();
+}
+
+at::Tensor form_of(at::Tensor const& x) {
+    return at::empty_like(x);
+}
+
 } // namespace
 
 TORCH_LIBRARY(lockstep_test, library) {
     library.def("cube(Tensor x) -> Tensor");
     library.def("cube_backward(Tensor gradient, Tensor x) -> Tensor");
     library.def("no_derivative(Tensor x) -> Tensor");
+    library.def("halve(Tensor(a!) x) -> ()");
+    library.def("halve_unsaid(Tensor x) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(lockstep_test, CPU, library) {
+    library.impl("halve_unsaid", halve_unsaid);
+}
+
+TORCH_LIBRARY_IMPL(lockstep_test, Meta, library) {
+    library.impl("halve_unsaid", form_of);
 }
 
 TORCH_LIBRARY_IMPL(lockstep_test, CompositeExplicitAutograd, library) {
     library.impl("cube", cube);
     library.impl("cube_backward", cube_backward);
     library.impl("no_derivative", no_derivative);
+    library.impl("halve", halve);
 }
 
 TORCH_LIBRARY_IMPL(lockstep_test, Autograd, library) {

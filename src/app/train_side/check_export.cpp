@@ -120,6 +120,7 @@ torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& s
         for (auto const& input : inputs) {
             fields.push_back({input.slice(0, first, first + batch), {}});
         }
+        evaluation.begin(0);
         auto const outputs = saved.model->forward(nn::Fields(std::move(fields)));
         parts.push_back(outputs.to(torch::kFloat32));
     }
