@@ -313,7 +313,7 @@ def same_bits(scratch, name, model, *options):
 def as_pytorch(scratch, name, model, file):
     """On one replica a written tensor is what eager PyTorch leaves in it: no trial is left over."""
     with h5py.File(scratch / "data.h5") as data:
-        inputs, targets = (torch.from_numpy(data[each][:]) for each in (model.inputs, "targets"))
+        inputs, targets = (torch.from_numpy(data[each][:]) for each in (file.kind, "targets"))
     torch.set_num_threads(1)
     optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], 0.0625, fused=True)
     model.train()
