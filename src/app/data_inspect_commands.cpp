@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "data/inspect.hpp"
 #include "data/look_through.hpp"
+#include "data/sample_axes.hpp"
 #include "data/verify.hpp"
 #include "h5/element_type.hpp"
 
@@ -56,6 +57,18 @@ std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOpti
     return files;
 }
 
+/// Where the channels of pictures, clips or volumes are, unless they are the first dimension.
+void print_layout(data::FieldInfo const& input) {
+    auto const axis = data::channel_axis(input.shape);
+    if (axis && *axis > 0 && !input.ragged) {
+        std::cout << "  dimension " << *axis << " of " << input.name
+                  << " looks like channels, which models of pictures expect as the first dimension "
+                  << (*axis + 1 == input.shape.size()
+                          ? "unless model.layout = channels-last\n"
+                          : "of a sample, or with model.layout = channels-last as the last\n");
+    }
+}
+
 void print(data::DataInfo const& info) {
     std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
               << (info.ours ? "a Lockstep data set" : "written by another program")
@@ -77,6 +90,7 @@ void print(data::DataInfo const& info) {
         std::cout << "] " << h5::name_of(field.type) << (info.places[f].empty() ? "" : ", ")
                   << info.places[f] << "\n";
     }
+    print_layout(info.fields.front());
     for (std::size_t i = 0; i < info.mean.size(); ++i) {
         std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
                   << fixed(info.std[i], 4) << "\n";

@@ -95,25 +95,23 @@ struct Augmentation::Sample {
         }
     }
 
-    /// Zeros in a run of up to `max` along `axis` of [rows, columns].
+    /// Zeros in a run of up to `max` along `axis`.
     void mask(std::size_t axis, std::int64_t max, SampleDraws& draws) {
+        auto const inner = stride(axis);
         auto const extent = extents[axis];
         auto const length = std::min(draws.below(max + 1), extent);
-        auto const first = draws.below(extent - length + 1);
-        auto const columns = extents[1];
-        for (std::int64_t row = 0; row < extents[0]; ++row) {
-            for (std::int64_t column = 0; column < columns; ++column) {
-                auto const at = axis == 0 ? row : column;
-                if (at >= first && at < first + length) {
-                    values[static_cast<std::size_t>(row * columns + column)] = 0;
-                }
-            }
+        auto const begin = draws.below(extent - length + 1);
+        for (auto* first = values.data(); first != values.data() + values.size();
+             first += extent * inner) {
+            std::fill(first + begin * inner, first + (begin + length) * inner, 0.0F);
         }
     }
 };
 
-Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, std::uint64_t seed)
-    : wanted_(wanted), shape_(input.shape), ragged_(input.ragged), seed_(seed) {
+Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, SampleAxes axes,
+                           std::uint64_t seed)
+    : wanted_(wanted), shape_(input.shape), ragged_(input.ragged), axes_(std::move(axes)),
+      seed_(seed) {
     if (trimmed(wanted) == "none" || trimmed(wanted).empty()) {
         return;
     }
@@ -129,59 +127,100 @@ Augmentation::Augmentation(std::string const& wanted, FieldInfo const& input, st
     }
 }
 
+void Augmentation::refuse(std::string const& word, std::string const& why,
+                          std::string const& next) const {
+    throw Error(ExitCode::usage,
+                {concat("data.augment = ", wanted_, " (entry '", word, "')"), why, next});
+}
+
+std::size_t Augmentation::flipped_axis(std::string const& word,
+                                       std::optional<std::int64_t> wanted) const {
+    auto const& places = axes_.places;
+    if (!wanted && places.empty()) {
+        refuse(word, "a sample is a row of features, which has no mirror image",
+               "Leave out flip, or write flip:0 if the values of a sample are a series");
+    }
+    if (!wanted && places.size() == 1 && dimensions() > 1) {
+        refuse(word, "the last dimension of a sample holds features, which have no mirror image",
+               "Leave out flip, or write flip:0 to reverse the rows of samples");
+    }
+    auto const axis = wanted ? static_cast<std::size_t>(*wanted) : places.back();
+    if (axis >= dimensions()) {
+        refuse(
+            word,
+            concat("a sample has no such dimension (it has ", dimensions(), ", numbered from 0)"),
+            "Write flip, or a smaller number");
+    }
+    if (axes_.known && std::ranges::count(places, axis) == 0) {
+        std::vector<std::string> others;
+        for (auto const place : places) {
+            others.push_back(concat("flip:", place));
+        }
+        refuse(word,
+               concat("dimension ", axis, " of a sample holds ",
+                      places.size() > 1 ? "the channels" : "features",
+                      ", which have no mirror image"),
+               concat("Write ", joined(others, " or ")));
+    }
+    return axis;
+}
+
+std::vector<std::size_t> Augmentation::moved_axes(std::string const& word) const {
+    auto const& places = axes_.places;
+    if (places.empty()) {
+        refuse(word, "a sample is a row of features, which cannot be shifted", "Leave out crop");
+    }
+    return {places.end() - std::min<std::ptrdiff_t>(std::ssize(places), 2), places.end()};
+}
+
+std::vector<std::size_t> Augmentation::masked_axes(std::string const& word) const {
+    if (dimensions() == 2) {
+        return {0, 1};
+    }
+    if (axes_.places.size() != 2) {
+        refuse(word,
+               concat("a mask needs samples of rows and columns, but a sample has ",
+                      amount_of(dimensions(), "dimension")),
+               "Leave out mask");
+    }
+    return axes_.places;
+}
+
 Augmentation::Change Augmentation::parsed(std::string const& word) const {
     auto const parts = split(word, ':');
-    auto const dimensions = shape_.size() + (ragged_ ? 1 : 0);
-    auto const refuse = [&](std::string const& why) {
-        throw Error(ExitCode::usage,
-                    {concat("data.augment = ", wanted_, " (entry '", word, "')"), why,
-                     "Use entries of the form flip, flip:AXIS, crop:PIXELS, noise:AMOUNT or "
-                     "mask:ROWS:COLUMNS"});
+    auto const refuse_form = [&](std::string const& why) {
+        refuse(word, why,
+               "Use entries of the form flip, flip:AXIS, crop:PIXELS, noise:AMOUNT or "
+               "mask:ROWS:COLUMNS");
     };
     auto const whole = [&](std::size_t at) {
         auto const value = number_of<double>(parts[at]).value_or(-1);
         if (value < 0 || value != std::floor(value) || value > 1e9) {
-            refuse("expected a whole number of at least 0");
+            refuse_form("expected a whole number of at least 0");
         }
         return static_cast<std::int64_t>(value);
     };
     std::string const name(parts.empty() ? "" : parts.front());
     if (name == "flip" && parts.size() <= 2) {
-        auto const axis = parts.size() == 2 ? static_cast<std::size_t>(whole(1)) : dimensions - 1;
-        if (dimensions == 0 || axis >= dimensions) {
-            refuse(concat("a sample has no such dimension (it has ", dimensions,
-                          ", numbered from 0)"));
-        }
-        return {.kind = Kind::flip, .axis = axis};
+        auto const axis = parts.size() == 2 ? std::optional(whole(1)) : std::nullopt;
+        return {.kind = Kind::flip, .axes = {flipped_axis(word, axis)}};
     }
     if (name == "crop" && parts.size() == 2) {
-        if (dimensions < 2) {
-            refuse(concat("a sample must have at least 2 dimensions, but has ", dimensions));
-        }
-        return {.kind = Kind::crop, .axis = dimensions - 2, .places = whole(1)};
+        return {.kind = Kind::crop, .axes = moved_axes(word), .places = whole(1)};
     }
     if (name == "noise" && parts.size() == 2) {
         auto const deviation = number_of<double>(parts[1]).value_or(-1);
         if (!(deviation >= 0)) {
-            refuse("expected a number of at least 0");
+            refuse_form("expected a number of at least 0");
         }
         return {.kind = Kind::noise, .deviation = deviation};
     }
     if (name == "mask" && parts.size() == 3) {
-        if (dimensions != 2) {
-            refuse(concat("a sample has ", amount_of(dimensions, "dimension"),
-                          ", but a mask needs two dimensions: rows and columns"));
-        }
-        return {.kind = Kind::mask, .places = whole(1), .columns = whole(2)};
+        return {
+            .kind = Kind::mask, .axes = masked_axes(word), .places = whole(1), .columns = whole(2)};
     }
-    refuse("unknown augmentation");
+    refuse_form("unknown augmentation");
     return {};
-}
-
-bool Augmentation::moves_places() const noexcept {
-    return std::any_of(changes_.begin(), changes_.end(), [](Change const& each) {
-        return each.kind == Kind::flip || each.kind == Kind::crop;
-    });
 }
 
 void Augmentation::change(Change const& change, Sample& sample, std::uint64_t key) const {
@@ -189,11 +228,11 @@ void Augmentation::change(Change const& change, Sample& sample, std::uint64_t ke
     switch (change.kind) {
     case Kind::flip:
         if (draws.uniform() < 0.5) {
-            sample.flip(change.axis);
+            sample.flip(change.axes.front());
         }
         break;
     case Kind::crop:
-        for (auto const axis : {change.axis, change.axis + 1}) {
+        for (auto const axis : change.axes) {
             sample.move(axis, draws.below(2 * change.places + 1) - change.places);
         }
         break;
@@ -201,8 +240,8 @@ void Augmentation::change(Change const& change, Sample& sample, std::uint64_t ke
         sample.add_noise(change.deviation, draws);
         break;
     case Kind::mask:
-        sample.mask(0, change.places, draws);
-        sample.mask(1, change.columns, draws);
+        sample.mask(change.axes[0], change.places, draws);
+        sample.mask(change.axes[1], change.columns, draws);
         break;
     }
 }

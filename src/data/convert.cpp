@@ -19,7 +19,12 @@ bool is_whole(h5::Type type) {
 }
 
 bool fit_channels(std::size_t moments, h5::Shape const& shape) {
-    return moments <= 1 || (!shape.empty() && moments == shape.front());
+    return moments <= 1 ||
+           (!shape.empty() && (moments == shape.front() || moments == shape.back()));
+}
+
+std::size_t axis_of_channels(std::size_t moments, h5::Shape const& shape) {
+    return shape.empty() || moments == shape.front() ? 0 : shape.size() - 1;
 }
 
 void to_wholes(h5::Type type, std::span<std::byte const> raw, std::span<std::int64_t> into) {

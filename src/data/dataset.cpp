@@ -122,6 +122,7 @@ Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_sha
         parts_->weights = options.weights;
     }
     parts_->mask = options.mask;
+    parts_->labels = options.labels;
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options, true);
     parts_->targets = fields_named(options, false);
@@ -218,7 +219,8 @@ void Dataset::look_through(std::size_t number, h5::File const& file) {
     add_checksums(hasher, file, inputs().front());
     for (auto const* fields : {&inputs(), &targets()}) {
         for (auto const& field : *fields) {
-            if (&field != &inputs().front() && !(&field == &targets().front() && has_labels())) {
+            if (&field != &inputs().front() &&
+                !(&field == &targets().front() && field.is_label())) {
                 auto const other = identity_of(field, samples);
                 hasher.add(std::as_bytes(std::span(other)));
                 add_checksums(hasher, file, field);
@@ -232,6 +234,9 @@ void Dataset::look_through(std::size_t number, h5::File const& file) {
 void Dataset::complete() {
     if (weights_) {
         require_some_weight(*weights_, parts_->weights, parts_->source.path_of(0));
+    }
+    if (has_numbers_) {
+        counts_.clear();
     }
     name_classes();
     facts_.class_count = classes();

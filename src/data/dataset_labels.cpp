@@ -47,21 +47,29 @@ void count(std::span<std::int64_t const> labels, std::vector<std::int64_t>& coun
 } // namespace
 
 bool Dataset::has_labels() const noexcept {
-    return targets().front().is_label();
+    return targets().front().is_label() && parts_->labels != Labels::none && !has_numbers_;
 }
 
 void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
-    if (!has_labels()) {
+    if (!targets().front().is_label()) {
         return;
     }
     bool const declared = !facts_.classes.empty();
+    bool const guessed = parts_->labels == Labels::guessed && !declared;
     auto const take = [&](std::int64_t first, std::span<std::int64_t const> labels) {
         hasher.add(std::as_bytes(labels));
+        if (!has_labels()) {
+            return;
+        }
         std::int64_t min = 0;
         std::int64_t max = -1;
         for (auto const label : labels) {
             min = std::min(min, label);
             max = std::max(max, label);
+        }
+        has_numbers_ = guessed && (min < 0 || max >= max_classes);
+        if (has_numbers_) {
+            return;
         }
         auto const needed =
             static_cast<std::size_t>(std::clamp<std::int64_t>(max, -1, max_classes - 1) + 1);
@@ -102,13 +110,18 @@ void Dataset::require_labels(std::span<std::int64_t const> indices,
     for (std::size_t i = 0; i < labels.size(); ++i) {
         if (labels[i] < 0 || labels[i] >= classes) {
             auto const file = parts_->source.file_of(indices[i]);
+            bool const from_one = classes > 0 && labels[i] == classes;
             throw Error(ExitCode::data,
                         {concat("label ", whole_text(targets().front().type, labels[i]),
                                 " of sample ", indices[i] - parts_->source.first_of_file[file],
                                 " in ", parts_->source.path_of(file).string()),
                          classes == 0 ? std::string("labels must be 0 or more")
                                       : concat("labels must be from 0 to ", classes - 1),
-                         "Correct the labels, or name all classes when you import the data"});
+                         concat(from_one ? "If the labels count from 1, subtract 1 from each. "
+                                           "Otherwise, correct"
+                                         : "Correct",
+                                " the labels, or name all classes when you import the data. If "
+                                "they are real values, set task.kind = regression")});
         }
     }
 }
@@ -128,7 +141,10 @@ void Dataset::require_classes(std::span<std::int64_t const> samples, Values cons
                     " in dataset ", field.name, " of ", parts_->source.path_of(file).string()),
              concat("there are ", expected_classes_,
                     " classes, and labels are whole numbers from 0 to ", expected_classes_ - 1),
-             "Correct the labels, or set task.classes"});
+             concat(value) == concat(expected_classes_)
+                 ? "If the labels count from 1, subtract 1 from each. Otherwise, correct them, or "
+                   "set task.classes"
+                 : "Correct the labels, or set task.classes"});
     };
     auto const last = static_cast<double>(expected_classes_ - 1);
     auto const real = std::ranges::find_if(values.reals, [&](float value) {

@@ -22,6 +22,7 @@ struct Dataset::Parts {
     std::vector<Field> targets;
     std::optional<comm::SharedBlock> memory;         ///< of what is kept there
     std::string weights;                             ///< name of their dataset
+    Labels labels = Labels::guessed;
     std::string mask;                                ///< name of its dataset; or empty
     bool leaves_mask = false;                        ///< the first file's is not used
     std::vector<std::uint64_t> digests;              ///< of what is known of each file

@@ -30,7 +30,8 @@ std::pair<Dataset, Dataset> Dataset::divided(double percent, std::uint64_t seed)
 
 Dataset::Dataset(Dataset const& whole, std::shared_ptr<Division const> division, bool drawn)
     : parts_(whole.parts_), division_(std::move(division)), drawn_(drawn), facts_(whole.facts_),
-      names_(whole.names_), counts_(whole.counts_), fingerprint_(whole.fingerprint_) {
+      names_(whole.names_), counts_(whole.counts_), has_numbers_(whole.has_numbers_),
+      fingerprint_(whole.fingerprint_) {
     if (has_labels()) {
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             auto const of_class = division_->drawn_of_class()[i];

@@ -127,6 +127,7 @@ Dataset Dataset::of_no_file() const {
     set.parts_->source.sample_per_file = parts_->source.sample_per_file;
     set.parts_->weights = parts_->weights;
     set.parts_->mask = parts_->mask;
+    set.parts_->labels = parts_->labels;
     set.parts_->leaves_mask = parts_->leaves_mask;
     set.weights_ = weights_ ? std::make_shared<std::vector<double>>() : nullptr;
     set.facts_ = facts_;
@@ -148,6 +149,7 @@ void Dataset::pack(std::size_t first, Packer& packer) const {
             }
         }
     }
+    packer.put(has_numbers_);
     packer.put_all(std::span(counts_));
     packer.put_all(weights_ ? std::span(std::as_const(*weights_)) : std::span<double const>());
 }
@@ -166,6 +168,7 @@ void Dataset::add(Unpacker& packed) {
             }
         }
     }
+    has_numbers_ = packed.get<bool>() || has_numbers_;
     auto const counts = packed.get_all<std::int64_t>();
     counts_.resize(std::max(counts_.size(), counts.size()), 0);
     for (std::size_t label = 0; label < counts.size(); ++label) {

@@ -11,7 +11,10 @@ namespace lockstep::data {
 Normaliser::Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double> const& mean,
                        std::vector<double> const& std)
     : type_(type),
-      plane_(std::max<std::size_t>(h5::elements(shape) / std::max<std::size_t>(mean.size(), 1), 1)),
+      plane_(mean.size() > 1 && axis_of_channels(mean.size(), shape) > 0
+                 ? 1
+                 : std::max<std::size_t>(
+                       h5::elements(shape) / std::max<std::size_t>(mean.size(), 1), 1)),
       mean_(mean.begin(), mean.end()), std_(std.begin(), std.end()) {
     if (type_ != h5::Type::u8) {
         return;

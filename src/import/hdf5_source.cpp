@@ -74,6 +74,9 @@ class Hdf5Source : public ImportSource {
                       joined(form_.class_names, ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
+    std::vector<std::string> remarks() const override {
+        return remark_.empty() ? std::vector<std::string>{} : std::vector{remark_};
+    }
     std::int64_t items() const override {
         return static_cast<std::int64_t>(fields_.front().samples());
     }
@@ -147,18 +150,30 @@ class Hdf5Source : public ImportSource {
         }
     }
 
-    /// Where the first target is one whole number per sample, it is a class.
+    /// Where the first target is one whole number per sample, it is a class, if it can be.
     void name_classes(SourceField& target) {
         if (!target.is_label()) {
             return;
         }
         auto const stored = target.kept().type;
-        target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
-        target.make_label();
         labels_ = data::read_targets(file_, target.path(), target.samples());
         auto const theirs =
             file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
         bool const named = !options_.classes.empty();
+        auto const value = std::ranges::find_if(
+            labels_, [](std::int64_t label) { return label < 0 || label >= data::max_classes; });
+        if (!named && theirs.empty() && value != labels_.end()) {
+            remark_ =
+                concat("dataset ", target.path(),
+                       " holds whole numbers that cannot be "
+                       "classes (",
+                       data::whole_text(stored, *value), " in sample ", value - labels_.begin(),
+                       "), so they are imported as values, for task.kind = regression");
+            labels_.clear();
+            return;
+        }
+        target = SourceField(file_, target.path(), h5::Type::i64, target.kept().name);
+        target.make_label();
         if (named) {
             renumber(theirs);
         }
@@ -203,6 +218,7 @@ class Hdf5Source : public ImportSource {
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
     std::size_t first_target_ = 0;
     std::vector<std::int64_t> labels_;
+    std::string remark_;               ///< about the labels; empty: none
     bool renumbered_ = false;          ///< whether these labels are others than the file's
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
     ImportForm form_;

@@ -122,7 +122,10 @@ void Console::show(train::Started const& e) {
     if (!empty.empty()) {
         important(concat("warning: data.train has no sample of ", joined(empty, ", "),
                          ", so the model cannot learn to recognize ",
-                         empty.size() == 1 ? "it" : "them"),
+                         empty.size() == 1 ? "it" : "them",
+                         empty.size() == 1 && e.class_counts[0] == 0
+                             ? ". If the labels count from 1, subtract 1 from each"
+                             : ""),
                   Style::yellow);
     }
     if (e.class_counts.size() == 1) {

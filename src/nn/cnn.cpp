@@ -18,16 +18,16 @@ namespace {
 
 /// Blocks of 3 × 3 convolution, batch norm, ReLU and 2 × 2 max-pooling, then two fully connected
 /// layers.
-class Cnn : public Model {
+class Cnn : public PictureModel {
   public:
     Cnn(config::OwnValues const& values, Interface const& interface)
-        : layout_(values, interface, 2), recompute_(interface.recompute) {
+        : PictureModel(SampleLayout(values, interface, 2)), recompute_(interface.recompute) {
         bool const aware = interface.quantise_aware;
         bool const normalise = values.boolean("batch-norm");
         auto const dropout = values.number("dropout", 0, 0.999);
-        auto channels = layout_.channels();
-        auto height = layout_.extents()[0];
-        auto width = layout_.extents()[1];
+        auto channels = layout().channels();
+        auto height = layout().extents()[0];
+        auto width = layout().extents()[1];
         int block = 0;
         for (auto const wider : values.integers("channels", 1)) {
             auto const number = std::to_string(++block);
@@ -49,9 +49,9 @@ class Cnn : public Model {
         if (height == 0 || width == 0) {
             throw Error(ExitCode::usage,
                         {concat("model.channels = ", values.text("channels")),
-                         concat("images of ", layout_.extents()[0], " x ", layout_.extents()[1],
+                         concat("images of ", layout().extents()[0], " x ", layout().extents()[1],
                                 " are too small to be halved once for each value"),
-                         "List fewer values"});
+                         layout().advice("List fewer values")});
         }
         auto const hidden = values.integer("hidden", 1);
         classifier_->push_back("hidden", fully_connected(channels * height * width, hidden, aware));
@@ -65,14 +65,13 @@ class Cnn : public Model {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
-        auto const images = layout_.arranged(inputs.only());
+        auto const images = layout().arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
                                       : forward_kept(features_, "features", *hidden_link(), images);
         return forward_kept(classifier_, "classifier", *hidden_link(), found.flatten(1));
     }
 
   private:
-    SampleLayout layout_;
     bool recompute_;
     std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;

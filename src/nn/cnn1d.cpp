@@ -2,7 +2,9 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/advised_model.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/axis_reader.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/nn/modules/normalization.h>
@@ -74,11 +76,12 @@ Rows rows_of(Interface const& interface) {
     auto const dimensions = shape.size() + (rows.ragged ? 1 : 0); // of a sample
     bool const real_values = inputs.empty() || (inputs.size() == 1 && !inputs.front().whole);
     if (!real_values || dimensions < 1 || dimensions > 2) {
-        throw Error(ExitCode::data, {"model.name = cnn1d",
-                                     "the model needs one dataset of real values whose samples "
-                                     "have the shape [rows] or [rows, features]",
-                                     "Name such a dataset in data.inputs, or import recordings "
-                                     "with lockstep data import speech"});
+        throw Error(ExitCode::data,
+                    {"model.name = cnn1d",
+                     concat("the model needs one dataset of real values whose samples have the "
+                            "shape [rows] or [rows, features], but ",
+                            text_of(inputs)),
+                     advised_model(inputs)});
     }
     rows.features = dimensions == 2;
     rows.width = rows.features ? shape.back() : 1;
@@ -94,7 +97,7 @@ FirstStep first_step(config::OwnValues const& values, Rows const& rows) {
 
 /// Blocks of convolution along time, each of which but the first halves the frames; the mean of a
 /// sample's own frames that are left; scores of the classes.
-class Cnn1d : public Model {
+class Cnn1d : public Model, public AxisReader {
   public:
     Cnn1d(config::OwnValues const& values, Interface const& interface)
         : features_(rows_of(interface).features), recompute_(interface.recompute),
@@ -119,6 +122,8 @@ class Cnn1d : public Model {
         output_ = fully_connected(width, interface.outputs, interface.quantise_aware);
         register_module("output", output_.ptr());
     }
+
+    data::SampleAxes axes() const override { return {.places = {0}}; }
 
     /// Shape  inputs[0] [rows of all samples, features…], or [n, rows, features…]
     torch::Tensor forward(Fields const& inputs) override {

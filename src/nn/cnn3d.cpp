@@ -41,7 +41,7 @@ struct Cnn3dPlan {
                             {concat("model.channels = ", values.text("channels")),
                              concat("samples of ", joined_extents(), " are too small for ",
                                     amount_of(channels.size(), "block")),
-                             "List fewer values"});
+                             layout.advice("List fewer values")});
             }
         }
         places = extents[0] * extents[1] * extents[2];
@@ -78,10 +78,11 @@ struct Cnn3dPlan {
 /// Blocks of 3 × 3 × 3 convolution, batch norm and an activation, each of which halves height and
 /// width, then average pooling and fully connected layers. For clips [channels, frames, height,
 /// width] (as in C3D: Tran et al., arXiv 1412.0767) and for boxes of three dimensions.
-class Cnn3d : public Model {
+class Cnn3d : public PictureModel {
   public:
     Cnn3d(config::OwnValues const& values, Interface const& interface)
-        : plan_(values, interface), recompute_(interface.recompute) {
+        : PictureModel(SampleLayout(values, interface, 3)), plan_(values, interface),
+          recompute_(interface.recompute) {
         bool const aware = interface.quantise_aware;
         auto const dropout = values.number("dropout", 0, 0.999);
         auto channels = plan_.layout.channels();

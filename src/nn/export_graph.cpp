@@ -1,6 +1,7 @@
 #include "nn/export_graph.hpp"
 
 #include "base/text.hpp"
+#include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "nn/integer_operator.hpp"
@@ -66,9 +67,10 @@ deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInpu
         return found;
     }
     std::vector<std::int64_t> extents;
-    if (input.mean.size() > 1) { // one a channel, the first extent of a sample
+    if (input.mean.size() > 1) { // one for each channel
         extents.assign(input.sample().size(), 1);
-        extents[0] = static_cast<std::int64_t>(input.mean.size());
+        extents[data::axis_of_channels(input.mean.size(), input.info.shape) +
+                (input.info.ragged ? 1 : 0)] = static_cast<std::int64_t>(input.mean.size());
     }
     auto const constant = [&](std::vector<double> const& values) {
         return graph.reals({values.begin(), values.end()}, extents);

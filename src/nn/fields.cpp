@@ -1,5 +1,7 @@
 #include "lockstep/nn/fields.hpp"
 
+#include <algorithm>
+
 namespace lockstep::nn {
 
 std::string sizes_text(torch::IntArrayRef sizes) {
@@ -12,7 +14,8 @@ torch::Tensor Field::padded() const {
     }
     auto const count = lengths.size(0);
     auto shape = values.sizes().vec();
-    shape[0] = count == 0 ? 0 : lengths.max().item<std::int64_t>();
+    // Samples of no rows get the row of padding that they would have beside others.
+    shape[0] = count == 0 ? 0 : std::max<std::int64_t>(lengths.max().item<std::int64_t>(), 1);
     shape.insert(shape.begin(), count);
     auto padded = torch::zeros(shape, values.options());
     std::int64_t row = 0;

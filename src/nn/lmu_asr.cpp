@@ -2,6 +2,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
+#include "nn/advised_model.hpp"
+#include "nn/axis_reader.hpp"
 #include "nn/legendre_memory.hpp"
 #include "nn/sequence_model.hpp"
 
@@ -80,16 +82,18 @@ std::int64_t features_of(Interface const& interface) {
         throw Error(
             ExitCode::data,
             {"model.name = lmu-asr",
-             "the model needs one input of real values, [frames, features], where each sample "
-             "has its own number of frames",
-             "Import recordings (lockstep data import speech, without --raw)"});
+             concat("the model needs one input of real values, [frames, features], where each "
+                    "sample has its own number of frames",
+                    inputs.empty() ? std::string() : concat(", but ", text_of(inputs))),
+             "Import recordings (lockstep data import speech, without --raw), or choose another "
+             "model"});
     }
     return interface.sample_shape[0];
 }
 
 /// A convolution over frames that keeps every `stride`-th, LMU blocks, and scores of the symbols in
 /// each frame that is left.
-class LmuAsr : public SequenceModel {
+class LmuAsr : public SequenceModel, public AxisReader {
   public:
     LmuAsr(config::OwnValues const& values, Interface const& interface)
         : kernel_(values.integer("kernel", 1)), stride_(values.integer("stride", 1)),
@@ -117,6 +121,8 @@ class LmuAsr : public SequenceModel {
         norm_ = register_module("norm", LmuBlockImpl::norm(width));
         output_ = register_module("output", torch::nn::Linear(width, interface.outputs));
     }
+
+    data::SampleAxes axes() const override { return {.places = {0}}; }
 
     /// Shape  inputs[0] [rows of all samples, features]; returned [n, outputs, frames], of which a
     ///         sample's own are the first `output_lengths`

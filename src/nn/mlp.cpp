@@ -39,7 +39,8 @@ class Mlp : public Model {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
-        auto const flat = inputs.only().flatten(1);
+        auto const& given = inputs.only();
+        auto const flat = given.dim() > 1 ? given.flatten(1) : given.unsqueeze(1);
         return recompute_ ? forward_recomputed(layers_, blocks_, random_key(), flat)
                           : forward_kept(layers_, "layers", *hidden_link(), flat);
     }

@@ -3,6 +3,7 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/advised_model.hpp"
 #include "nn/find_kind.hpp"
 
 #include "models.hpp"
@@ -36,18 +37,17 @@ void require_one_plain_input(ModelKind const& kind, Interface const& interface) 
     if (interface.inputs.size() == 1 && !first.whole && !first.ragged) {
         return;
     }
-    auto const found =
-        interface.inputs.size() != 1
-            ? concat("data.inputs names ", amount_of(interface.inputs.size(), "dataset"))
-            : concat("the dataset named ", first.name,
-                     first.whole ? " holds whole numbers" : " has samples of different lengths");
+    bool const is_wide = interface.inputs.size() == 1 && first.whole && first.vocabulary == 0;
     throw Error(ExitCode::data,
                 {concat("model.name = ", kind.name),
                  concat("the model needs one dataset of real values, with samples of the same "
                         "shape, but ",
-                        found),
-                 "Name such a dataset in data.inputs, or choose a model that accepts any inputs "
-                 "(lockstep models lists all models)"});
+                        text_of(interface.inputs),
+                        is_wide ? concat(" (64-bit whole numbers are tokens)") : ""),
+                 is_wide ? "If they are real values, store them in another type, such as float32 "
+                           "(lockstep data import hdf5 --type f32). Otherwise, choose a model that "
+                           "takes tokens, such as transformer"
+                         : advised_model(interface.inputs)});
 }
 
 } // namespace

@@ -97,14 +97,14 @@ TORCH_MODULE(Residual);
 
 /// Residual network (He et al., arXiv 1512.03385; the stride of a bottleneck lies in its 3 × 3
 /// convolution). With a small stem for images of less than 64 pixels.
-class ResNet : public Model {
+class ResNet : public PictureModel {
   public:
     ResNet(config::OwnValues const& values, Interface const& interface)
-        : layout_(values, interface, 2), recompute_(interface.recompute) {
+        : PictureModel(SampleLayout(values, interface, 2)), recompute_(interface.recompute) {
         auto const form = form_of(values.integer("depth", 1));
         Maker const make{interface.sync_batch_norm, interface.quantise_aware, replica_link()};
-        bool const small = has_small_stem(values, layout_);
-        make.add(features_, "1", layout_.channels(), first_width, small ? 3 : 7, small ? 1 : 2);
+        bool const small = has_small_stem(values, layout());
+        make.add(features_, "1", layout().channels(), first_width, small ? 3 : 7, small ? 1 : 2);
         features_->push_back("relu1", torch::nn::ReLU());
         if (!small) {
             features_->push_back(
@@ -134,14 +134,13 @@ class ResNet : public Model {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
-        auto const images = layout_.arranged(inputs.only());
+        auto const images = layout().arranged(inputs.only());
         auto const found = recompute_ ? forward_recomputed(features_, blocks_, random_key(), images)
                                       : forward_kept(features_, "features", *hidden_link(), images);
         return output_.forward(found.mean({2, 3}));
     }
 
   private:
-    SampleLayout layout_;
     bool recompute_;
     std::vector<std::size_t> blocks_; ///< where each begins in features_
     torch::nn::Sequential features_;

@@ -1,9 +1,25 @@
 #include "sample_layout.hpp"
 
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/advised_model.hpp"
+
+#include <algorithm>
 
 namespace lockstep::nn {
+
+namespace {
+
+std::string extents_text(h5::Shape const& shape) {
+    std::vector<std::string> texts;
+    for (auto const extent : shape) {
+        texts.push_back(std::to_string(extent));
+    }
+    return joined(texts, " x ");
+}
+
+} // namespace
 
 config::OwnKey SampleLayout::key() {
     return {"layout", "channels-first",
@@ -11,8 +27,9 @@ config::OwnKey SampleLayout::key() {
 }
 
 SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& interface,
-                           std::size_t dimensions)
-    : extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
+                           std::size_t dimensions, bool of_places)
+    : shape_(interface.sample_shape.begin(), interface.sample_shape.end()),
+      extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
       channels_last_(values.choice("layout", {"channels-first", "channels-last"}) ==
                      "channels-last"),
       computes_channels_last_(interface.channels_last) {
@@ -22,14 +39,71 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
     if (extents_.size() != dimensions + 1) {
         throw Error(ExitCode::usage,
                     {"the model cannot take these samples",
-                     concat("a sample has ", amount_of(extents_.size(), "dimension"),
-                            ", but the model needs ", dimensions, ", or ", dimensions + 1,
-                            " with channels"),
-                     "Choose another model, such as mlp, or other data"});
+                     concat("a sample has ", amount_of(extents_.size(), "dimension"), ", ",
+                            h5::shape_text(shape_), ", but the model needs ", dimensions, ", or ",
+                            dimensions + 1, " with channels"),
+                     of_places ? "No built-in model gives outputs for each position of such "
+                                 "samples. Export one from PyTorch (model.name = export)"
+                               : advised_model(extents_.size(), false, false)});
     }
     auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
     channels_ = *channels;
     extents_.erase(channels);
+}
+
+data::SampleAxes SampleLayout::axes() const {
+    data::SampleAxes axes;
+    auto const first = static_cast<std::size_t>(adds_channel_ || channels_last_ ? 0 : 1);
+    for (std::size_t i = 0; i < extents_.size(); ++i) {
+        axes.places.push_back(first + i);
+    }
+    return axes;
+}
+
+bool SampleLayout::is_doubtful() const {
+    auto const own = channels_last_ ? shape_.size() - 1 : 0;
+    auto const axis = data::channel_axis(shape_);
+    return axis && (adds_channel_ || *axis != own);
+}
+
+std::string SampleLayout::mend() const {
+    auto const axis = *data::channel_axis(shape_);
+    bool const last = axis == shape_.size() - 1;
+    auto const layout = concat("model.layout = ", last ? "channels-last" : "channels-first");
+    if (adds_channel_) { // pictures, taken for volumes
+        return concat("If dimension ", axis,
+                      " holds the channels of pictures, choose model.name = "
+                      "cnn, resnet or vit",
+                      axis == 0 ? "" : concat(", and set ", layout));
+    }
+    return last || axis == 0
+               ? concat("If the ", last ? "last" : "first", " dimension holds the channels, set ",
+                        layout)
+               : concat("If dimension ", axis,
+                        " holds the channels, store it as the first "
+                        "dimension of a sample, or as the last with model.layout = channels-last");
+}
+
+std::string SampleLayout::remark() const {
+    if (!is_doubtful()) {
+        return {};
+    }
+    return concat("warning: samples of ", extents_text(shape_), " are read as ",
+                  amount_of(channels_, "channel"), " of ",
+                  extents_text({extents_.begin(), extents_.end()}), " (",
+                  adds_channel_ ? std::string("they have no dimension for channels")
+                                : concat("model.layout = ",
+                                         channels_last_ ? "channels-last" : "channels-first"),
+                  "). ", mend());
+}
+
+std::string SampleLayout::advice(std::string const& next) const {
+    if (!is_doubtful()) {
+        return next;
+    }
+    auto otherwise = next;
+    otherwise.front() = static_cast<char>(std::tolower(otherwise.front()));
+    return concat(mend(), ". Otherwise, ", otherwise);
 }
 
 torch::Tensor SampleLayout::arranged(torch::Tensor const& samples) const {

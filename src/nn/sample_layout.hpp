@@ -1,7 +1,9 @@
 #pragma once
 
+#include "data/sample_axes.hpp"
 #include "lockstep/config/own_keys.hpp"
 #include "lockstep/nn/model.hpp"
+#include "nn/axis_reader.hpp"
 
 #include <cstdint>
 #include <string>
@@ -15,26 +17,53 @@ class SampleLayout {
   public:
     static config::OwnKey key();
 
-    /// `dimensions` of an image are 2, of a clip or a box 3.
+    /// `dimensions` of an image are 2, of a clip or a box 3. `of_places`: the model gives outputs
+    /// for each place.
     ///
     /// Throws  Error 64 for samples with another number of dimensions, or another text in
     ///         model.layout
     SampleLayout(config::OwnValues const& values, Interface const& interface,
-                 std::size_t dimensions);
+                 std::size_t dimensions, bool of_places = false);
 
     std::int64_t channels() const noexcept { return channels_; }
     std::vector<std::int64_t> const& extents() const noexcept { return extents_; }
+    data::SampleAxes axes() const;
+    /// A warning where the shape looks as if channels were elsewhere; else empty.
+    std::string remark() const;
+    /// What to do about samples that do not fit: to mend the layout where it looks wrong, or else
+    /// `next`.
+    std::string advice(std::string const& next) const;
     /// On accelerators in the memory format that the interface names.
     ///
     /// Shape  returns [n, channels, extents…]
     torch::Tensor arranged(torch::Tensor const& samples) const;
 
   private:
+    bool is_doubtful() const;
+    /// What to do if the channels are where they seem to be.
+    std::string mend() const;
+
     std::int64_t channels_ = 1;
+    h5::Shape shape_; ///< of a sample
     std::vector<std::int64_t> extents_;
     bool adds_channel_ = false;
     bool channels_last_ = false;
     bool computes_channels_last_ = false;
+};
+
+/// A model of images, clips or boxes.
+class PictureModel : public Model, public AxisReader {
+  public:
+    explicit PictureModel(SampleLayout layout) : layout_(std::move(layout)) {}
+
+    std::string remark() const override { return layout_.remark(); }
+    data::SampleAxes axes() const override { return layout_.axes(); }
+
+  protected:
+    SampleLayout const& layout() const noexcept { return layout_; }
+
+  private:
+    SampleLayout layout_;
 };
 
 } // namespace lockstep::nn

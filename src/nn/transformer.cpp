@@ -1,7 +1,9 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/decoder.hpp"
+#include "nn/advised_model.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/axis_reader.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/nn/init.h>
@@ -52,9 +54,12 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
         throw Error(
             ExitCode::data,
             {"model.name = transformer",
-             "the model needs one input, either [tokens] of whole numbers or [rows, values] of "
-             "real numbers",
-             "Import texts (lockstep data import text) and set data.sequence"});
+             concat("the model needs one input, either [tokens] of whole numbers or [rows, values] "
+                    "of real numbers, but ",
+                    text_of(interface.inputs)),
+             interface.inputs.front().vocabulary > 0 || plan.tokens
+                 ? "Import texts (lockstep data import text) and set data.sequence"
+                 : advised_model(interface.inputs)});
     }
     plan.form = TransformerForm::of(values);
     plan.form.quantise_aware = interface.quantise_aware;
@@ -62,7 +67,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     plan.vocabulary = plan.vocabulary == 0 ? input.vocabulary : plan.vocabulary;
     plan.end_of_text = input.end_of_text;
     plan.outputs = interface.outputs;
-    plan.per_sample = !interface.targets.empty() && interface.targets.front().is_label();
+    plan.per_sample = interface.of_samples;
     if (plan.tokens && plan.vocabulary == 0) {
         refuse("model.vocabulary is not set", "the data files do not state the number of tokens",
                "Set model.vocabulary to the number of tokens");
@@ -111,7 +116,7 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
 
 /// Tokens, or rows of values, through blocks of attention; scores at each position, or of the mean
 /// over a sample's positions.
-class Transformer : public Model, public Decoder {
+class Transformer : public Model, public Decoder, public AxisReader {
   public:
     Transformer(config::OwnValues const& values, Interface const& interface)
         : plan_(plan_of(values, interface)) {
@@ -140,6 +145,8 @@ class Transformer : public Model, public Decoder {
             draw_normal(output_.ptr()->named_parameters()["weight"]);
         }
     }
+
+    data::SampleAxes axes() const override { return {.places = {0}}; }
 
     torch::Tensor forward(Fields const& inputs) override {
         auto const given = inputs[0].padded();
@@ -275,21 +282,22 @@ double transformer_parameters(config::OwnValues const& values, Interface const& 
 
 ModelKind transformer_kind() {
     auto keys = TransformerForm::keys("rms", "swiglu", "false");
-    keys.insert(keys.end(),
-                {{"attention", "auto",
-                  "causal: a position attends to itself and earlier positions; full: a position "
-                  "attends to all positions; auto: full if a sample has one label, else causal"},
-                 {"positions", "rotary", "position encoding: rotary, learnt or none"},
-                 {"rotary-base", "10000", "base of the rotary angles"},
-                 {"rotary-scaling", "none",
-                  "scaling of the rotary angles for long texts: none, linear FACTOR, or llama3 "
-                  "FACTOR LOW HIGH CONTEXT"},
-                 {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
-                 {"vocabulary", "0", "number of tokens; 0: the number that the files state"},
-                 {"tied", "true", "use the weights of the embedding in the output layer, too"},
-                 {"documents", "separate",
-                  "separate: attention is limited to positions of the same document; joined: "
-                  "attention crosses the ends of documents"}});
+    keys.insert(
+        keys.end(),
+        {{"attention", "auto",
+          "causal: a position attends to itself and earlier positions; full: a position "
+          "attends to all positions; auto: full if the outputs are of a sample, else causal"},
+         {"positions", "rotary", "position encoding: rotary, learnt or none"},
+         {"rotary-base", "10000", "base of the rotary angles"},
+         {"rotary-scaling", "none",
+          "scaling of the rotary angles for long texts: none, linear FACTOR, or llama3 "
+          "FACTOR LOW HIGH CONTEXT"},
+         {"max-positions", "0", "number of learnt positions; 0: as many as a sample has"},
+         {"vocabulary", "0", "number of tokens; 0: the number that the files state"},
+         {"tied", "true", "use the weights of the embedding in the output layer, too"},
+         {"documents", "separate",
+          "separate: attention is limited to positions of the same document; joined: "
+          "attention crosses the ends of documents"}});
     return {"transformer",
             "attention blocks over tokens or rows of values: a decoder such as GPT or Llama, or an "
             "encoder",

@@ -33,23 +33,23 @@ torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to,
 
 /// U-Net (Ronneberger et al., arXiv 1505.04597), padded, so that every place of the input gets its
 /// outputs; with nearest neighbours on the way up, whose backward has one order.
-class UNet : public Model {
+class UNet : public PictureModel {
   public:
     UNet(config::OwnValues const& values, Interface const& interface)
-        : layout_(values, interface, 2), recompute_(interface.recompute) {
+        : PictureModel(SampleLayout(values, interface, 2, true)), recompute_(interface.recompute) {
         auto const channels = values.integers("channels", 1);
         auto const halvings = static_cast<std::int64_t>(channels.size()) - 1;
-        for (auto const extent : layout_.extents()) {
+        for (auto const extent : layout().extents()) {
             if (extent % (std::int64_t{1} << halvings) != 0) {
                 throw Error(ExitCode::usage,
                             {concat("model.channels = ", values.text("channels")),
                              concat("a height or width of ", extent, " cannot be halved ",
                                     amount_of(halvings, "time"), " without a remainder"),
-                             "List fewer values, or import the images in another size (lockstep "
-                             "data import images --size)"});
+                             layout().advice("List fewer values, or import the images in another "
+                                             "size (lockstep data import images --size)")});
             }
         }
-        auto from = layout_.channels();
+        auto from = layout().channels();
         for (std::size_t level = 0; level < channels.size(); ++level) {
             down_.push_back(register_module(
                 concat("down", level + 1),
@@ -68,7 +68,7 @@ class UNet : public Model {
     }
 
     torch::Tensor forward(Fields const& inputs) override {
-        auto found = layout_.arranged(inputs.only());
+        auto found = layout().arranged(inputs.only());
         std::vector<torch::Tensor> kept;
         for (std::size_t level = 0; level < down_.size(); ++level) {
             found = run(down_[level], concat("down", level + 1),
@@ -93,7 +93,6 @@ class UNet : public Model {
                           : forward_kept(level, name.c_str(), *hidden_link(), inputs);
     }
 
-    SampleLayout layout_;
     bool recompute_;
     std::vector<torch::nn::Sequential> down_;
     std::vector<torch::nn::Sequential> up_; ///< from the deepest
@@ -101,7 +100,7 @@ class UNet : public Model {
 };
 
 double unet_parameters(config::OwnValues const& values, Interface const& interface) {
-    SampleLayout const layout(values, interface, 2);
+    SampleLayout const layout(values, interface, 2, true);
     auto const channels = values.integers("channels", 1);
     auto const two = [](std::int64_t from, std::int64_t to) {
         return static_cast<double>(9 * (from + to) * to + 4 * to);

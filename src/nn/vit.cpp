@@ -28,8 +28,9 @@ struct Patches {
                             {concat("model.patch = ", side),
                              concat("images with a side of ", extent,
                                     " pixels cannot be divided into patches of that size"),
-                             "Set a number that divides height and width, or import the images "
-                             "in another size (lockstep data import images --size)"});
+                             layout.advice("Set a number that divides height and width, or import "
+                                           "the images in another size (lockstep data import "
+                                           "images --size)")});
             }
             count *= extent / side;
         }
@@ -38,10 +39,11 @@ struct Patches {
 
 /// Vision transformer (Dosovitskiy et al., ICLR 2021): patches of an image as a sequence after a
 /// learnt token, whose values at the end are classified.
-class Vit : public Model {
+class Vit : public PictureModel {
   public:
     Vit(config::OwnValues const& values, Interface const& interface)
-        : patches_(values, interface), form_(TransformerForm::of(values)) {
+        : PictureModel(SampleLayout(values, interface, 2)), patches_(values, interface),
+          form_(TransformerForm::of(values)) {
         form_.quantise_aware = interface.quantise_aware;
         auto const& form = form_;
         cut_ = convolution(

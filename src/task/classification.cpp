@@ -1,5 +1,8 @@
 #include "base/text.hpp"
+#include "h5/element_type.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/advised_model.hpp"
 
 #include "class_counts.hpp"
 #include "cross_entropy.hpp"
@@ -10,12 +13,38 @@ namespace lockstep::task {
 namespace {
 
 void require_labels(Samples const& samples) {
-    if (samples.targets.size() != 1 || !samples.targets.front().is_label()) {
-        throw Error(ExitCode::data,
-                    {"data.targets does not fit the task",
-                     "task.kind = classification needs one label for each sample",
-                     "Name one dataset of whole numbers, one for each sample, in data.targets"});
+    auto const refuse = [](std::string const& found, std::string const& next) {
+        throw Error(
+            ExitCode::data,
+            {"data.targets does not fit the task",
+             concat("task.kind = classification needs one label for each sample, but ", found),
+             next});
+    };
+    if (samples.targets.size() != 1) {
+        refuse(concat("data.targets names ", samples.targets.size(), " datasets"),
+               "Name one dataset of whole numbers, one for each sample");
     }
+    auto const& target = samples.targets.front();
+    if (target.is_label()) {
+        return;
+    }
+    if (target.ragged) {
+        refuse(concat("dataset ", target.name, " has samples of different lengths"),
+               "Name a dataset with one whole number for each sample in data.targets, or set "
+               "task.kind = ctc if it holds transcripts");
+    }
+    auto const values = h5::elements(target.shape);
+    if (values > 1) {
+        refuse(concat("dataset ", target.name, " has ", values, " values for each, of shape ",
+                      h5::shape_text(target.shape)),
+               "If one of the values is 1 and all others are 0 (one-hot), store the place of the "
+               "1 as a whole number instead (numpy: targets.argmax(axis=1)). For real values, set "
+               "task.kind = regression; for a class at each position, set task.kind = "
+               "segmentation");
+    }
+    refuse(concat("dataset ", target.name, " has values of type ", h5::name_of(target.type)),
+           "If they are classes, store them as whole numbers (numpy: "
+           "targets.astype(\"int64\")). For real values, set task.kind = regression");
 }
 
 /// Cross entropy over classes.
@@ -68,12 +97,17 @@ class Classification : public Task {
     torch::Tensor logits_of(nn::Model& model, Tensors const& batch) const {
         auto const logits = model.forward(batch.inputs);
         if (logits.dim() != 2) {
-            throw Error(ExitCode::usage,
-                        {"task.kind = classification",
-                         concat("the task needs an output of 2 dimensions, [samples, classes], but "
-                                "the model's output has ",
-                                logits.dim()),
-                         "Set task.kind = ctc or segmentation, or choose a model such as cnn1d"});
+            throw Error(
+                ExitCode::usage,
+                {"task.kind = classification",
+                 concat("the task needs an output of 2 dimensions, [samples, classes], but "
+                        "the model's output has ",
+                        logits.dim()),
+                 concat(nn::advised_model(static_cast<std::size_t>(batch.inputs[0].values.dim()) -
+                                              (batch.inputs[0].lengths.defined() ? 0 : 1),
+                                          batch.inputs[0].lengths.defined(),
+                                          !batch.inputs[0].values.is_floating_point()),
+                        ", or set task.kind = ctc or segmentation")});
         }
         if (logits.size(1) != cross_entropy_.classes()) {
             throw Error(
@@ -103,7 +137,10 @@ TaskKind classification_kind() {
             {{"accuracy"}, {"f1"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Classification>(values, samples);
-            }};
+            },
+            nullptr,
+            nullptr,
+            data::Labels::classes};
 }
 
 } // namespace lockstep::task

@@ -251,7 +251,10 @@ TaskKind ctc_kind() {
         {{"error-rate", false}, {"wer", false}, {"loss", false}},
         [](config::OwnValues const& values, Samples const& samples) {
             return std::make_unique<Ctc>(values, samples);
-        }};
+        },
+        nullptr,
+        nullptr,
+        data::Labels::none};
 }
 
 } // namespace lockstep::task

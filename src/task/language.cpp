@@ -165,7 +165,10 @@ TaskKind language_kind() {
             {{"loss", false}, {"perplexity", false}, {"bits-per-byte", false}, {"accuracy"}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Language>(values, samples);
-            }};
+            },
+            nullptr,
+            nullptr,
+            data::Labels::none};
 }
 
 } // namespace lockstep::task

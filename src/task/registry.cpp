@@ -73,6 +73,10 @@ Samples Samples::of(rl::Spaces const& spaces) {
     return {.inputs = {{"observations", h5::Type::f32, shape, false, false}}, .spaces = spaces};
 }
 
+data::Labels labels_of(config::Task const& chosen) {
+    return find_kind(chosen.kind).labels;
+}
+
 bool is_played(config::Task const& chosen) {
     return find_kind(chosen.kind).environment != nullptr;
 }

@@ -3,7 +3,9 @@
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tasks.hpp"
 
@@ -71,6 +73,13 @@ class Regression : public Task {
   private:
     static constexpr std::size_t max_named = 64; ///< real values; of more, only the mean is told
 
+    /// Whose values lie in the same order as those of every shape that has the same.
+    static std::vector<std::int64_t> without_ones(torch::IntArrayRef sizes) {
+        auto extents = sizes.vec();
+        std::erase(extents, 1);
+        return extents;
+    }
+
     torch::Tensor truth_of(Tensors const& batch) const {
         return batch.targets.only().to(torch::kFloat32).reshape({-1, values_});
     }
@@ -78,12 +87,16 @@ class Regression : public Task {
     torch::Tensor given_by(nn::Model& model, Tensors const& batch,
                            torch::Tensor const& truth) const {
         auto given = model.forward(batch.inputs).to(torch::kFloat32);
-        if (given.numel() != truth.numel()) {
+        auto const wanted = batch.targets.only().sizes();
+        bool const in_a_row =
+            std::min(given.dim(), std::ssize(wanted)) <= 2 && given.numel() == truth.numel();
+        if (!in_a_row && without_ones(given.sizes()) != without_ones(wanted)) {
             throw Error(ExitCode::usage,
                         {"task.kind = regression",
                          concat("the model returns the shape ", nn::sizes_text(given.sizes()),
-                                ", but each target has ", amount_of(values_, "value")),
-                         concat("Choose a model that returns [samples, ", values_, "]")});
+                                ", but the targets have the shape ", nn::sizes_text(wanted)),
+                         concat("Choose a model that returns the targets' shape or [samples, ",
+                                values_, "], or store the targets in the model's shape")});
         }
         return given.reshape(truth.sizes());
     }
@@ -110,7 +123,10 @@ TaskKind regression_kind() {
             {{"mae", false}, {"rmse", false}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Regression>(values, samples);
-            }};
+            },
+            nullptr,
+            nullptr,
+            data::Labels::none};
 }
 
 } // namespace lockstep::task

@@ -20,30 +20,49 @@ std::int64_t classes_of(config::OwnValues const& values, Samples const& samples)
     return given == 0 ? named : given;
 }
 
+void require_places(Samples const& samples) {
+    auto const& target = samples.targets.front();
+    if (samples.targets.size() == 1 && target.shape.empty() && !target.ragged) {
+        throw Error(ExitCode::data,
+                    {"data.targets does not fit the task",
+                     concat("task.kind = segmentation needs a class for each position of a "
+                            "sample, but dataset ",
+                            target.name, " has one number for each sample"),
+                     concat("Set task.kind = ", target.is_label() ? "classification" : "regression",
+                            ", or name a dataset of shape [samples, positions...] in "
+                            "data.targets")});
+    }
+    if (samples.targets.size() != 1 || target.ragged) {
+        throw Error(
+            ExitCode::data,
+            {"data.targets does not fit the task",
+             concat("task.kind = segmentation needs one dataset with a class for each "
+                    "position of a sample, but ",
+                    target.ragged
+                        ? concat("the samples of dataset ", target.name, " have different lengths")
+                        : concat("data.targets names ", samples.targets.size(), " datasets")),
+             "Name such a dataset, of shape [samples, positions...], in data.targets"});
+    }
+}
+
 /// Cross entropy over the classes of each place of a sample. Counts are over all places.
 class Segmentation : public Task {
   public:
     Segmentation(config::OwnValues const& values, Samples const& samples)
-        : names_(samples.class_names), classes_(classes_of(values, samples)),
-          cross_entropy_(values.text("class-weights"), {}, classes_) {
-        if (samples.targets.size() != 1 || samples.targets.front().ragged ||
-            samples.targets.front().shape.empty()) {
-            throw Error(ExitCode::data,
-                        {"data.targets does not fit the task",
-                         "task.kind = segmentation needs one dataset with a class for each "
-                         "position of a sample",
-                         "Name such a dataset, of shape [samples, positions...], in data.targets"});
-        }
-    }
+        : names_((require_places(samples), samples.class_names)),
+          classes_(classes_of(values, samples)),
+          cross_entropy_(values.text("class-weights"), {}, classes_) {}
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
-        auto const truth = truth_of(batch);
-        return cross_entropy_.training_loss(logits_of(model, batch, truth), truth);
+        auto truth = truth_of(batch);
+        auto const logits = logits_of(model, batch, truth);
+        return cross_entropy_.training_loss(logits, truth);
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
-        auto const truth = truth_of(batch);
-        return cross_entropy_.evaluate(logits_of(model, batch, truth), truth);
+        auto truth = truth_of(batch);
+        auto const logits = logits_of(model, batch, truth);
+        return cross_entropy_.evaluate(logits, truth);
     }
 
     std::int64_t outputs() const override { return classes_; }
@@ -88,20 +107,67 @@ class Segmentation : public Task {
         }
     }
 
-    torch::Tensor logits_of(nn::Model& model, Tensors const& batch,
-                            torch::Tensor const& truth) const {
+    /// Makes `truth` a class for each position of the logits: masks may be stored with a channel.
+    torch::Tensor logits_of(nn::Model& model, Tensors const& batch, torch::Tensor& truth) const {
         auto logits = model.forward(batch.inputs).to(torch::kFloat32);
-        auto expected = truth.sizes().vec();
-        expected.insert(expected.begin() + 1, classes_);
-        if (logits.sizes() != torch::IntArrayRef(expected)) {
-            throw Error(
-                ExitCode::usage,
-                {"task.kind = segmentation",
-                 concat("the model returns the shape ", nn::sizes_text(logits.sizes()),
-                        ", but the targets have the shape ", nn::sizes_text(truth.sizes())),
-                 "Choose a model that returns [samples, classes, positions...], such as unet"});
+        auto places = logits.sizes().vec();
+        if (logits.dim() > 2) {
+            places.erase(places.begin() + 1);
+            for (auto const axis : {std::int64_t{1}, truth.dim() - 1}) {
+                if (truth.dim() == logits.dim() && truth.squeeze(axis).sizes() == places) {
+                    truth = truth.squeeze(axis);
+                }
+            }
+        }
+        if (logits.dim() < 3 || logits.size(1) != classes_ || truth.sizes() != places) {
+            throw misfit(logits.sizes().vec(), truth.sizes().vec());
         }
         return logits;
+    }
+
+    Error misfit(std::vector<std::int64_t> const& given,
+                 std::vector<std::int64_t> const& truth) const {
+        auto const error = [](std::string why, std::string next) {
+            return Error(ExitCode::usage,
+                         {"task.kind = segmentation", std::move(why), std::move(next)});
+        };
+        if (given.size() < 3) {
+            bool const pictures =
+                truth.size() == 3 || (truth.size() == 4 && (truth[1] == 1 || truth[3] == 1));
+            return error(concat("the model returns the shape ", nn::sizes_text(given),
+                                ", which has no positions, but the targets have the shape ",
+                                nn::sizes_text(truth)),
+                         concat("Choose a model that returns [samples, classes, positions...]: ",
+                                pictures ? "unet for pictures"
+                                         : "no built-in model does for other than two dimensions "
+                                           "of positions, so export one from PyTorch (model.name "
+                                           "= export)"));
+        }
+        if (given[1] != classes_) {
+            return error(concat("the model returns ", amount_of(given[1], "score"),
+                                " for each position, but there are ", classes_, " classes"),
+                         "Choose a model that gives one score for each class, or set task.classes");
+        }
+        auto places = given;
+        places.erase(places.begin() + 1);
+        for (auto const axis : {std::size_t{1}, truth.size() - 1}) {
+            auto of_each = truth;
+            of_each.erase(of_each.begin() + static_cast<std::ptrdiff_t>(axis));
+            if (of_each == places) {
+                return error(concat("the targets have the shape ", nn::sizes_text(truth), ": ",
+                                    truth[axis], " values for each of the positions ",
+                                    nn::sizes_text(places), " (samples first)"),
+                             concat("Store one class for each position. If one of these values is "
+                                    "1 and all others are 0 (one-hot), store the place of the 1 "
+                                    "as a whole number (numpy: targets.argmax(axis=",
+                                    axis, "))"));
+            }
+        }
+        return error(concat("the model returns scores for the positions ", nn::sizes_text(places),
+                            " (samples first), but the targets have the shape ",
+                            nn::sizes_text(truth)),
+                     "Store one class for each of these positions, or choose a model that returns "
+                     "scores for the positions of the targets");
     }
 
     std::vector<std::string> names_;
@@ -120,7 +186,10 @@ TaskKind segmentation_kind() {
             {{"iou"}, {"accuracy"}, {"loss", false}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Segmentation>(values, samples);
-            }};
+            },
+            nullptr,
+            nullptr,
+            data::Labels::none};
 }
 
 } // namespace lockstep::task

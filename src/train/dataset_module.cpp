@@ -37,7 +37,7 @@ class LoaderBatches : public BatchSource {
 DatasetModule::DatasetModule(DataModuleParts const& parts)
     : parts_(parts), plan_(train_plan(parts.deck, *parts.work.train, parts.privacy)),
       max_steps_(private_steps(parts.deck, parts.work.train->samples())),
-      augmentation_(augmentation_of(parts.deck, parts.work.samples)) {}
+      augmentation_(augmentation_of(parts.deck, parts.work)) {}
 
 std::unique_ptr<BatchSource> DatasetModule::batches(std::int64_t first_step,
                                                     std::int64_t total_steps) {
@@ -82,11 +82,17 @@ void DatasetModule::require_finite(std::int64_t step) const {
                                            [](float value) { return std::isfinite(value); });
             });
             if (!finite) {
+                bool const is_wide = std::ranges::any_of(
+                    parts_.work.samples.inputs,
+                    [](data::FieldInfo const& field) { return field.type == h5::Type::f64; });
                 throw Error(ExitCode::data,
                             {concat("sample ", parts_.work.train->number_in_files(index),
                                     " of data.train is not finite"),
-                             "this sample holds NaN or infinity, and the loss of its batch is not "
-                             "finite either",
+                             concat("this sample holds NaN or infinity",
+                                    is_wide ? ", or a value of type f64 that is too large for "
+                                              "float32 (above 3.4e38)"
+                                            : "",
+                                    ", and the loss of its batch is not finite either"),
                              "Correct or remove this sample (the first sample has number 0). The "
                              "last checkpoint is from before this step"});
             }

@@ -11,6 +11,7 @@
 #include "train/device_memory.hpp"
 #include "train/engine.hpp"
 #include "train/precision.hpp"
+#include "train/workload_remarks.hpp"
 
 #include <limits>
 
@@ -68,6 +69,7 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,
                               nodes[static_cast<std::size_t>(world.rank())], parts.device});
+        parts.size.remarks = workload_remarks(parts.deck, parts.work);
         auto const steps_per_epoch = parts.data_module->steps_per_epoch();
         parts.size.steps_per_epoch = steps_per_epoch;
         parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -32,7 +33,8 @@ struct DryRunSize {
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;
     std::int64_t samples_per_epoch = 0;
-    double epochs = 0;  ///< of the whole run, as the deck says
+    double epochs = 0;                ///< of the whole run, as the deck says
+    std::vector<std::string> remarks; ///< as `workload_remarks`
     bool plays = false; ///< each replica plays episodes: more replicas learn from more samples
 };
 

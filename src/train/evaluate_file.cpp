@@ -67,9 +67,9 @@ Measured measured(char const* set, Evaluation result) {
 ///
 /// Collective  over `world`
 std::unique_ptr<data::Dataset> training_set(comm::Communicator const& world,
-                                            config::Data const& data, bool scale_is_known) {
+                                            config::Deck const& deck, bool scale_is_known) {
     try {
-        return open_dataset_together(data, data.train, {}, world);
+        return open_dataset_together(deck, deck.data.train, {}, world);
     } catch (AgreedError const& error) {
         if (error.code() == ExitCode::no_input && scale_is_known) {
             return nullptr;
@@ -145,9 +145,9 @@ Known known_of(comm::Communicator const& world, checkpoint::VerifiedFile const& 
 }
 
 /// Collective  over `world`
-Measurable open_file_to_measure(comm::Communicator const& world, config::Data const& data,
+Measurable open_file_to_measure(comm::Communicator const& world, config::Deck const& deck,
                                 std::string const& key, std::string const& files, Known& known) {
-    Measurable set{.dataset = open_dataset_together(data, files, {}, world), .samples = {}};
+    Measurable set{.dataset = open_dataset_together(deck, files, {}, world), .samples = {}};
     comm::agree(world, opening, [&] {
         if (!set.dataset) {
             throw nothing_to_evaluate();
@@ -156,7 +156,7 @@ Measurable open_file_to_measure(comm::Communicator const& world, config::Data co
     bool const knows = known.facts.scale_known && known.facts.class_count > 0;
     auto const train = knows || !known.facts.inputs.empty()
                            ? nullptr
-                           : training_set(world, data, known.facts.scale_known);
+                           : training_set(world, deck, known.facts.scale_known);
     comm::agree(world, opening, [&] {
         if (train) {
             auto own = train->facts();
@@ -185,9 +185,10 @@ void require_cpu(torch::Device device) {
 ///
 /// Collective  over `world`
 std::unique_ptr<data::Dataset> open_trained_on(comm::Communicator const& world,
-                                               config::Data const& data, Error const& missing,
+                                               config::Deck const& deck, Error const& missing,
                                                Known& known) {
-    auto set = open_dataset_together(data, data.train, data.sample_weights, world);
+    auto const& data = deck.data;
+    auto set = open_dataset_together(deck, data.train, data.sample_weights, world);
     comm::agree(world, opening, [&] {
         if (!set) {
             throw missing;
@@ -201,7 +202,7 @@ std::unique_ptr<data::Dataset> open_trained_on(comm::Communicator const& world,
 /// Collective  over `world`
 Measurable open_share_to_measure(comm::Communicator const& world, config::Deck const& deck,
                                  Known& known) {
-    auto const train = open_trained_on(world, deck.data, nothing_to_evaluate(), known);
+    auto const train = open_trained_on(world, deck, nothing_to_evaluate(), known);
     Measurable set;
     comm::agree(world, opening, [&] {
         auto [rest, share] = *divide(deck, *train);
@@ -219,12 +220,12 @@ Measurable open_share_to_measure(comm::Communicator const& world, config::Deck c
 }
 
 /// Collective  over `world`
-Measurable open_set_to_record(comm::Communicator const& world, config::Data const& data,
+Measurable open_set_to_record(comm::Communicator const& world, config::Deck const& deck,
                               Known& known) {
     Error const missing(ExitCode::usage,
                         {"data.train is not set", "--outputs needs the samples of data.train",
                          "Set data.train to the files with the training samples"});
-    Measurable set{.dataset = open_trained_on(world, data, missing, known), .samples = {}};
+    Measurable set{.dataset = open_trained_on(world, deck, missing, known), .samples = {}};
     comm::agree(world, opening, [&] {
         set.samples = known.samples_of(*set.dataset);
         auto const& inputs = set.samples.inputs;
@@ -307,10 +308,10 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     });
     auto const& files = has_test ? deck.data.test : deck.data.validation;
     auto [dataset, samples] =
-        records ? open_set_to_record(world, deck.data, known)
+        records ? open_set_to_record(world, deck, known)
         : !has_test && config::share_of(files)
             ? open_share_to_measure(world, deck, known)
-            : open_file_to_measure(world, deck.data, has_test ? "data.test" : "data.validation",
+            : open_file_to_measure(world, deck, has_test ? "data.test" : "data.validation",
                                    files, known);
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;

@@ -10,12 +10,12 @@
 #include "comm/progress.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/shapes.hpp"
-#include "task/remarks.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
 #include "train/precision.hpp"
 #include "train/privacy_key.hpp"
+#include "train/workload_remarks.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -37,7 +37,6 @@
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"
 #include "teacher.hpp"
-#include "validation_share.hpp"
 
 namespace lockstep::train {
 
@@ -127,12 +126,8 @@ void OpenedRun::open_work() {
     comm::agree(world, phase, [&] {
         datasets.origin = origin_of(setup.found, first_weights_, setup.force);
         work = open_workload_within(deck(), std::move(datasets), world.size(), share);
-        if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
-            remark(task->remark(deck().data, *work.model));
-        }
-        remark(work.model->remark());
         std::ranges::for_each(work.remarks, [&](auto const& text) { remark(text); });
-        for (auto& text : share_remarks(deck(), work)) {
+        for (auto& text : workload_remarks(deck(), work)) {
             remark(std::move(text));
         }
         if (world.is_root() && work.validation) {

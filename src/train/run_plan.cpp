@@ -8,6 +8,7 @@
 #include "train/layout.hpp"
 #include "train/optimizer.hpp"
 #include "train/precision.hpp"
+#include "train/workload_remarks.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -189,6 +190,8 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     if (auto const slow = slow_precision_text(deck.precision, on_cpus); !slow.empty()) {
         plan.remarks.push_back(slow);
     }
+    auto const of_samples = workload_remarks(deck, work);
+    plan.remarks.insert(plan.remarks.end(), of_samples.begin(), of_samples.end());
     return plan;
 }
 

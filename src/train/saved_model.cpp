@@ -39,7 +39,7 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     work.model = another_model(deck, work);
     bool const named =
         !record.deck.empty() && deck.data.train != stored_deck(record, file.path()).data.train;
-    if (auto const train = open_dataset(deck.data, named ? deck.data.train : ""); train) {
+    if (auto const train = open_dataset(deck, named ? deck.data.train : ""); train) {
         work.remarks.push_back(
             read_as(*train, concat("data.train = ", deck.data.train), facts, data_of(file.path())));
         std::erase(work.remarks, "");
@@ -120,7 +120,7 @@ SavedModel open_saved_model(config::Deck const& deck, checkpoint::VerifiedFile c
 std::unique_ptr<data::Dataset> samples_for(SavedModel const& saved, config::Data const& data,
                                            std::string const& files,
                                            std::vector<std::string>& remarks) {
-    auto set = open_dataset(data, files);
+    auto set = std::make_unique<data::Dataset>(dataset_options(data, files));
     auto known = saved.facts;
     known.scale_known = true; // as the exported file has it
     auto const named = concat("--data ", files);

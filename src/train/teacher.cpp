@@ -173,6 +173,7 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     nn::Interface const interface {
         .sample_shape = {shape.begin(), shape.end()}, .outputs = work.task->outputs(),
         .inputs = work.samples.inputs, .targets = work.samples.targets,
+        .of_samples = model_interface(deck, work.samples, *work.task).of_samples,
         .channels_last = memory_format(deck.precision) == "channels-last", .teaches = true
     };
     std::shared_ptr<nn::Model> model;

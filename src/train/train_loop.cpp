@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/axis_reader.hpp"
 
 #include <utility>
 
@@ -20,9 +21,10 @@ std::int64_t wanted_pictures(OpenedRun const& run, Progress const& progress) {
     return begins ? run.deck().monitor.images : 0;
 }
 
-bool channels_last(config::Model const& model) {
-    auto const layout = model.own.find("layout");
-    return layout != model.own.end() && layout->second == "channels-last";
+bool has_channels_last(Workload const& work) {
+    auto const& input = work.samples.inputs.front();
+    auto const places = nn::axes_of(*work.model, input).places;
+    return places.size() > 1 && places.back() + 1 < input.shape.size();
 }
 
 } // namespace
@@ -32,7 +34,7 @@ void TrainLoop::open() {
     run.audit->start();
     batches_ = run.data_module->batches(parts_.progress.step, run.course->total_steps());
     pictured_.emplace(*batches_, wanted_pictures(run, parts_.progress),
-                      channels_last(run.deck().model));
+                      has_channels_last(run.work));
     parts_.departure.agree(); // whoever was signalled while we started
     if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
         parts_.evaluation.validate();

@@ -2,8 +2,11 @@
 
 #include "base/text.hpp"
 #include "data/lengths.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/axis_reader.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "privacy_rules.hpp"
@@ -64,18 +67,46 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 
-data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples) {
-    data::Augmentation augmentation(deck.data.augment, samples.inputs.front(),
+data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work) {
+    auto const& samples = work.samples;
+    auto const& input = samples.inputs.front();
+    data::Augmentation augmentation(deck.data.augment, input, nn::axes_of(*work.model, input),
                                     static_cast<std::uint64_t>(deck.run.seed));
-    bool const places = samples.targets.front().shape.size() > 1;
-    if (places && augmentation.moves_places()) {
+    if (!augmentation.moves_places()) {
+        return augmentation;
+    }
+    auto const refuse = [&](std::string const& others) {
         throw Error(
             ExitCode::usage,
             {concat("data.augment = ", deck.data.augment),
-             "flip and crop would move the inputs, but not their targets",
+             concat("flip and crop would move the ", others),
              "Leave out flip and crop, or import transformed copies of inputs and targets"});
+    };
+    auto const has_places = [](data::FieldInfo const& field) {
+        return field.ragged || field.shape.size() > 1;
+    };
+    for (std::size_t i = 1; i < samples.inputs.size(); ++i) {
+        if (has_places(samples.inputs[i])) {
+            refuse(concat("first input, but not ", samples.inputs[i].name));
+        }
+    }
+    // What is said stays the same where a recording is shifted.
+    bool const is_said = deck.task.kind == "ctc" && !augmentation.flips();
+    if (!is_said &&
+        (work.task->classes_of_places() > 0 || std::ranges::any_of(samples.targets, has_places))) {
+        refuse("inputs, but not their targets");
     }
     return augmentation;
+}
+
+std::string augmentation_remark(config::Deck const& deck, Workload const& work) {
+    auto const& input = work.samples.inputs.front();
+    auto const axes = nn::axes_of(*work.model, input);
+    bool const last = !axes.known && data::channel_axis(input.shape) == input.shape.size() - 1;
+    return last && augmentation_of(deck, work).moves_places()
+               ? concat("data.augment takes the last dimension of samples, which have the shape ",
+                        h5::shape_text(input.shape), ", for channels, and moves none of them")
+               : std::string();
 }
 
 } // namespace lockstep::train

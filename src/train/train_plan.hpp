@@ -4,10 +4,11 @@
 #include "data/plan.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "lockstep/task/task.hpp"
 #include "train/privacy.hpp"
+#include "train/workload.hpp"
 
 #include <memory>
+#include <string>
 
 namespace lockstep::train {
 
@@ -22,7 +23,12 @@ poisson_draw(config::Deck const& deck, std::int64_t samples,
              std::shared_ptr<Privacy const> const& privacy);
 
 /// Throws  Error 64 for an augmentation that cannot be applied to the samples, or that would move
-///         them without their targets
-data::Augmentation augmentation_of(config::Deck const& deck, task::Samples const& samples);
+///         them without their targets or other inputs
+data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work);
+
+/// What was guessed of the samples; empty: nothing.
+///
+/// Throws  as `augmentation_of`
+std::string augmentation_remark(config::Deck const& deck, Workload const& work);
 
 } // namespace lockstep::train

@@ -21,30 +21,36 @@
 namespace lockstep::train {
 
 data::DatasetOptions dataset_options(config::Data const& data, std::string const& files,
-                                     std::string const& weights) {
+                                     std::string const& weights, data::Labels labels) {
     return {.files = files,
             .inputs = data.inputs,
             .targets = data.targets,
             .sample_per_file = data.sample_per_file,
             .weights = weights,
             .sequence = data.sequence,
-            .mask = data.mask};
+            .mask = data.mask,
+            .labels = labels};
 }
 
-std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
+data::DatasetOptions dataset_options(config::Deck const& deck, std::string const& files,
+                                     std::string const& weights) {
+    return dataset_options(deck.data, files, weights, task::labels_of(deck.task));
+}
+
+std::unique_ptr<data::Dataset> open_dataset(config::Deck const& deck, std::string const& files,
                                             std::string const& weights) {
     return trimmed(files).empty()
                ? nullptr
-               : std::make_unique<data::Dataset>(dataset_options(data, files, weights));
+               : std::make_unique<data::Dataset>(dataset_options(deck, files, weights));
 }
 
-std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
+std::unique_ptr<data::Dataset> open_dataset_together(config::Deck const& deck,
                                                      std::string const& files,
                                                      std::string const& weights,
                                                      comm::Communicator const& world) {
     return trimmed(files).empty() ? nullptr
                                   : std::make_unique<data::Dataset>(data::Dataset::open_together(
-                                        dataset_options(data, files, weights), world));
+                                        dataset_options(deck, files, weights), world));
 }
 
 Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
@@ -183,7 +189,7 @@ Datasets opened(config::Deck const& deck, Open const& open) {
 Datasets open_datasets(config::Deck const& deck) {
     return has_datasets(deck) ? opened(deck,
                                        [&](auto const& files, auto const& weights) {
-                                           return open_dataset(deck.data, files, weights);
+                                           return open_dataset(deck, files, weights);
                                        })
                               : Datasets{};
 }
@@ -193,7 +199,7 @@ Datasets open_datasets_together(config::Deck const& deck, comm::Communicator con
     comm::agree(world, "opening the data and the model", [&] { any = has_datasets(deck); });
     return any ? opened(deck,
                         [&](auto const& files, auto const& weights) {
-                            return open_dataset_together(deck.data, files, weights, world);
+                            return open_dataset_together(deck, files, weights, world);
                         })
                : Datasets{};
 }
@@ -236,12 +242,14 @@ std::vector<data::FieldInfo> batch_targets(Workload const& work) {
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
                               task::Task const& task) {
     auto const& shape = samples.inputs.front().shape;
+    bool const has_label = !samples.targets.empty() && samples.targets.front().is_label();
     return {.sample_shape = {shape.begin(), shape.end()},
             .outputs = task.outputs(),
             .recompute = deck.precision.gradient_checkpointing,
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
             .targets = samples.targets,
+            .of_samples = has_label || deck.task.kind == "regression",
             .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous,
             .channels_last = memory_format(deck.precision) == "channels-last",

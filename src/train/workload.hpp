@@ -41,17 +41,21 @@ struct Workload {
 /// What the deck says of a data set in these files, with its samples' weights where `weights` names
 /// them.
 data::DatasetOptions dataset_options(config::Data const& data, std::string const& files,
+                                     std::string const& weights = {},
+                                     data::Labels labels = data::Labels::guessed);
+/// The same, with labels as the deck's task has them.
+data::DatasetOptions dataset_options(config::Deck const& deck, std::string const& files,
                                      std::string const& weights = {});
 
 /// Opens one data set of the deck, with its samples' weights where `weights` names them; null when
 /// `files` is empty.
-std::unique_ptr<data::Dataset> open_dataset(config::Data const& data, std::string const& files,
+std::unique_ptr<data::Dataset> open_dataset(config::Deck const& deck, std::string const& files,
                                             std::string const& weights = {});
 /// The same by all ranks.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError as Dataset::open_together
-std::unique_ptr<data::Dataset> open_dataset_together(config::Data const& data,
+std::unique_ptr<data::Dataset> open_dataset_together(config::Deck const& deck,
                                                      std::string const& files,
                                                      std::string const& weights,
                                                      comm::Communicator const& world);

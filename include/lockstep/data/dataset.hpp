@@ -27,6 +27,13 @@ namespace lockstep::data {
 
 class Division;
 
+/// What a whole number per sample in the first target is.
+enum class Labels {
+    classes, ///< of a class
+    guessed, ///< of a class, where the files name classes or all of the numbers can be classes
+    none     ///< a value like any other
+};
+
 struct DatasetOptions {
     std::string files;               ///< a file, a list with commas, or a glob
     std::string inputs = "inputs";   ///< names of datasets in the files, with commas
@@ -41,6 +48,7 @@ struct DatasetOptions {
     /// With `sequence`: name of a dataset (u8) that is 0 for each token that is not to be learnt.
     /// It is cut as the targets are, and becomes the second of them. Empty: none.
     std::string mask{};
+    Labels labels = Labels::guessed;
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -127,7 +135,7 @@ class Dataset {
     h5::Shape const& sample_shape() const noexcept { return inputs().front().shape; }
     h5::Type input_type() const noexcept { return inputs().front().type; }
 
-    /// Whether the first target is a class: a whole number per sample. If not, there are no counts,
+    /// Whether the first target is a class (DatasetOptions::labels). If not, there are no counts,
     /// and the classes are those that the files name.
     bool has_labels() const noexcept;
     std::int64_t classes() const noexcept { return static_cast<std::int64_t>(names_.size()); }
@@ -215,6 +223,7 @@ class Dataset {
     Facts facts_;
     std::vector<std::string> names_; ///< of all classes, also where the files give none
     std::vector<std::int64_t> counts_;
+    bool has_numbers_ = false; ///< whole numbers that no guess can take for classes
     std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
     std::int64_t expected_classes_ = 0; ///< 0: values of the first target may be any

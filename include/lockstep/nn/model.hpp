@@ -24,6 +24,7 @@ struct Interface {
     bool sync_batch_norm = false; ///< batch norm over all replicas
     std::vector<data::FieldInfo> inputs{};  ///< all of them; empty: one, of float32, not ragged
     std::vector<data::FieldInfo> targets{}; ///< for a model that computes its own loss
+    bool of_samples = false;                ///< outputs are of a sample, not of its positions
     bool quantise_aware = false;            ///< layers with weights compute as if in int8
     bool continuous = false;                ///< of a policy: outputs are the means of an action
     bool channels_last = false;             ///< how accelerators keep images in memory

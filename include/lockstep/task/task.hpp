@@ -124,6 +124,7 @@ struct TaskKind {
     ///
     /// Throws  Error 65 or 66 for a file that should describe them
     std::function<std::vector<MetricKind>(std::string const& model_file)> metrics_of_file{};
+    data::Labels labels = data::Labels::guessed; ///< what whole numbers per sample are
 };
 
 /// All tasks, by name; without ppo in a program built without reinforcement learning.
@@ -141,6 +142,9 @@ std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& sampl
 ///
 /// Throws  as make_task
 std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples);
+
+/// Throws  as require_known
+data::Labels labels_of(config::Task const& chosen);
 
 /// Whether the deck's task learns from an environment, and not from data sets.
 ///

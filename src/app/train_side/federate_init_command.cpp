@@ -55,7 +55,7 @@ std::string classes_of(config::Deck const& deck, federate::ModelVector const& fi
         return joined(facts.classes, "\n");
     }
     try {
-        return joined(open_training_set(deck.data).declared_classes(), "\n");
+        return joined(open_training_set(deck).declared_classes(), "\n");
     } catch (Error const& error) {
         if (error.code() != ExitCode::no_input) {
             throw;

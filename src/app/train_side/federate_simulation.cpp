@@ -88,7 +88,7 @@ void Simulation::require_same_options() const {
 
 void Simulation::divide() {
     static_cast<void>(fields_of_deck()); // which refuses other data than one plain file
-    auto const whole = open_training_set(deck_.data);
+    auto const whole = open_training_set(deck_);
     std::vector<std::int64_t> labels(static_cast<std::size_t>(whole.samples()), 0);
     if (whole.has_labels()) {
         std::vector<std::int64_t> all(labels.size());

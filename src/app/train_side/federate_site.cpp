@@ -97,7 +97,7 @@ std::int64_t count_samples(federate::Charter const& charter, config::Deck const&
     if (task::is_played(deck.task)) {
         return 1;
     }
-    auto const whole = open_training_set(deck.data);
+    auto const whole = open_training_set(deck);
     require_same_classes(charter, whole);
     auto const percent = config::share_of(deck.data.validation);
     return percent
@@ -201,8 +201,8 @@ bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local)
 
 } // namespace
 
-data::Dataset open_training_set(config::Data const& data) {
-    return data::Dataset(train::dataset_options(data, data.train));
+data::Dataset open_training_set(config::Deck const& deck) {
+    return data::Dataset(train::dataset_options(deck, deck.data.train));
 }
 
 std::optional<federate::Standing> take_part(SiteRanks const& own,

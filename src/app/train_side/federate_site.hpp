@@ -17,7 +17,7 @@ namespace lockstep::app {
 /// Opens the whole training set of a deck in this process only.
 ///
 /// Throws  Error as data::Dataset
-data::Dataset open_training_set(config::Data const& data);
+data::Dataset open_training_set(config::Deck const& deck);
 
 /// The ranks that take part in a federation as one site.
 struct SiteRanks {

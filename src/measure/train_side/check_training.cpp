@@ -11,6 +11,9 @@
 #include "train/precision.hpp"
 #include "train/workload.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 namespace lockstep::measure {
 
 namespace {
@@ -60,6 +63,19 @@ void check_exchange(CheckContext const& context, train::DryRunSize const& size) 
          by_messages ? "Make /dev/shm larger (docker --shm-size, or mount -o remount,size=)" : ""});
 }
 
+/// Remarks that warn of something: "warning: WHAT. REMEDY".
+void check_samples(CheckContext const& context, train::DryRunSize const& size) {
+    for (std::string_view text : size.remarks) {
+        constexpr std::string_view sign = "warning: ";
+        if (text.starts_with(sign)) {
+            text.remove_prefix(sign.size());
+            auto const end = std::min(text.find(". "), text.size());
+            context.report.add({Colour::yellow, "samples", std::string(text.substr(0, end)),
+                                std::string(text.substr(std::min(end + 2, text.size())))});
+        }
+    }
+}
+
 void check_checkpoints(CheckContext const& context, train::DryRunSize const& size,
                        double write_rate, double every_s) {
     auto const bytes = size.checkpoint_bytes;
@@ -89,6 +105,7 @@ void check_mask(CheckContext const& context, config::Data const& data) {
 void dry_run(CheckContext const& context, config::Deck const& deck, double write_rate) {
     train::DryRun dry_run(context.world, deck);
     auto const& size = dry_run.size();
+    check_samples(context, size);
     auto const step_s = median_step(context.world, dry_run);
     check_exchange(context, size);
     check_memory(context, dry_run);

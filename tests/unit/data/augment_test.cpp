@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -13,6 +14,10 @@ namespace {
 
 FieldInfo images(h5::Shape const& shape) {
     return {.name = "inputs", .type = h5::Type::f32, .shape = shape};
+}
+
+Augmentation augmentation(std::string const& wanted, FieldInfo const& input, std::uint64_t seed) {
+    return {wanted, input, guessed_axes(input), seed};
 }
 
 /// Samples 0, 1, …, each of values 1, 2, 3, …
@@ -38,7 +43,7 @@ std::vector<float> sample_of(Batch const& batch, std::size_t which, std::size_t 
 
 TEST_CASE("a sample is mirrored or left, about as often") {
     auto batch = batch_of(200, 6);
-    Augmentation("flip", images({2, 3}), 7).apply(batch, 0);
+    augmentation("flip", images({2, 3}), 7).apply(batch, 0);
     int flipped = 0;
     for (std::size_t i = 0; i < 200; ++i) {
         auto const values = sample_of(batch, i, 6);
@@ -49,7 +54,7 @@ TEST_CASE("a sample is mirrored or left, about as often") {
     CHECK(flipped > 70);
     CHECK(flipped < 130);
     auto rows = batch_of(20, 6);
-    Augmentation("flip:0", images({2, 3}), 7).apply(rows, 0);
+    augmentation("flip:0", images({2, 3}), 7).apply(rows, 0);
     bool any = false;
     for (std::size_t i = 0; i < 20; ++i) {
         any = any || sample_of(rows, i, 6) == std::vector<float>{4, 5, 6, 1, 2, 3};
@@ -58,7 +63,7 @@ TEST_CASE("a sample is mirrored or left, about as often") {
 }
 
 TEST_CASE("what happens to a sample does not depend on the batch it is in, but on the epoch") {
-    Augmentation const change("flip, crop:2, noise:0.5", images({1, 5, 5}), 3);
+    auto const change = augmentation("flip, crop:2, noise:0.5", images({1, 5, 5}), 3);
     auto together = batch_of(9, 25);
     change.apply(together, 4);
     auto alone = batch_of(1, 25);
@@ -69,13 +74,13 @@ TEST_CASE("what happens to a sample does not depend on the batch it is in, but o
     change.apply(later, 5);
     CHECK_FALSE(later.inputs() == together.inputs());
     auto other = batch_of(9, 25);
-    Augmentation("flip, crop:2, noise:0.5", images({1, 5, 5}), 4).apply(other, 4);
+    augmentation("flip, crop:2, noise:0.5", images({1, 5, 5}), 4).apply(other, 4);
     CHECK_FALSE(other.inputs() == together.inputs());
 }
 
 TEST_CASE("a crop moves both extents by up to so many places, and zeros come in") {
     auto batch = batch_of(100, 9);
-    Augmentation const change("crop:1", images({3, 3}), 1);
+    auto const change = augmentation("crop:1", images({3, 3}), 1);
     CHECK(change.moves_places());
     change.apply(batch, 0);
     std::vector<std::vector<float>> seen;
@@ -91,12 +96,12 @@ TEST_CASE("a crop moves both extents by up to so many places, and zeros come in"
     CHECK(std::find(seen.begin(), seen.end(), std::vector<float>{5, 6, 0, 8, 9, 0, 0, 0, 0}) !=
           seen.end());
     auto far = batch_of(50, 9); // further than the sample is wide
-    Augmentation("crop:9", images({3, 3}), 1).apply(far, 0);
+    augmentation("crop:9", images({3, 3}), 1).apply(far, 0);
 }
 
 TEST_CASE("noise has the deviation that was asked for") {
     auto batch = batch_of(100, 101);
-    Augmentation("noise:0.5", images({101}), 1).apply(batch, 0);
+    augmentation("noise:0.5", images({101}), 1).apply(batch, 0);
     double sum = 0;
     double squares = 0;
     for (std::size_t i = 0; i < batch.inputs().size(); ++i) {
@@ -117,7 +122,7 @@ TEST_CASE("runs of rows and of columns are masked, of samples of any number of r
     batch.fields[0].reals.assign(30, 1);
     auto info = images({3});
     info.ragged = true;
-    Augmentation const change("mask:2:1", info, 5);
+    auto const change = augmentation("mask:2:1", info, 5);
     CHECK_FALSE(change.moves_places());
     bool any = false;
     for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
@@ -131,22 +136,87 @@ TEST_CASE("runs of rows and of columns are masked, of samples of any number of r
     CHECK(any);
 }
 
+TEST_CASE("channels and features stay where they are, wherever they lie") {
+    CHECK(channel_axis({8, 8, 3}) == 2);
+    CHECK(channel_axis({4, 8, 8}) == 0);
+    CHECK(channel_axis({8, 3, 8, 8}) == 1);
+    for (h5::Shape const& none : {h5::Shape{8, 3}, {8, 8, 5}, {3, 8, 3}, {4, 3, 3}, {}}) {
+        CHECK_FALSE(channel_axis(none));
+    }
+    CHECK(guessed_axes(images({8, 8, 3})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed_axes(images({3, 8, 8})).places == std::vector<std::size_t>{1, 2});
+    CHECK(guessed_axes(images({5, 8, 8, 1})).places == std::vector<std::size_t>{0, 1, 2});
+    CHECK(guessed_axes(images({8, 8})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed_axes(images({8})).places.empty());
+    Batch batch; // of samples with 3, 0 and 2 rows of two features
+    batch.indices = {0, 1, 2};
+    batch.fields.resize(2);
+    batch.fields[0].offsets = {0, 3, 3, 5};
+    batch.fields[0].reals = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    auto frames = images({2});
+    frames.ragged = true;
+    Augmentation const flip("flip:0", frames, {.places = {0}}, 2);
+    Augmentation const crop("crop:1", frames, {.places = {0}}, 2);
+    std::set<std::vector<float>> flipped;
+    std::set<std::vector<float>> moved;
+    for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
+        auto one = batch;
+        flip.apply(one, epoch);
+        auto const& values = one.fields[0].reals;
+        flipped.insert({values.begin(), values.begin() + 6});
+        auto other = batch;
+        crop.apply(other, epoch);
+        moved.insert({other.fields[0].reals.begin() + 6, other.fields[0].reals.end()});
+    }
+    CHECK(flipped == std::set<std::vector<float>>{{1, 2, 3, 4, 5, 6}, {5, 6, 3, 4, 1, 2}});
+    CHECK(moved == std::set<std::vector<float>>{{7, 8, 9, 10}, {0, 0, 7, 8}, {9, 10, 0, 0}});
+}
+
+TEST_CASE("what has no mirror image is not flipped") {
+    auto frames = images({2});
+    frames.ragged = true;
+    struct Case {
+        char const* wanted;
+        FieldInfo input;
+        SampleAxes axes;
+        char const* why;
+    };
+    SampleAxes const first{.places = {1, 2}};
+    SampleAxes const last{.places = {0, 1}};
+    SampleAxes const rows{.places = {0}};
+    for (auto const& [wanted, input, axes, why] :
+         {Case{"flip", images({5}), guessed_axes(images({5})), "a row of features"},
+          Case{"crop:1", images({5}), guessed_axes(images({5})), "a row of features"},
+          Case{"mask:1:1", images({5}), guessed_axes(images({5})), "rows and columns"},
+          Case{"flip", frames, rows, "holds features"}, Case{"flip:1", frames, rows, "features"},
+          Case{"flip", images({8, 5}), rows, "holds features"},
+          Case{"flip:0", images({3, 8, 8}), first, "holds the channels"},
+          Case{"flip:2", images({8, 8, 3}), last, "holds the channels"},
+          Case{"mask:1:1", images({3, 4, 8, 8}), {.places = {1, 2, 3}}, "rows and columns"}}) {
+        CAPTURE(wanted, why);
+        auto const error = test::error_of([&] { Augmentation(wanted, input, axes, 0); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(error.text().why.find(why) != std::string::npos);
+    }
+    CHECK_NOTHROW(Augmentation("flip:0", images({5}), guessed_axes(images({5})), 0));
+}
+
 TEST_CASE("what cannot be done is told at the start") {
-    CHECK(Augmentation("none", images({3}), 0).empty());
+    CHECK(augmentation("none", images({3}), 0).empty());
     for (auto const* wrong :
          {"flap", "crop", "crop:x", "crop:-1", "noise:", "mask:1", "flip:2", "flip,", "crop:1.5"}) {
         CAPTURE(wrong);
         CHECK(test::error_of([&] {
-                  Augmentation(wrong, images({3, 3}), 0);
+                  augmentation(wrong, images({3, 3}), 0);
               }).code() == ExitCode::usage);
     }
-    CHECK(test::error_of([&] { Augmentation("crop:1", images({3}), 0); }).code() ==
+    CHECK(test::error_of([&] { augmentation("crop:1", images({3}), 0); }).code() ==
           ExitCode::usage);
     auto tokens = images({3});
     tokens.whole = true;
-    CHECK(test::error_of([&] { Augmentation("noise:1", tokens, 0); }).code() == ExitCode::usage);
+    CHECK(test::error_of([&] { augmentation("noise:1", tokens, 0); }).code() == ExitCode::usage);
 }
 
 TEST_CASE("numbers of a change may stand behind a space") {
-    CHECK_NOTHROW(Augmentation("crop: 2, noise: 0.5", images({1, 5, 5}), 3));
+    CHECK_NOTHROW(augmentation("crop: 2, noise: 0.5", images({1, 5, 5}), 3));
 }

@@ -15,7 +15,7 @@ namespace {
 
 Error error_of(std::string const& files) {
     try {
-        Dataset({.files = files});
+        Dataset({.files = files, .labels = data::Labels::classes});
     } catch (Error const& error) {
         return error;
     }
@@ -91,6 +91,20 @@ TEST_CASE("files that cannot be learnt from are refused with their exit codes") 
     auto const largest = error_of((scratch / "largest.h5").string());
     CHECK(largest.code() == ExitCode::data);
     CHECK(std::string(largest.what()).find("labels must be from 0 to 99999") != std::string::npos);
+    for (auto const values : {data::Labels::guessed, data::Labels::none}) { // they may be values
+        Dataset const set({.files = (scratch / "largest.h5").string(), .labels = values});
+        CHECK_FALSE(set.has_labels());
+        CHECK(set.class_counts().empty());
+        CHECK(set.class_names().empty());
+        std::vector<std::int64_t> read(2);
+        set.read_targets(std::vector<std::int64_t>{0, 1}, read);
+        CHECK(read == labels);
+    }
+    test::write_small_set(scratch / "a.h5", 4);
+    Dataset const values({.files = (scratch / "a.h5").string(), .labels = data::Labels::none});
+    CHECK_FALSE(values.has_labels());
+    CHECK(values.class_counts().empty());
+    CHECK(values.fingerprint() == Dataset({.files = (scratch / "a.h5").string()}).fingerprint());
 
     test::write_small_set(scratch / "cut.h5", 5000);
     std::filesystem::resize_file(scratch / "cut.h5", 20000);

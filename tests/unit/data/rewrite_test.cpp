@@ -256,8 +256,13 @@ TEST_CASE("a label above 2^63 is told as it is, and the first that is wrong") {
                    std::vector<std::uint64_t>{0, 9223372036854775808U, 9223372036854775809U});
         file.close();
     }
-    CHECK(test::says(test::error_of([&] { Dataset({.files = path.string()}); }),
+    CHECK(test::says(
+        test::error_of([&] { Dataset({.files = path.string(), .labels = Labels::classes}); }),
+        "label 9223372036854775808 of sample 1"));
+    CHECK(test::says(test::error_of([&] { hdf5_source({.source = path, .classes = {"a"}}); }),
                      "label 9223372036854775808 of sample 1"));
-    CHECK(test::says(test::error_of([&] { hdf5_source({.source = path}); }),
-                     "label 9223372036854775808 of sample 1"));
+    auto const values = hdf5_source({.source = path}); // nothing says that they are classes
+    CHECK(values->form().class_names.empty());
+    CHECK(values->form().fields.at(1).type == h5::Type::u64);
+    CHECK(values->remarks().at(0).find("9223372036854775808 in sample 1") != std::string::npos);
 }

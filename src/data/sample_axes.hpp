@@ -1,0 +1,26 @@
+#pragma once
+
+#include "lockstep/data/batch.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace lockstep::data {
+
+/// What the dimensions of a sample mean. Those of a ragged field count its rows as the first.
+struct SampleAxes {
+    std::vector<std::size_t> places; ///< in space or time; the others hold channels or features
+    bool known = true;               ///< a model goes by them; else they were guessed
+};
+
+/// By the shape alone, for models that do not tell: rows of features where samples are ragged, a
+/// row of features, a picture without channels, or channels at the end that `channel_axis` finds
+/// there, and else at the front.
+SampleAxes guessed_axes(FieldInfo const& field);
+
+/// The dimension of a picture, clip or volume that can only hold its channels: of 1, 3 or 4
+/// elements, where all others have more. None for a shape of fewer than three dimensions.
+std::optional<std::size_t> channel_axis(h5::Shape const& shape);
+
+} // namespace lockstep::data

@@ -1,0 +1,39 @@
+#include "nn/advised_model.hpp"
+
+#include "base/text.hpp"
+#include "h5/element_type.hpp"
+
+namespace lockstep::nn {
+
+std::string advised_model(std::size_t dimensions, bool ragged, bool whole) {
+    auto const* const models = whole             ? dimensions == 1 ? "transformer" : ""
+                               : ragged          ? dimensions == 1   ? "cnn1d"
+                                                   : dimensions == 2 ? "cnn1d or transformer"
+                                                                     : ""
+                               : dimensions < 2  ? "mlp"
+                               : dimensions < 4  ? "cnn, resnet, vit or mlp"
+                               : dimensions == 4 ? "cnn3d or mlp"
+                                                 : "mlp";
+    return *models != '\0'
+               ? concat("Choose another model, such as ", models)
+               : std::string("Export a model from PyTorch that takes such samples (model.name = "
+                             "export), or name other datasets in data.inputs");
+}
+
+std::string text_of(std::vector<data::FieldInfo> const& inputs) {
+    auto const& first = inputs.front();
+    return inputs.size() > 1 ? concat("data.inputs names ", inputs.size(), " datasets")
+                             : concat("dataset ", first.name, " holds ",
+                                      first.whole ? "whole numbers" : "real values", " of shape ",
+                                      h5::shape_text(first.shape),
+                                      first.ragged ? " for each row of a sample" : "");
+}
+
+std::string advised_model(std::vector<data::FieldInfo> const& inputs) {
+    auto const& first = inputs.front();
+    return inputs.size() > 1 ? advised_model(0, true, false)
+                             : advised_model(first.shape.size() + (first.ragged ? 1 : 0),
+                                             first.ragged, first.whole);
+}
+
+} // namespace lockstep::nn

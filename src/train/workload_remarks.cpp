@@ -1,0 +1,43 @@
+#include "train/workload_remarks.hpp"
+
+#include "base/text.hpp"
+#include "task/remarks.hpp"
+#include "train/workload.hpp"
+
+#include "train_plan.hpp"
+#include "validation_share.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Where a step takes more samples than there are.
+std::string batch_remark(config::Deck const& deck, data::Dataset const& train) {
+    auto const wanted = deck.data.batch * deck.run.replicas * deck.optimizer.accumulate;
+    return train.samples() >= wanted || deck.privacy.is_on()
+               ? std::string()
+               : concat("warning: data.train has only ", count_text(train.samples()),
+                        " samples, but a step takes ", count_text(wanted),
+                        " (data.batch = ", deck.data.batch,
+                        " for each replica and micro-batch), so every step takes "
+                        "all samples. Lower data.batch to take more than one step per epoch");
+}
+
+} // namespace
+
+std::vector<std::string> workload_remarks(config::Deck const& deck, Workload const& work) {
+    std::vector<std::string> remarks{work.model->remark()};
+    if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
+        remarks.push_back(task->remark(deck.data, *work.model));
+    }
+    if (work.train) {
+        remarks.push_back(batch_remark(deck, *work.train));
+        remarks.push_back(augmentation_remark(deck, work));
+    }
+    auto const of_share = share_remarks(deck, work);
+    remarks.insert(remarks.end(), of_share.begin(), of_share.end());
+    std::erase(remarks, "");
+    return remarks;
+}
+
+} // namespace lockstep::train

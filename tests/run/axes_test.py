@@ -1,0 +1,190 @@
+"""Augmentation and models go by what the dimensions of samples mean, not by their positions: pictures, masks, clips and
+volumes with channels first or last, tables, frames of features. What each augmentation may make of a sample is computed
+here with numpy. Samples are seen in the weights: a layer that sees a whole sample moves along it in a step of SGD.
+"""
+import itertools
+
+import h5py
+import numpy as np
+
+from harness import Scratch, check, checkpoints, run, some
+
+STEPS, SIDE, SHIFT, ROWS, COLUMNS = 6, 8, 2, 3, 2
+DECK = """
+[run]
+directory = {directory}
+device = cpu
+seed = {seed}
+[data]
+train = {data}
+batch = {batch}
+shuffle = none
+augment = {augment}
+[model]
+{model}
+[task]
+{task}
+[optimizer]
+name = sgd
+learning-rate = {rate}
+weight-decay = 0
+[checkpoint]
+every-steps = 1
+keep = 20
+[monitor]
+progress = plain
+tensorboard = false
+plots = false
+[train]
+steps = {steps}
+"""
+
+
+def write(path, inputs, targets=None, **attributes):
+    with h5py.File(path, "w") as file:
+        file["inputs"] = inputs
+        file["targets"] = np.arange(len(inputs)) % 2 if targets is None else targets
+        for name, value in attributes.items():
+            file.attrs[name] = value
+    return path
+
+
+def deck(scratch, name, data, model, augment="none", task="", seed=1, batch=1, rate=0.05, steps=STEPS):
+    path = scratch / f"{name}.ini"
+    path.write_text(DECK.format(directory=scratch / name, data=data, augment=augment, task=task, seed=seed, batch=batch,
+                                model=model.replace("; ", "\n"), rate=rate, steps=steps))
+    return path
+
+
+def samples_seen(directory, layer):
+    """What each step saw, up to a factor: the gradient of a layer's unit is a multiple of its inputs."""
+    weights = []
+    for path in checkpoints(directory):
+        with h5py.File(path) as file:
+            weights.append(np.array(file[layer], np.float64))
+    for before, after in itertools.pairwise(weights):
+        moved = (after - before).reshape(len(before), -1)
+        yield moved[np.abs(moved).sum(1).argmax()]
+
+
+def weights(checkpoint):
+    """The bytes of all tensors of a model."""
+    found = {}
+    with h5py.File(checkpoint) as file:
+        file["model"].visititems(lambda name, item: found.update({name: np.array(item).tobytes()})
+                                 if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def shifted(values, by, axis):
+    moved = np.roll(values, by, axis)
+    gone = [slice(None)] * values.ndim
+    gone[axis] = slice(0, by) if by > 0 else slice(values.shape[axis] + by, None)
+    if by:
+        moved[tuple(gone)] = 0
+    return moved
+
+
+def possible(augment, values, places):
+    """All that an augmentation may make of a sample, whose places in space or time are these axes."""
+    if augment == "flip":
+        return [values, np.flip(values, places[-1])]
+    if augment.startswith("flip:"):
+        return [values, np.flip(values, int(augment[5:]))]
+    shifts = range(-SHIFT, SHIFT + 1)
+    if augment.startswith("crop"):
+        found = [values]
+        for axis in places[-2:]:
+            found = [shifted(each, by, axis) for each in found for by in shifts]
+        return found
+    found = []
+    for lengths in itertools.product(range(ROWS + 1), range(COLUMNS + 1)):
+        for begins in itertools.product(*(range(values.shape[a] - n + 1) for a, n in zip(places[-2:], lengths))):
+            masked = values.copy()
+            for axis, begin, length in zip(places[-2:], begins, lengths):
+                np.moveaxis(masked, axis, 0)[begin:begin + length] = 0
+            found.append(masked)
+    return found
+
+
+def is_one_of(seen, candidates):
+    """Whether a vector is a multiple of one of them."""
+    stacked = np.stack([c.ravel() for c in candidates])
+    norms = np.linalg.norm(stacked, axis=1)
+    stacked, norms = stacked[norms > 0], norms[norms > 0]
+    if np.linalg.norm(seen) < 1e-5:
+        return True # zeros, or a step that learnt nothing
+    return (np.abs(stacked @ seen) / norms / np.linalg.norm(seen)).max() > 1 - 1e-4
+
+
+MLP = ("name = mlp; hidden = 64", "model/layers/hidden1/weight")
+VIT = (f"name = vit; patch = {SIDE}; width = 32; heads = 2; layers = 1; dropout = 0", "model/patches/weight")
+LAST = "; layout = channels-last"
+# shape of a sample, axes that are places, model, what is possible
+SEEN = {
+    "pictures": ((3, SIDE, SIDE), (1, 2), VIT, ""), "pictures-last": ((SIDE, SIDE, 3), (0, 1), VIT, LAST),
+    "one-channel-last": ((SIDE, SIDE, 1), (0, 1), VIT, LAST), "gray": ((SIDE, SIDE), (0, 1), VIT, ""),
+    "gray-of-last": ((SIDE, SIDE), (0, 1), VIT, LAST),
+    "mlp": ((3, SIDE, SIDE), (1, 2), MLP, ""), "mlp-last": ((SIDE, SIDE, 3), (0, 1), MLP, ""),
+    "mlp-gray": ((6, SIDE), (0, 1), MLP, ""), "mlp-clips": ((3, 5, SIDE, SIDE), (1, 2, 3), MLP, ""),
+    "mlp-clips-last": ((5, SIDE, SIDE, 3), (0, 1, 2), MLP, ""),
+}
+
+
+def seen_as_possible(scratch):
+    cases = [(kind, augment, seed) for kind in SEEN for seed in (1, 2)
+             for augment in ("flip", f"crop:{SHIFT}", f"mask:{ROWS}:{COLUMNS}")
+             if not (augment.startswith("mask") and len(SEEN[kind][1]) > 2)]
+    cases += [("mlp", "flip:1", 1), ("pictures-last", "flip:0", 1), ("table", "flip:0", 1)]
+    table = {**SEEN, "table": ((7,), (0,), MLP, "")}
+    for kind, augment, seed in some(cases, 6):
+        shape, places, (model, layer), layout = table[kind]
+        values = np.random.default_rng(seed).uniform(1, 2, (STEPS, *shape)).astype(np.float32)
+        name = f"{kind}-{augment.replace(':', '')}-{seed}"
+        data = write(scratch / f"{name}.h5", values)
+        run(["train", deck(scratch, name, data, model + layout, augment, seed=seed)]).expect(0)
+        changed = 0
+        for sample, seen in zip(values, samples_seen(scratch / name, layer)):
+            first = np.moveaxis(sample, -1, 0) if layout and sample.ndim == 3 else sample # as the layer has it
+            candidates = possible(augment, sample, places)
+            if first is not sample:
+                candidates = [np.moveaxis(c, -1, 0) for c in candidates]
+            check(is_one_of(seen, candidates), f"{name}: a sample became what {augment} must not make of it")
+            changed += not is_one_of(seen, [first])
+        check(changed > 0, f"{name}: no sample was changed")
+
+
+def layouts_agree(scratch):
+    """Models of pictures learn the same bits from either layout."""
+    pictures, clips = (3, 16, 16), (2, 4, 16, 16)
+    models = {"cnn": ("name = cnn; channels = 4, 4; hidden = 8", pictures, 2), "resnet": ("name = resnet", pictures, 2),
+              "vit": ("name = vit; width = 16; heads = 2; layers = 1", pictures, 2),
+              "unet": ("name = unet; channels = 4, 4", pictures, 2), "cnn3d": ("name = cnn3d; channels = 4, 4", clips, 3)}
+    for name in some(models, 2):
+        model, shape, places = models[name]
+        for augment in ["mask:4:4"] if name == "unet" else some(["flip, crop:3", "flip:{0}, flip:{1}"], 1):
+            values = np.random.default_rng(0).normal(size=(12, *shape)).astype(np.float32)
+            of_places = name == "unet"
+            targets = np.random.default_rng(1).integers(0, 2, (12, *shape[1:])) if of_places else None
+            states = []
+            for layout, data in (("channels-first", values), ("channels-last", np.moveaxis(values, 1, -1))):
+                first = 1 if layout == "channels-first" else 0
+                words = augment.format(first, first + 1)
+                own = f"{name}-{layout}-{len(augment)}"
+                path = write(scratch / f"{own}.h5", data, targets, classes=["a", "b"],
+                             mean=np.arange(shape[0]) / 4, std=1 + np.arange(shape[0]) / 4) # of each channel
+                run(["train", deck(scratch, own, path, f"{model}; layout = {layout}", words, batch=4, steps=3,
+                                   task="kind = segmentation" if of_places else "")]).expect(0)
+                states.append(weights(checkpoints(scratch / own)[-1]))
+            check(states[0] == states[1], f"{name} with {augment}: the layouts differ")
+
+
+def main():
+    with Scratch() as scratch:
+        seen_as_possible(scratch)
+        layouts_agree(scratch)
+    print("axes are what they mean")
+
+
+if __name__ == "__main__":
+    main()
