@@ -21,7 +21,7 @@ namespace {
 namespace jit = torch::jit;
 namespace prim = torch::jit::prim;
 
-std::string text_of(jit::Node const& node) {
+std::string words_of(jit::Node const& node) {
     auto const line = node.sourceRange().file_line_col();
     return concat(node.kind().toQualString(),
                   line ? concat(" (", std::get<0>(*line), ", line ", std::get<1>(*line), ")") : "");
@@ -138,7 +138,7 @@ class AttributeWrites {
             join_each(node.outputs(), body->outputs().slice(1));
         } else if (node.kind() == prim::Constant) {
             if (node.outputs().size() == 1 && is_tensor(*node.output())) {
-                attributes_.try_emplace(concat("a constant of ", text_of(node)), node.output());
+                attributes_.try_emplace(concat("a constant of ", words_of(node)), node.output());
             }
         } else if (node.hasAttribute(jit::attr::Subgraph)) {
             auto const& inner = *node.g(jit::attr::Subgraph);
@@ -221,7 +221,7 @@ std::set<void const*> changed_parameters(jit::Module const& module, std::string 
         if (!is_parameter || trained || writes.replaces(path)) {
             refuse_write({.model = file,
                           .tensor = concat(is_parameter ? "parameter " : "attribute ", path),
-                          .by = text_of(*by),
+                          .by = words_of(*by),
                           .trained = trained});
         }
         changed.insert(parameter->second.unsafeGetTensorImpl());

@@ -256,9 +256,10 @@ TEST_CASE("a label above 2^63 is told as it is, and the first that is wrong") {
                    std::vector<std::uint64_t>{0, 9223372036854775808U, 9223372036854775809U});
         file.close();
     }
-    CHECK(test::says(
-        test::error_of([&] { Dataset({.files = path.string(), .labels = Labels::classes}); }),
-        "label 9223372036854775808 of sample 1"));
+    CHECK(test::says(test::error_of([&] {
+                         data::Dataset({.files = path.string(), .labels = data::Labels::classes});
+                     }),
+                     "label 9223372036854775808 of sample 1"));
     CHECK(test::says(test::error_of([&] { hdf5_source({.source = path, .classes = {"a"}}); }),
                      "label 9223372036854775808 of sample 1"));
     auto const values = hdf5_source({.source = path}); // nothing says that they are classes
