@@ -147,7 +147,7 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
     };
     CHECK(code_with({0.5}, {0.5, 0.5}) == ExitCode::data);
     CHECK(code_with({0.5}, {0}) == ExitCode::data);
-    CHECK(code_with({0.5, 0.5, 0.5}, {1, 1, 1}) == ExitCode::data);
+    CHECK(code_with({0.5, 0.5, 0.5, 0.5}, {1, 1, 1, 1}) == ExitCode::data);
     write_channels(scratch / "set.h5", h5::Type::f32, values, {0.5}, {0.5});
     {
         auto const file = H5Fopen((scratch / "set.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);

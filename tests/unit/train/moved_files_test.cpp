@@ -68,5 +68,5 @@ TEST_CASE("a file that is added, removed or of another kind is more than another
           Lines{"data.validation = 10 % (was /old/validation.h5)"});
     CHECK(changed([](auto& now) { now.model.own.erase("operators"); }) ==
           Lines{"model.operators is not set (was /old/ops.so)"});
-    CHECK(changed([](auto& now) { now.optimizer.momentum = 0.5; }).size() == 1);
+    CHECK(changed([](auto& now) { now.optimizer.learning_rate = 0.5; }).size() == 1);
 }
