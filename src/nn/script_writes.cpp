@@ -22,7 +22,9 @@ namespace jit = torch::jit;
 namespace prim = torch::jit::prim;
 
 std::string words_of(jit::Node const& node) {
-    auto const line = node.sourceRange().file_line_col();
+    // A loaded file's code was made from Python, whose lines are what people know.
+    auto const range = node.sourceRange();
+    auto const line = range.findSourceRangeThatGenerated().value_or(range).file_line_col();
     return concat(node.kind().toQualString(),
                   line ? concat(" (", std::get<0>(*line), ", line ", std::get<1>(*line), ")") : "");
 }
