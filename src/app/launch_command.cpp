@@ -139,9 +139,8 @@ void require_said_once(launch::LaunchChoice const& choice) {
           {"--scale-rate", !choice.scale_rate.empty(), "optimizer.scale-learning-rate"},
           {"--restarts", choice.restarts >= 0, "fault-tolerance.restarts"}}) {
         if (is_set && command_line.values().contains(key)) {
-            throw Error(ExitCode::usage,
-                        {concat(option, " and --", key), "both set the same",
-                         "Keep one of the two"});
+            throw Error(ExitCode::usage, {concat(option, " and --", key), "both set the same",
+                                          "Keep one of the two"});
         }
     }
 }

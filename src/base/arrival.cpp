@@ -75,8 +75,8 @@ int launched_rank() {
 
 // Under mpirun inside a Slurm job the SLURM_* variables describe mpirun's daemons, not ranks.
 int launched_ranks() {
-    return number_of_mpi().value_or(of_torchrun("WORLD_SIZE")
-                                        .value_or(number_in({"SLURM_STEP_NUM_TASKS"}).value_or(0)));
+    return number_of_mpi().value_or(
+        of_torchrun("WORLD_SIZE").value_or(number_in({"SLURM_STEP_NUM_TASKS"}).value_or(0)));
 }
 
 bool torchrun_launched() {

@@ -17,8 +17,7 @@ class AwakeClock {
     /// Seconds since it was made for which this process could run.
     double seconds() noexcept {
         auto const now = Clock::now();
-        seconds_ +=
-            std::min(std::chrono::duration<double>(now - looked_).count(), longest_pause_s);
+        seconds_ += std::min(std::chrono::duration<double>(now - looked_).count(), longest_pause_s);
         looked_ = now;
         return seconds_;
     }

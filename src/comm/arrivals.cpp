@@ -106,8 +106,7 @@ void Arrivals::wait(int rank, std::uint32_t count) const {
         slot.sleepers.fetch_add(1);
         auto const seen = slot.count.load();
         if (static_cast<std::int32_t>(seen - count) < 0) {
-            sleep_while(slot.count, seen,
-                        std::chrono::duration<double>(AwakeClock::look_every_s));
+            sleep_while(slot.count, seen, std::chrono::duration<double>(AwakeClock::look_every_s));
         }
         slot.sleepers.fetch_sub(1);
         if (reached(rank, count)) {

@@ -41,11 +41,11 @@ double update_on(ScalingInputs const& inputs, int ranks, int here) {
     auto const shares = inputs.sharded ? ranks : 1;
     auto const alone = inputs.alone.update;
     auto const measured_shares = inputs.sharded ? inputs.measured : 1;
-    auto const slowdown = alone > 0
-                              ? std::max(on_line(1, inputs.together.update * measured_shares / alone,
-                                                 inputs.measured, here),
-                                         here > inputs.measured ? 1.0 : 0.0)
-                              : 1;
+    auto const slowdown =
+        alone > 0 ? std::max(on_line(1, inputs.together.update * measured_shares / alone,
+                                     inputs.measured, here),
+                             here > inputs.measured ? 1.0 : 0.0)
+                  : 1;
     return alone / shares * slowdown;
 }
 

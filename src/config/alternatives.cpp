@@ -42,8 +42,8 @@ std::string place_of(std::string const& key, Written const& written) {
 
 void refuse(Alternatives const& pair, Written const& one, Written const& other) {
     throw Error(ExitCode::usage,
-                {concat(place_of(pair.one, one), " and ", place_of(pair.other, other)),
-                 pair.why, "Keep one of the two"});
+                {concat(place_of(pair.one, one), " and ", place_of(pair.other, other)), pair.why,
+                 "Keep one of the two"});
 }
 
 } // namespace

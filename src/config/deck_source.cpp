@@ -63,11 +63,11 @@ struct Assign {
         try {
             assign(value, written->second.value, rule);
         } catch (std::string const& expected) {
-            throw Error(ExitCode::usage, {concat(key, " = ", shown(written->second.value), " (",
-                                                 written->second.origin, ")"),
-                                          concat("expected ", expected),
-                                          suggestion(written->second.value, rule.choices,
-                                                     "Correct the value")});
+            throw Error(ExitCode::usage,
+                        {concat(key, " = ", shown(written->second.value), " (",
+                                written->second.origin, ")"),
+                         concat("expected ", expected),
+                         suggestion(written->second.value, rule.choices, "Correct the value")});
         }
     }
 

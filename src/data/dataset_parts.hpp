@@ -20,8 +20,8 @@ struct Dataset::Parts {
     Source source;
     std::vector<Field> inputs;
     std::vector<Field> targets;
-    std::optional<comm::SharedBlock> memory;         ///< of what is kept there
-    std::string weights;                             ///< name of their dataset
+    std::optional<comm::SharedBlock> memory; ///< of what is kept there
+    std::string weights;                     ///< name of their dataset
     Labels labels = Labels::guessed;
     std::string mask;                                ///< name of its dataset; or empty
     bool leaves_mask = false;                        ///< the first file's is not used

@@ -20,7 +20,7 @@ struct PartFile {
 struct JoinPlan {
     ImportForm form; ///< with mean and std
     std::uint64_t identity = 0;
-    int deflate = 0; ///< 0: contiguous
+    int deflate = 0;             ///< 0: contiguous
     std::vector<PartFile> parts; ///< by set, and in a set one after the other
 };
 

@@ -35,7 +35,7 @@ struct ImportPart {
         std::vector<std::uint64_t> sample_rows;
     };
     std::vector<Column> columns;
-    std::vector<Spread> spreads; ///< of the inputs' values, by channel
+    std::vector<Spread> spreads;                       ///< of the inputs' values, by channel
     std::map<std::int64_t, std::int64_t> class_counts; ///< of the classes that occur
     std::vector<std::string> skipped;
     ImportNotes notes;

@@ -193,9 +193,8 @@ std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {
 }
 
 bool is_cut_off(std::vector<Host> const& hosts, std::vector<Host> const& answering) {
-    return hosts.size() > 2 && std::ranges::all_of(answering, [](Host const& host) {
-               return is_here(host.name);
-           });
+    return hosts.size() > 2 &&
+           std::ranges::all_of(answering, [](Host const& host) { return is_here(host.name); });
 }
 
 } // namespace lockstep::launch

@@ -21,15 +21,15 @@ namespace {
 /// Keys of both runs, which are resumed from in the middle of what was done before the kill, and
 /// tested nowhere.
 std::vector<std::pair<std::string, std::string>> keys_of(ResumeTrialOptions const& options) {
-    return {{"train.epochs", "0"},
-            {"train.steps", std::to_string(options.steps)},
-            {"checkpoint.every-steps",
-             std::to_string(std::max<std::int64_t>(options.kill_at / 2, 1))},
-            {"checkpoint.resume", "auto"},
-            {"data.test", ""},
-            {"monitor.progress", "none"},
-            {"monitor.weight-hash", "true"},
-            {"monitor.log-every", "1"}};
+    return {
+        {"train.epochs", "0"},
+        {"train.steps", std::to_string(options.steps)},
+        {"checkpoint.every-steps", std::to_string(std::max<std::int64_t>(options.kill_at / 2, 1))},
+        {"checkpoint.resume", "auto"},
+        {"data.test", ""},
+        {"monitor.progress", "none"},
+        {"monitor.weight-hash", "true"},
+        {"monitor.log-every", "1"}};
 }
 
 /// What the command line says of these keys would be dropped.
@@ -39,11 +39,10 @@ void require_free_keys(ResumeTrialOptions const& options) {
     for (auto const& [key, value] : keys_of(options)) {
         auto const said = command_line.values().find(key);
         if (said != command_line.values().end() && said->second.value != value) {
-            throw Error(ExitCode::usage,
-                        {concat(key, " = ", said->second.value, " (command line)"),
-                         concat("lockstep verify-resume sets ", key, " itself, to ",
-                                value.empty() ? "nothing" : value),
-                         "Leave this key out"});
+            throw Error(ExitCode::usage, {concat(key, " = ", said->second.value, " (command line)"),
+                                          concat("lockstep verify-resume sets ", key,
+                                                 " itself, to ", value.empty() ? "nothing" : value),
+                                          "Leave this key out"});
         }
     }
 }

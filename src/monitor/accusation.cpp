@@ -21,8 +21,7 @@ ErrorText Accusation::text() const {
                 "Look at that host and at its network"};
     case Why::alone:
         return {"its host has lost contact with all other hosts",
-                "this host is cut off from the network",
-                "Look at this host's network"};
+                "this host is cut off from the network", "Look at this host's network"};
     case Why::stopped:
     case Why::silent:
     case Why::nothing:

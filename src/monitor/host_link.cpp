@@ -428,8 +428,8 @@ double HostLink::turn_s(bool hurry) const {
     if (accused_.why == Accusation::Why::alone) {
         return 0; // nobody else hears it
     }
-    auto const before = accused == own_ ? max_turns + 1
-                                        : std::min(own_ - (accused < own_ ? 1 : 0), max_turns);
+    auto const before =
+        accused == own_ ? max_turns + 1 : std::min(own_ - (accused < own_ ? 1 : 0), max_turns);
     return static_cast<double>(before) * (hurry ? hurry_turn_s : turn_each_s);
 }
 

@@ -26,8 +26,8 @@ std::string content_of(std::filesystem::path const& path) {
 std::vector<int> children_of(int process) {
     std::vector<int> children;
     std::error_code none;
-    for (auto const& thread : std::filesystem::directory_iterator(
-             concat("/proc/", process, "/task"), none)) {
+    for (auto const& thread :
+         std::filesystem::directory_iterator(concat("/proc/", process, "/task"), none)) {
         std::istringstream numbers(content_of(thread.path() / "children"));
         children.insert(children.end(), std::istream_iterator<int>(numbers), {});
     }
@@ -54,9 +54,8 @@ LauncherTrace::LauncherTrace(std::vector<std::vector<std::string>> const& hosts)
         std::optional<std::size_t> found;
         for (auto const& word : words) {
             for (std::size_t host = 0; host < hosts.size() && !found; ++host) {
-                if (std::ranges::any_of(hosts[host], [&](auto const& name) {
-                        return is_name_of(word, name);
-                    })) {
+                if (std::ranges::any_of(hosts[host],
+                                        [&](auto const& name) { return is_name_of(word, name); })) {
                     found = host;
                 }
             }
@@ -73,8 +72,7 @@ bool LauncherTrace::daemon_has_ended() const noexcept {
 }
 
 bool LauncherTrace::has_asked_to_end() noexcept {
-    asked_ = asked_ ||
-             (SignalRequests::pending() == SIGTERM && signal_sender() == parent_);
+    asked_ = asked_ || (SignalRequests::pending() == SIGTERM && signal_sender() == parent_);
     return asked_;
 }
 

@@ -86,8 +86,7 @@ void StallJudge::note(std::vector<RankView> const& ranks, double now) {
             seen.beat_at = now;
         }
         newest = std::max(newest, seen.progress_at);
-        auto const since =
-            ranks[i].wait == comm::Wait::nothing ? seen.progress_at : seen.beat_at;
+        auto const since = ranks[i].wait == comm::Wait::nothing ? seen.progress_at : seen.beat_at;
         has_stuck_ = has_stuck_ || now - since > patience_s_ / 2;
     }
     youngest_s_ = now - newest;

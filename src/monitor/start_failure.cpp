@@ -90,9 +90,9 @@ void tell_start_failure(RootCause& root_cause, ExitCode& code) noexcept {
 std::optional<Error> what_hinders_mpi() {
     std::string const what = "MPI did not start";
     if (auto const files = less_than(few_files, RLIMIT_NOFILE)) {
-        return Error(ExitCode::io,
-                     {what, concat("this process may have only ", *files, " files open"),
-                      raise_files});
+        return Error(
+            ExitCode::io,
+            {what, concat("this process may have only ", *files, " files open"), raise_files});
     }
     if (auto const bytes = less_than(small_file, RLIMIT_FSIZE)) {
         return Error(ExitCode::io,
@@ -105,10 +105,10 @@ std::optional<Error> what_hinders_mpi() {
                       "Raise the limit on the stack (ulimit -s)"});
     }
     if (auto const bytes = memory_left_at_peak(); bytes < little_memory) {
-        return Error(
-            ExitCode::memory,
-            {what, concat("only ", bytes_text(bytes), " of memory was left for this process"),
-             "Ask for more memory, or raise the limits of this process (ulimit -d, -v)"});
+        return Error(ExitCode::memory,
+                     {what,
+                      concat("only ", bytes_text(bytes), " of memory was left for this process"),
+                      "Ask for more memory, or raise the limits of this process (ulimit -d, -v)"});
     }
     auto const [directory, failure] = temporary_directory();
     if (failure != 0) {

@@ -25,7 +25,7 @@ constexpr double device_patience_s = 5; ///< with a failure that may be a rank's
 constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
 constexpr double silence_at_end_s = 4;  ///< of a host, before the launcher's TERM
 constexpr double doubt_limit_s = 60;    ///< for a verdict on a host that is in doubt
-constexpr int left_by_launcher = 2;    ///< in `left` of the heartbeat table
+constexpr int left_by_launcher = 2;     ///< in `left` of the heartbeat table
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
 
 } // namespace

@@ -113,8 +113,8 @@ class Watchdog {
         std::uint64_t at_start;
     };
     std::vector<Kills> memory_kills_; ///< where those of each of the host's ranks would be counted
-    AwakeClock clock_;            ///< of the thread
-    std::atomic<double> now_ = 0; ///< when it looked last
+    AwakeClock clock_;                ///< of the thread
+    std::atomic<double> now_ = 0;     ///< when it looked last
     double measured_at_ = 0;
     std::uint64_t progress_ = 0;        ///< when it was last checked
     std::optional<Work> work_;          ///< when it was last checked, while the rank says nothing

@@ -60,7 +60,8 @@ class Classification : public Task {
         auto const logits = logits_of(model, batch);
         auto const& labels = batch.targets.only();
         auto loss = cross_entropy_.training_loss(logits, labels);
-        loss.counts = training_counts_of(logits.detach().argmax(1), labels, cross_entropy_.classes());
+        loss.counts =
+            training_counts_of(logits.detach().argmax(1), labels, cross_entropy_.classes());
         return loss;
     }
 

@@ -134,11 +134,11 @@ void CheckpointPolicy::tell_written(std::int64_t step, checkpoint::Written const
                                                 written.seconds, stall_s, written.collective,
                                                 parts_.state.epsilon(step)});
         if (!written.given_up.empty()) {
-            parts_.observers.tell(
-                Remark{concat("warning: the disk has no room for checkpoint.keep = ",
-                              parts_.options.keep, " checkpoints and another one: removed ",
-                              written.given_up, " to write the checkpoint of step ", step,
-                              ". Free some space, or lower checkpoint.keep")});
+            parts_.observers.tell(Remark{
+                concat("warning: the disk has no room for checkpoint.keep = ", parts_.options.keep,
+                       " checkpoints and another one: removed ", written.given_up,
+                       " to write the checkpoint of step ", step,
+                       ". Free some space, or lower checkpoint.keep")});
         }
     }
 }

@@ -90,8 +90,8 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     auto& size = parts.size;
     size.parameters = static_cast<double>(engine.layout().parameters);
     size.arena_bytes = static_cast<double>(engine.layout().size) * sizeof(float);
-    size.checkpoint_bytes = first_checkpoint_bytes(parts.deck, parts.work, engine.layout(),
-                                                   parts.data_module->state());
+    size.checkpoint_bytes =
+        first_checkpoint_bytes(parts.deck, parts.work, engine.layout(), parts.data_module->state());
     size.buckets = engine.exchange().partition().buckets();
     size.exchange = engine.exchange().name();
     size.replicas = parts.deck.run.replicas;

@@ -24,8 +24,8 @@ struct DryRunStep {
 
 /// What a dry run knows before its first step.
 struct DryRunSize {
-    double parameters = 0;   ///< that are trained
-    double arena_bytes = 0;  ///< of all parameters, or of all gradients
+    double parameters = 0;       ///< that are trained
+    double arena_bytes = 0;      ///< of all parameters, or of all gradients
     double checkpoint_bytes = 0; ///< of a file
     int buckets = 0;
     std::string exchange; ///< name of the exchange of gradients

@@ -311,8 +311,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         records ? open_set_to_record(world, deck, known)
         : !has_test && config::share_of(files)
             ? open_share_to_measure(world, deck, known)
-            : open_file_to_measure(world, deck, has_test ? "data.test" : "data.validation",
-                                   files, known);
+            : open_file_to_measure(world, deck, has_test ? "data.test" : "data.validation", files,
+                                   known);
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
     comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {

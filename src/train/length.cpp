@@ -74,9 +74,10 @@ std::string stretch_text(checkpoint::Record const& before, std::filesystem::path
         return significant(Schedule(of, facts.steps_per_epoch, steps).rate(done), 4);
     };
     return concat("warning: schedule.name = cosine now ends at step ", count_text(now),
-                  " instead of ", count_text(was), ", because the length of the run was changed: "
-                  "the learning rate of step ", count_text(done + 1), " is ", rate(deck, now),
-                  " instead of ", rate(old, was));
+                  " instead of ", count_text(was),
+                  ", because the length of the run was changed: "
+                  "the learning rate of step ",
+                  count_text(done + 1), " is ", rate(deck, now), " instead of ", rate(old, was));
 }
 
 } // namespace lockstep::train

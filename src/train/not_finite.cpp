@@ -9,8 +9,9 @@ namespace lockstep::train {
 
 std::string not_finite_text(Measured const& measured, std::string const& of) {
     if (!std::isfinite(measured.loss)) {
-        return concat("the loss", of, " is not finite: a sample of that set or an output of the "
-                                      "model is not finite");
+        return concat("the loss", of,
+                      " is not finite: a sample of that set or an output of the "
+                      "model is not finite");
     }
     std::vector<std::string> names;
     for (auto const& [name, value] : measured.metrics) {

@@ -264,12 +264,12 @@ struct Ended {
     std::uint64_t peak_memory = 0;  ///< bytes, the largest of all ranks
     std::string best_metric;
     double best = 0;
-    std::int64_t best_step = -1; ///< -1: nothing was measured
-    bool best_is_kept = false;   ///< whether best.h5 is the model of that step
+    std::int64_t best_step = -1;       ///< -1: nothing was measured
+    bool best_is_kept = false;         ///< whether best.h5 is the model of that step
     std::optional<Epoch> unfinished{}; ///< of the epoch in which the run ended; its number is that
                                        ///< of the epochs done before
     std::optional<double> epsilon{};   ///< of all steps, where privacy.noise is set
-    Resources resources{};       ///< of this attempt
+    Resources resources{};             ///< of this attempt
 };
 
 using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,

@@ -34,11 +34,11 @@ std::vector<Kind> named(std::vector<Kind> kinds, std::string const& what,
             return {kind};
         }
     }
-    throw Error(ExitCode::usage,
-                {concat("unknown ", what, " ", arguments[0]),
-                 concat("the ", what, "s are ", list_text(names)),
-                 suggestion(arguments[0], names,
-                            "Name one of them, or leave the name out to list all")});
+    throw Error(
+        ExitCode::usage,
+        {concat("unknown ", what, " ", arguments[0]),
+         concat("the ", what, "s are ", list_text(names)),
+         suggestion(arguments[0], names, "Name one of them, or leave the name out to list all")});
 }
 
 } // namespace

@@ -113,12 +113,11 @@ void print_plan(train::RunPlan const& plan) {
             print_line(name, size_text(bytes));
         }
     }
-    print_line("checkpoint",
-               concat(size_text(plan.checkpoint_bytes), "; ", deck.checkpoint.keep,
-                      deck.checkpoint.keep == 1 ? " is kept, " : " are kept, ",
-                      size_text(plan.checkpoint_bytes *
-                                static_cast<double>(deck.checkpoint.keep + 1)),
-                      " including the one being written"));
+    print_line("checkpoint", concat(size_text(plan.checkpoint_bytes), "; ", deck.checkpoint.keep,
+                                    deck.checkpoint.keep == 1 ? " is kept, " : " are kept, ",
+                                    size_text(plan.checkpoint_bytes *
+                                              static_cast<double>(deck.checkpoint.keep + 1)),
+                                    " including the one being written"));
     print_map(plan.ranks);
 }
 

@@ -122,8 +122,7 @@ TEST_CASE("a key that says 0 or nothing leaves the choice to the other") {
             for (auto const where : sources) {
                 CAPTURE(off, on, static_cast<int>(where));
                 auto const source = source_of(
-                    scratch / "",
-                    {{Source::later_deck, on, some_value(on)}, {where, off, none}});
+                    scratch / "", {{Source::later_deck, on, some_value(on)}, {where, off, none}});
                 CHECK(value_in(source.parse(), on) == some_value(on));
                 CHECK(ignored_values(source, source.parse()).empty());
             }
@@ -150,17 +149,17 @@ TEST_CASE("a printed deck that is read again has no value that is ignored") {
         for (auto const* const schedule : {"constant", "cosine", "step"}) {
             CAPTURE(rule, schedule);
             // What a choice leaves behind in the deck, and what has none.
-            auto const before = source_of(
-                scratch / "", {{Source::deck, "optimizer.momentum", "0.9"},
-                               {Source::deck, "optimizer.betas", "0.8, 0.95"},
-                               {Source::deck, "schedule.factor", "0.5"},
-                               {Source::deck, "schedule.minimum", "0.1"},
-                               {Source::deck, "distill.temperature", "2"},
-                               {Source::deck, "run.replicas", "2"},
-                               {Source::deck, "data.batch", "4"},
-                               {Source::deck, "data.global-batch", "8"},
-                               {Source::command_line, "optimizer.name", rule},
-                               {Source::command_line, "schedule.name", schedule}});
+            auto const before =
+                source_of(scratch / "", {{Source::deck, "optimizer.momentum", "0.9"},
+                                         {Source::deck, "optimizer.betas", "0.8, 0.95"},
+                                         {Source::deck, "schedule.factor", "0.5"},
+                                         {Source::deck, "schedule.minimum", "0.1"},
+                                         {Source::deck, "distill.temperature", "2"},
+                                         {Source::deck, "run.replicas", "2"},
+                                         {Source::deck, "data.batch", "4"},
+                                         {Source::deck, "data.global-batch", "8"},
+                                         {Source::command_line, "optimizer.name", rule},
+                                         {Source::command_line, "schedule.name", schedule}});
             auto const deck = before.parse();
             CHECK(ignored_values(before, deck).size() >= 2); // each a word of the user
             write_text_durably(scratch / "run.ini", to_text(deck));

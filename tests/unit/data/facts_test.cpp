@@ -1,7 +1,6 @@
-#include "lockstep/data/facts.hpp"
-
 #include "data/facts_text.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/data/facts.hpp"
 
 #include <functional>
 
@@ -16,18 +15,18 @@ namespace {
 
 /// Of a table, and of texts, that are known in every respect.
 Facts known() {
-    return {.inputs = {{"x", h5::Type::f32, {2, 3}},
-                       {"words", h5::Type::u16, {}, true, true, 300, 2}},
-            .targets = {{"y", h5::Type::i64, {}, true}},
-            .classes = {"cat", "dog", "eel"},
-            .class_count = 3,
-            .mean = {1, 2},
-            .std = {0.5, 1e-300},
-            .scale_known = true,
-            .columns = {"a", "b", "c"},
-            .sample_rate = 16000,
-            .token_bytes = {1, 2, 255},
-            .tokenizer = "{\"model\": \"ä\n\"}"};
+    return {
+        .inputs = {{"x", h5::Type::f32, {2, 3}}, {"words", h5::Type::u16, {}, true, true, 300, 2}},
+        .targets = {{"y", h5::Type::i64, {}, true}},
+        .classes = {"cat", "dog", "eel"},
+        .class_count = 3,
+        .mean = {1, 2},
+        .std = {0.5, 1e-300},
+        .scale_known = true,
+        .columns = {"a", "b", "c"},
+        .sample_rate = 16000,
+        .token_bytes = {1, 2, 255},
+        .tokenizer = "{\"model\": \"ä\n\"}"};
 }
 
 struct Change {
@@ -40,14 +39,24 @@ struct Change {
 std::vector<Change> changes() {
     return {
         {"nothing", [](Facts&) {}, ""},
-        {"another scale", [](Facts& f) { f.mean = {5, 6}; }, ""},
+        {"another scale",
+         [](Facts& f) {
+             f.mean = {5, 6};
+         },
+         ""},
         {"an input less", [](Facts& f) { f.inputs.pop_back(); }, "has the inputs x, but in them"},
         {"inputs in another order", [](Facts& f) { std::swap(f.inputs[0], f.inputs[1]); },
          "the order of its inputs is words, x"},
         {"an input of another name", [](Facts& f) { f.inputs[0].name = "z"; }, ""},
-        {"another shape", [](Facts& f) { f.inputs[0].shape = {2, 4}; }, "samples of shape [2, 4]",
-         false},
-        {"another order of dimensions", [](Facts& f) { f.inputs[0].shape = {3, 2}; },
+        {"another shape",
+         [](Facts& f) {
+             f.inputs[0].shape = {2, 4};
+         },
+         "samples of shape [2, 4]", false},
+        {"another order of dimensions",
+         [](Facts& f) {
+             f.inputs[0].shape = {3, 2};
+         },
          "the order of the dimensions differs"},
         {"bytes", [](Facts& f) { f.inputs[0].type = h5::Type::u8; }, "divided by 255"},
         {"doubles", [](Facts& f) { f.inputs[0].type = h5::Type::f64; }, ""},
@@ -79,7 +88,8 @@ std::vector<Change> changes() {
 
 } // namespace
 
-TEST_CASE("each fact that differs is told, but for what a model that is trained further may learn") {
+TEST_CASE(
+    "each fact that differs is told, but for what a model that is trained further may learn") {
     for (auto const& change : changes()) {
         INFO(change.name);
         auto set = known();
@@ -120,9 +130,8 @@ TEST_CASE("facts are read back from their text as they were, and from no other t
     CHECK(data::facts_of_text(data::text_of({}), "a file") == Facts{});
     auto unfit = known();
     unfit.std.pop_back();
-    for (auto const& wrong :
-         {std::string(), std::string("{}"), std::string("[1]"), text.substr(0, text.size() / 2),
-          data::text_of(unfit)}) {
+    for (auto const& wrong : {std::string(), std::string("{}"), std::string("[1]"),
+                              text.substr(0, text.size() / 2), data::text_of(unfit)}) {
         CHECK(test::error_of([&] { data::facts_of_text(wrong, "a file"); }).code() ==
               ExitCode::data);
     }

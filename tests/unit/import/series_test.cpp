@@ -212,9 +212,8 @@ TEST_CASE("a table may have 100,000 columns") {
     CHECK(file.info("inputs").shape == h5::Shape{2, 100'000});
     CHECK(file.texts_attribute("/", "columns").value().back() == "c99999");
     write_text_durably(scratch / "twice.csv", concat(names, "c7,y\n", row, "1,a\n"));
-    auto const twice = test::error_of([&] {
-        series_source({.source = scratch / "twice.csv", .target = "y"});
-    });
+    auto const twice =
+        test::error_of([&] { series_source({.source = scratch / "twice.csv", .target = "y"}); });
     CHECK(twice.code() == ExitCode::data);
     CHECK(test::says(twice, "names the column c7 twice"));
 }

@@ -13,9 +13,7 @@ struct Neighbour {
     Hearing hearing;
     double now = 100;
 
-    Neighbour() {
-        hearing.heard(now);
-    }
+    Neighbour() { hearing.heard(now); }
 
     /// Whether it is given up within so many seconds, `each` called at every look.
     template <class Each>

@@ -18,8 +18,8 @@ TEST_CASE("a host's socket is reached by IPv4 and by IPv6, and hears where a mes
                        sizeof(to.value)) == 1);
         monitor::HostAddress heard_from;
         socklen_t length = sizeof(heard_from.value);
-        CHECK(::recvfrom(hears.get(), &letter, 1, 0,
-                         reinterpret_cast<sockaddr*>(&heard_from.value), &length) == 1);
+        CHECK(::recvfrom(hears.get(), &letter, 1, 0, reinterpret_cast<sockaddr*>(&heard_from.value),
+                         &length) == 1);
         CHECK(heard_from == from);
     }
     CHECK_FALSE(monitor::address_of("host1", 1));

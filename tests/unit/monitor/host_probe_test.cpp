@@ -1,6 +1,5 @@
-#include "monitor/host_probe.hpp"
-
 #include "monitor/host_address.hpp"
+#include "monitor/host_probe.hpp"
 
 #include <chrono>
 #include <thread>

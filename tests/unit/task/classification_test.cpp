@@ -82,8 +82,7 @@ TEST_CASE("counts grow in proportion to the classes") {
         {.name = "targets", .type = h5::Type::i64, .shape = {1, 1}, .whole = true}};
     auto const segmentation = task::make_task({"segmentation", "", {}}, of_places);
     CHECK(segmentation->counts() == 300'000);
-    CHECK(segmentation
-              ->evaluate(model, {logits.reshape({4, -1, 1, 1}), labels.reshape({4, 1, 1})})
+    CHECK(segmentation->evaluate(model, {logits.reshape({4, -1, 1, 1}), labels.reshape({4, 1, 1})})
               .counts.size() == 300'000);
 }
 
