@@ -123,18 +123,18 @@ void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const
     if (options_.proximal > 0) {
         pull_to_first(parameters, gradients, step.divisor);
     }
-    if (correction_.defined()) {
-        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
-            gradients.narrow(0, first, size).add_(correction_.narrow(0, own, size), step.divisor);
-        });
-    }
     auto clipped = step;
     if (options_.clip_norm > 0) {
-        bool const is_sum = options_.proximal > 0 || correction_.defined();
-        if (auto const norm = is_sum ? norm_of(gradients, step) : step.norm;
-            norm > options_.clip_norm) {
+        auto const norm = options_.proximal > 0 ? norm_of(gradients, step) : step.norm;
+        if (norm > options_.clip_norm) {
             clipped.divisor *= (norm + 1e-6) / options_.clip_norm;
         }
+    }
+    if (correction_.defined()) { // unclipped, so that over all sites it adds up to nothing
+        for_each_owned([&](std::int64_t first, std::int64_t own, std::int64_t size) {
+            gradients.narrow(0, first, size)
+                .add_(correction_.narrow(0, own, size), clipped.divisor);
+        });
     }
     rule_->update({parameters, gradients, states_}, clipped);
     if (averages()) {

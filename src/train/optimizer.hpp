@@ -44,8 +44,8 @@ class SliceOptimizer {
     torch::Tensor const& state(std::size_t which) const { return states_.at(which); }
     std::vector<Range> const& owned() const noexcept { return owned_; }
 
-    /// Adds the pull to the first weights and the correction to the gradients, where there are any,
-    /// and clips the sum; then does one step of the rule: AdamW (Loshchilov, Hutter, arXiv
+    /// Adds the pull to the first weights to the gradients, clips the sum and adds the correction,
+    /// where there are any; then does one step of the rule: AdamW (Loshchilov, Hutter, arXiv
     /// 1711.05101), Adam (Kingma, Ba, arXiv 1412.6980) with decay in the gradient, SGD with
     /// momentum as torch defines it, LARS (You, Gitman, Ginsburg, arXiv 1708.03888) or LAMB (You et
     /// al., arXiv 1904.00962); then updates the averaged weights. Leaves the gradients of the owned

@@ -429,7 +429,7 @@ def test_refusals(scratch, path):
     run(["data", "import", "text", latin, out, "--tokenizer", scratch / "tokenizer.json"]).expect(65, "latin.txt")
     run(["data", "import", "text", latin, out]).expect(65, "latin.txt")
     run(["data", "import", "text", write(folder / "a.jsonl", '{"body": "x"}\n'), out]).expect(65, "a.jsonl:1", "text")
-    run(["data", "import", "text", write(folder / "b.jsonl", "nothing\n"), out]).expect(65, "not a JSON object")
+    run(["data", "import", "text", write(folder / "b.jsonl", "nothing\n"), out]).expect(65, "not valid JSON")
     run(["data", "import", "text", latin, out, "--vocabulary", 12]).expect(64)
     run(["data", "import", "text", latin, out, "--tokenizer", write(folder / "t.json", "{}")]).expect(65)
     (folder / "none").mkdir()
