@@ -76,18 +76,29 @@ bool LauncherTrace::has_asked_to_end() noexcept {
     return asked_;
 }
 
-std::optional<std::size_t> LauncherTrace::ended_session() const {
-    std::optional<std::size_t> ended;
+std::optional<std::size_t> LauncherTrace::ended_session() {
+    if (one_has_ended_) {
+        return first_ended_;
+    }
     for (auto const& session : sessions_) {
         pollfd state{session.process.get(), POLLIN, 0};
         if (session.process.is_open() && ::poll(&state, 1, 0) > 0) {
-            if (ended) {
-                return std::nullopt; // all are being ended
-            }
-            ended = session.host;
+            // Of several at one look, none is known to be the first.
+            first_ended_ = one_has_ended_ ? std::nullopt : std::optional(session.host);
+            one_has_ended_ = true;
         }
     }
-    return ended;
+    return first_ended_;
+}
+
+std::vector<int> LauncherTrace::running_sessions() const {
+    std::vector<int> running;
+    for (auto const& session : sessions_) {
+        if (!one_has_ended_ && session.process.is_open()) {
+            running.push_back(session.process.get());
+        }
+    }
+    return running;
 }
 
 } // namespace lockstep::monitor

@@ -19,8 +19,11 @@ class LauncherTrace {
     [[nodiscard]] bool daemon_has_ended() const noexcept;
     /// Whether the launcher has asked this process to end, now or before.
     [[nodiscard]] bool has_asked_to_end() noexcept;
-    /// The host, by its place, whose session has ended, if the others' last.
-    [[nodiscard]] std::optional<std::size_t> ended_session() const;
+    /// The host, by its place, whose session ended first, as far as the looks could tell: others
+    /// end with it soon. To be asked as soon as one of `running_sessions` can be read.
+    [[nodiscard]] std::optional<std::size_t> ended_session();
+    /// Descriptors that can be read when a session has ended; none once one has.
+    [[nodiscard]] std::vector<int> running_sessions() const;
 
   private:
     struct Session {
@@ -30,6 +33,8 @@ class LauncherTrace {
 
     int parent_;
     bool asked_ = false;
+    bool one_has_ended_ = false;
+    std::optional<std::size_t> first_ended_;
     std::vector<Session> sessions_;
 };
 

@@ -101,7 +101,11 @@ void Watchdog::wait(double seconds) {
         for (std::size_t i = 0; i < processes_.size(); ++i) {
             all.push_back({gone_[i] ? -1 : processes_[i].get(), POLLIN, 0});
         }
+        for (int const session : launcher_.running_sessions()) {
+            all.push_back({session, POLLIN, 0});
+        }
         ::poll(all.data(), all.size(), static_cast<int>(1e3 * left) + 1);
+        static_cast<void>(launcher_.ended_session()); // before others end, too
         bool news = all[0].revents != 0;
         std::uint64_t wakes = 0;
         if (news && ::read(wake_.get(), &wakes, sizeof(wakes)) < 0) {
