@@ -7,7 +7,6 @@
 #include "lockstep/comm/session.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <poll.h>
@@ -69,9 +68,10 @@ void Watchdog::wake() const {
 }
 
 bool Watchdog::may_tell(comm::HeartbeatTable::Ending ending) const {
+    bool const elsewhere = link_.ending_elsewhere(); // before others say again what this host says
     bool const first = heartbeats_->claim(ending);
     wake(); // other hosts are told at once, so that they do not tell it again
-    return first && !link_.ending_elsewhere();
+    return first && !elsewhere;
 }
 
 void Watchdog::wait_for_verdict() const {
@@ -213,8 +213,14 @@ void Watchdog::watch(double now) {
     if (verdict && !(views[verdict->at].gone && unheard)) {
         end_job(verdict->text, views[verdict->at], true);
     }
-    if (link_.active() && heartbeats_->own().wait.load() != comm::Wait::finalize) {
-        link_.receive(now); // what has come while this thread was kept from reading it
+    if (!link_.active()) {
+        return;
+    }
+    link_.receive(now); // what has come while this thread was kept from reading it
+    if (launcher_.has_asked_to_end() && !link_.hears_nobody(now, silence_at_end_s)) {
+        tell_session(); // at the end of MPI, too, where ranks that were asked to end wait
+    }
+    if (heartbeats_->own().wait.load() != comm::Wait::finalize) {
         link_.probe(now);
         watch_hosts(now);
     }
@@ -235,9 +241,6 @@ void Watchdog::watch_hosts(double now) {
     auto const patience_s = hurry ? silence_at_end_s : patience_s_.load();
     if (launcher_.daemon_has_ended()) {
         link_.accuse_own(Accusation::Why::daemon, now); // nothing that is said here reaches anyone
-    }
-    if (hurry && !link_.hears_nobody(now, patience_s)) {
-        tell_session();
     }
     if (auto const lost = link_.lost(now, patience_s, hurry)) {
         // A log on a shared disk is left to those who are not cut off.

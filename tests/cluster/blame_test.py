@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import (DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, records, some)  # noqa: E402
+from harness import (DATA, DECK, LOCKSTEP, SEED, Scratch, check, records, some)  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 
 KEEPALIVE = ("--mca", "oob_tcp_keepalive_time", 5, "--mca", "oob_tcp_keepalive_intvl", 2, "--mca",
@@ -206,10 +206,7 @@ with Scratch() as scratch:
     for part in [part for part in PARTS if part.__name__ in only] if only else some(PARTS):
         part(scratch)
         print(f"{part.__name__}: as promised", flush=True)
-    # Where mpirun ends all ranks at once, because a daemon or a session of its own has ended, about one run in five
-    # ends without a line under plain mpirun: a known fault, which the long form shows.
-    known = [case for case in CASES if LONG or case.starter == "launch" or case.fault not in ("daemon killed", "session killed")]
-    tried = [CASES[int(word)] for word in only if word.isdigit()] if only else some(known)
+    tried = [CASES[int(word)] for word in only if word.isdigit()] if only else some(CASES)
     with Hosts(6, sessions=True) as hosts:
         wrong = [case for case in tried if not case.run(hosts, scratch)]
     check(not wrong, f"{len(wrong)} of {len(tried)} faults have a wrong root cause:\n" + "\n".join(map(str, wrong)))
