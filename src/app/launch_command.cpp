@@ -73,7 +73,7 @@ Options launch_options(LaunchTold& told) {
              option::whole("--min-hosts N",
                            "restart the run only if at least N hosts answer, so that it does not "
                            "continue alone on a host that is cut off; default: 1",
-                           choice.min_hosts),
+                           choice.min_hosts, {.min = 1}),
              option::one_of("--launcher", {"mpirun", "srun"},
                             "program that starts the ranks (mpirun); srun works only inside a "
                             "Slurm job or with --submit slurm",

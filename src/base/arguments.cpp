@@ -1,12 +1,14 @@
 #include "base/arguments.hpp"
 
+#include "base/arrival.hpp"
 #include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <iterator>
-#include <set>
+#include <map>
 
 namespace lockstep {
 
@@ -78,7 +80,7 @@ class Parser {
                 throw Error(ExitCode::usage, {concat("option ", word), "it takes no value",
                                               concat("Write ", row.name)});
             }
-            given_.insert(row.name);
+            given_[row.name];
             row.take("");
             return;
         }
@@ -90,7 +92,8 @@ class Parser {
         if (value.empty() && !row.takes_blank) {
             return;
         }
-        given_.insert(row.name);
+        tell_replaced(row.name, value);
+        given_[row.name] = value;
         try {
             row.take(value);
         } catch (RefusedValue const& refused) {
@@ -99,6 +102,15 @@ class Parser {
                 refuse(what, refused.why);
             }
             throw Error(ExitCode::usage, {what, refused.why, refused.next});
+        }
+    }
+
+    void tell_replaced(std::string const& name, std::string const& value) const {
+        auto const before = given_.find(name);
+        if (before != given_.end() && before->second != value && launched_rank() == 0) {
+            std::cerr << concat("lockstep: ignored: ", name, " ", before->second,
+                                ", because the same command line then sets ", name, " ", value,
+                                "\n");
         }
     }
 
@@ -152,7 +164,7 @@ class Parser {
     std::vector<std::string> const& words_;
     std::size_t at_ = 0;
     Words found_;
-    std::set<std::string> given_;
+    std::map<std::string, std::string> given_;
 };
 
 } // namespace

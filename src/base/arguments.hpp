@@ -59,7 +59,7 @@ struct Options {
     std::string (*nearest_key)(std::string const& name) = nullptr;
 
     /// Gives the rows their values. An option is written "--name VALUE" or "--name=VALUE"; of
-    /// several of one name the last one counts.
+    /// several of one name the last one counts, and the others are told on standard error.
     ///
     /// Throws  Error 64 that says what is wrong and how the command is used
     Words parse(std::vector<std::string> const& words) const;

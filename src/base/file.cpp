@@ -223,20 +223,25 @@ void rename_durably(std::filesystem::path const& from, std::filesystem::path con
     sync_directory(to.parent_path());
 }
 
-void make_directories(std::filesystem::path const& path) {
-    std::error_code failure;
-    auto const what = concat("cannot make directory ", path.string());
+void require_no_file_on(std::filesystem::path const& path) {
     for (auto part = path; part.has_relative_path(); part = part.parent_path()) {
-        if (std::filesystem::exists(part, failure) &&
-            !std::filesystem::is_directory(part, failure)) {
+        std::error_code unseen;
+        if (std::filesystem::exists(part, unseen) && !std::filesystem::is_directory(part, unseen)) {
             throw Error(ExitCode::cannot_create,
-                        {what, concat(part.string(), " is a file, not a directory"),
+                        {concat("cannot make directory ", path.string()),
+                         concat(part.string(), " is a file, not a directory"),
                          "Move that file, or name another directory (for a run: run.directory)"});
         }
     }
+}
+
+void make_directories(std::filesystem::path const& path) {
+    std::error_code failure;
     std::filesystem::create_directories(path, failure);
     if (failure) {
-        throw creation_error(what, path.parent_path(), failure.value());
+        require_no_file_on(path);
+        throw creation_error(concat("cannot make directory ", path.string()), path.parent_path(),
+                             failure.value());
     }
 }
 

@@ -54,6 +54,8 @@ void rename_durably(std::filesystem::path const& from, std::filesystem::path con
 
 /// Makes the directory and those above it; one that cannot be made is an error (73).
 void make_directories(std::filesystem::path const& path);
+/// Throws 73 where the directory could not be made because there, or above it, is a file.
+void require_no_file_on(std::filesystem::path const& path);
 
 /// Makes a file there and removes it; throws like `creation_error` where that cannot be.
 void require_writable(std::filesystem::path const& directory);

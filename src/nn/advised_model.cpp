@@ -21,6 +21,9 @@ std::string advised_model(std::size_t dimensions, bool ragged, bool whole) {
 }
 
 std::string text_of(std::vector<data::FieldInfo> const& inputs) {
+    if (inputs.empty()) {
+        return "what the samples hold is not known";
+    }
     auto const& first = inputs.front();
     return inputs.size() > 1 ? concat("data.inputs names ", inputs.size(), " datasets")
                              : concat("dataset ", first.name, " holds ",
@@ -30,10 +33,10 @@ std::string text_of(std::vector<data::FieldInfo> const& inputs) {
 }
 
 std::string advised_model(std::vector<data::FieldInfo> const& inputs) {
-    auto const& first = inputs.front();
-    return inputs.size() > 1 ? advised_model(0, true, false)
-                             : advised_model(first.shape.size() + (first.ragged ? 1 : 0),
-                                             first.ragged, first.whole);
+    return inputs.size() != 1
+               ? advised_model(0, true, false)
+               : advised_model(inputs.front().shape.size() + (inputs.front().ragged ? 1 : 0),
+                               inputs.front().ragged, inputs.front().whole);
 }
 
 } // namespace lockstep::nn

@@ -2,6 +2,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 
@@ -162,14 +163,16 @@ class KeptAnswer : public nn::Model {
     std::vector<std::string> const& layers_;
 };
 
-/// A number for each channel of inputs, which are in dimension 1.
+/// A number for all values, or for each channel, where data::Normaliser has it.
 torch::Tensor by_channel(std::vector<double> const& numbers, torch::Tensor const& inputs) {
     auto const options = torch::TensorOptions(torch::kFloat32);
-    std::vector<std::int64_t> shape(static_cast<std::size_t>(inputs.dim()), 1);
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(inputs.dim()), 1);
     if (numbers.size() > 1) {
-        shape.at(1) = static_cast<std::int64_t>(numbers.size());
+        auto const shape = inputs.sizes().slice(1); // of a sample, or of a row of one
+        extents.at(1 + data::axis_of_channels(numbers.size(), {shape.begin(), shape.end()})) =
+            static_cast<std::int64_t>(numbers.size());
     }
-    return torch::tensor(numbers, options).view(shape).to(inputs.device());
+    return torch::tensor(numbers, options).view(extents).to(inputs.device());
 }
 
 /// For another model: one may change its inputs in place.

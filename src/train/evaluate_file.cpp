@@ -13,6 +13,7 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/evaluate.hpp"
+#include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
 #include "train/same_code.hpp"
@@ -29,6 +30,7 @@
 #include "outputs_recorder.hpp"
 #include "place.hpp"
 #include "plain_deck.hpp"
+#include "progress.hpp"
 #include "replica_state.hpp"
 #include "teacher_outputs.hpp"
 #include "validation_share.hpp"
@@ -108,7 +110,7 @@ struct Known {
             throw Error(ExitCode::data, error);
         }
         if (!differs.empty()) {
-            remarks.push_back(concat("warning: ", named, " does not fit ", whose, ": ", differs));
+            remarks.push_back(misfit_allowed(named, whose, differs));
         }
     }
 
@@ -138,8 +140,7 @@ Known known_of(comm::Communicator const& world, checkpoint::VerifiedFile const& 
     comm::agree(world, opening, [&] {
         auto const record = checkpoint::open_weights(file)->record();
         known.facts = facts_of(record, file.path());
-        auto const found = record.integers.find("data");
-        known.fingerprint = found == record.integers.end() ? 0 : found->second;
+        known.fingerprint = integer_of(record, "data", 0);
     });
     return known;
 }
@@ -294,6 +295,17 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     for (auto const& each : require_code_of_file(world, deck, file, force)) {
         known.remarks.push_back(concat("warning: ", each));
     }
+    comm::agree(world, opening, [&] {
+        auto const changes = model_changes(deck, file);
+        if (!changes.empty() && !force) {
+            throw Error(ExitCode::usage,
+                        {concat("the deck's model is not the one that the weights in ",
+                                file.path().string(), " were trained with"),
+                         changes, "Change the deck back, or allow the change with --force"});
+        }
+        known.remarks.push_back(warning_of_model_changes(deck, file));
+        std::erase(known.remarks, "");
+    });
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
         auto result = evaluate_policy(world, deck, environment, file, topology, known);

@@ -8,6 +8,7 @@
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/nn/decoder.hpp"
 #include "lockstep/train/load_weights.hpp"
+#include "train/model_changes.hpp"
 #include "train/saved_model.hpp"
 
 #include <algorithm>
@@ -101,6 +102,9 @@ void generate(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                     {concat("model.name = ", deck.model.name, ", task.kind = ", deck.task.kind),
                      "only a model that was trained on texts can continue a text",
                      "Use a deck with model.name = transformer and task.kind = language"});
+    }
+    if (auto const warning = warning_of_model_changes(deck, file); !warning.empty()) {
+        tell(warning);
     }
     load_weights(*work.model, file);
     work.model->eval();

@@ -13,6 +13,7 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
+#include "train/model_changes.hpp"
 #include "train/precision.hpp"
 #include "train/privacy_key.hpp"
 #include "train/workload_remarks.hpp"
@@ -220,6 +221,8 @@ void OpenedRun::fill_model() {
         comm::agree(world, "preparing for int8", [&] { plain = model_for_int8(deck(), work); });
     }
     if (first_weights_) {
+        comm::agree(world, "reading model.weights",
+                    [&] { remark(warning_of_model_changes(deck(), *first_weights_)); });
         remark(load_first_weights(world, plain ? *plain : *work.model, *first_weights_));
     }
     auto const file = deck().model.own.find("file");

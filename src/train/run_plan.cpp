@@ -1,5 +1,6 @@
 #include "train/run_plan.hpp"
 
+#include "base/file.hpp"
 #include "base/memory.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "comm/partition.hpp"
@@ -76,7 +77,7 @@ double counted(std::vector<Range> const& ranges) {
 /// Whether the run that resumes from `found` has anything left to do, by what a start would look
 /// at: the data, the place in it, and the records.
 void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
-               checkpoint::Found const& found, comm::TreeNode all) {
+               LengthFacts const& facts, checkpoint::Found const& found, comm::TreeNode all) {
     checkpoint::Reader const reader(found.file);
     require_same_data(reader, data_module.fingerprint(), work.facts);
     auto const progress = Progress::read_from(reader.record());
@@ -87,6 +88,7 @@ void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
     plan.finished =
         is_finished(progress, plan.done >= plan.steps || data_module.is_exhausted(plan.done),
                     plan.test > 0, plan.deck.run.directory);
+    plan.remarks.push_back(stretch_text(reader.record(), reader.path(), plan.deck, facts));
 }
 
 /// The data module of the run, in which this process alone plays all replicas where their state
@@ -111,11 +113,8 @@ void plan_steps(RunPlan& plan, Workload const& work, Layout const& layout,
         found ? static_cast<double>(std::filesystem::file_size(found->file.path()))
               : first_checkpoint_bytes(plan.deck, work, layout, data_module->state());
     if (found) {
-        plan_rest(plan, work, *data_module, *found, own);
-        plan.remarks.push_back(stretch_text(checkpoint::Reader(found->file).record(),
-                                            found->file.path(), plan.deck, facts));
+        plan_rest(plan, work, *data_module, facts, *found, own);
     }
-    std::erase(plan.remarks, "");
 }
 
 } // namespace
@@ -144,6 +143,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const program = static_cast<double>(resident_memory());
     auto const ranks = static_cast<int>(places.size());
     require_possible(deck, ranks);
+    require_no_file_on(deck.run.directory);
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
@@ -187,11 +187,10 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     bool const on_cpus = places.front().device == "cpu";
     plan.memory.program = on_cpus ? program : 0;
     plan.memory.activations = activation_bytes(deck, work);
-    if (auto const slow = slow_precision_text(deck.precision, on_cpus); !slow.empty()) {
-        plan.remarks.push_back(slow);
-    }
+    plan.remarks.push_back(slow_precision_text(deck.precision, on_cpus));
     auto const of_samples = workload_remarks(deck, work);
     plan.remarks.insert(plan.remarks.end(), of_samples.begin(), of_samples.end());
+    std::erase(plan.remarks, "");
     return plan;
 }
 

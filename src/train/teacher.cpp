@@ -13,6 +13,7 @@
 #include "nn/named_code.hpp"
 #include "task/distilled.hpp"
 #include "train/device.hpp"
+#include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 #include "train/precision.hpp"
 
@@ -130,6 +131,13 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
                             Workload const& work) {
     auto const weights = checkpoint::open_weights(file);
     auto const teacher = deck_of_teacher(deck, *weights);
+    if (auto const changes = model_changes(teacher, file); !changes.empty()) {
+        throw no_teacher(deck,
+                         concat("distill.teacher-deck has another model than the one that was "
+                                "trained: ",
+                                changes),
+                         "Name the deck that it was trained with, or remove distill.teacher-deck");
+    }
     require_same_task(deck, teacher.task.kind);
     if (deck.distill.teacher_deck.empty()) {
         require_no_code(deck, teacher);

@@ -243,6 +243,11 @@ def said_twice(scratch):
         run(["train", *words, *there]).expect(64, *told)
     run(["plan", DECK, *there, "--train.steps", 3, "--train.steps", 4]).expect(
         0, "ignored: train.steps = 3 (command line), because the same command line then sets train.steps = 4")
+    for words, told in some(((["plan", DECK, *there, "--ranks", 2, "--ranks=4"], "--ranks 2, because"),
+                             (["watch", scratch / "run", "--interval", 1, "--once", "--interval", 2], "--interval 1, because"),
+                             (["plan", DECK, *there, "--ranks", 2, "--ranks", 2], ""))):
+        text = run(words).text
+        check(text.count("ignored: --") == bool(told) and told in text, f"{words}: {text}")
     mine.write_text(f"include = {DECK}\n[run]\ndirectory = {scratch / 'mine'}\n")
     run(["plan", mine, *SETS, "--run.name", "other"]).expect(
         0, "run.name = other (command line) does not change the directory", f"{mine}:3")
@@ -299,7 +304,9 @@ def in_the_way(scratch):
     """What lies where a run's directory is to be; a deck that is not the run's; the end of one process."""
     (scratch / "file").write_text("mine\n")
     for directory in some((scratch / "file", scratch / "file/run")):
-        train(directory, "--train.steps", 1, ranks=1).expect(73, f"{scratch / 'file'} is a file, not a directory", "run.directory")
+        told = (73, f"{scratch / 'file'} is a file, not a directory", "run.directory")
+        train(directory, "--train.steps", 1, ranks=1).expect(*told)
+        run(["plan", DECK, *SETS, "--run.directory", directory]).expect(*told)
     check((scratch / "file").read_text() == "mine\n", "it stays")
     train(scratch / "run", "--model.hidden", 24, "--train.steps", 1, ranks=1).expect(0)
     run(["evaluate", DECK, scratch / "run", *SETS]).expect(65, f"{scratch / 'run/deck.ini'}")

@@ -7,6 +7,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "nn/named_code.hpp"
+#include "train/model_changes.hpp"
 #include "train/same_code.hpp"
 
 #include <iostream>
@@ -68,7 +69,16 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     }
     require_code_named_here(source, parsed, deck);
     warn_of_other_code(parsed, record, file.path().string());
+    if (auto const warning = train::warning_of_model_changes(parsed, file); !warning.empty()) {
+        std::cerr << "lockstep: " << warning << "\n";
+    }
     return parsed;
+}
+
+void tell(std::vector<std::string> const& remarks) {
+    for (auto const& remark : remarks) {
+        std::cerr << remark << "\n";
+    }
 }
 
 } // namespace lockstep::app

@@ -267,3 +267,27 @@ TEST_CASE("a teacher gets inputs as they were normalised for it, number by numbe
     CHECK(
         same(student() * torch::tensor({2.0F, 1.0F, 0.25F}) + torch::tensor({0.0F, 1.0F, -3.0F})));
 }
+
+TEST_CASE("channels of a teacher's inputs may be their last dimension") {
+    auto const pictures = torch::arange(16, torch::kFloat32).view({1, 4, 2, 2}); // of 2 channels
+    class Keeps : public nn::Model {
+      public:
+        torch::Tensor forward(nn::Fields const& inputs) override {
+            seen = inputs.only();
+            return teacher().slice(0, 0, 1);
+        }
+        torch::Tensor seen;
+    };
+    class Scores : public nn::Model {
+      public:
+        torch::Tensor forward(nn::Fields const&) override { return student().slice(0, 0, 1); }
+    };
+    auto given = lesson(1);
+    auto const keeps = std::make_shared<Keeps>();
+    given.teachers = {keeps};
+    given.rescaling = {{2, 3}, {0, 1}};
+    Scores model;
+    task::distilled(plain_task(), given)
+        ->training_loss(model, {pictures, torch::zeros({1}, torch::kInt64)});
+    CHECK(keeps->seen.equal(pictures * torch::tensor({2.0F, 3.0F}) + torch::tensor({0.0F, 1.0F})));
+}
