@@ -8,8 +8,7 @@
 
 namespace lockstep {
 
-/// The argument array of exec and posix_spawn: a pointer to each word, which must outlive it, and a
-/// null pointer.
+/// The argument array of exec: a pointer to each word, which must outlive it, and a null pointer.
 std::vector<char*> word_pointers(std::vector<std::string> const& words);
 
 /// This program's own file, to start it again.

@@ -2,7 +2,6 @@
 
 #include "base/signals_blocked.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>

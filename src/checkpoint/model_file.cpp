@@ -10,7 +10,6 @@
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <algorithm>
 #include <system_error>
 #include <unistd.h>
 

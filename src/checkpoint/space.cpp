@@ -33,8 +33,7 @@ bool is_short_of_room(Error const& failure, std::filesystem::path const& path,
 
 } // namespace
 
-void try_space(std::filesystem::path const& path, std::uint64_t bytes,
-               std::function<bool(std::uint64_t)> const& make_room) {
+void try_space(std::filesystem::path const& path, std::uint64_t bytes, MakeRoom const& make_room) {
     for (;;) {
         try {
             return try_once(path, bytes);

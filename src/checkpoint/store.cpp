@@ -5,7 +5,6 @@
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/space.hpp"
 #include "checkpoint/step_name.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -33,7 +32,7 @@ std::string reason_of(std::filesystem::path const& path, Error const& error) {
 }
 
 void copy_verified(std::filesystem::path const& from, std::filesystem::path const& to,
-                   std::function<bool(std::uint64_t)> const& make_room) {
+                   MakeRoom const& make_room) {
     auto const source = File::open_read(from);
     auto const bytes = source.size();
     try_space(to, bytes, make_room);
@@ -194,23 +193,27 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
 /// succeeds or not.
 Written Store::in_room(comm::Communicator const& comm,
                        std::function<Written(MakeRoom const&)> const& work) const {
-    std::string given_up;
+    std::vector<std::string> given_up;
     auto const make_room = [&](std::uint64_t bytes) {
-        auto const path = give_up_oldest(bytes);
-        given_up += concat(path.empty() || given_up.empty() ? "" : ", ", path);
-        return !path.empty();
+        auto path = give_up_oldest(bytes);
+        bool const has_made_room = !path.empty();
+        if (has_made_room) {
+            given_up.push_back(std::move(path));
+        }
+        return has_made_room;
     };
     try {
         auto written = work(make_room);
-        written.given_up += given_up;
+        written.given_up.insert(written.given_up.end(), given_up.begin(), given_up.end());
         return written;
     } catch (AgreedError const& failure) {
-        comm::broadcast_text(comm, given_up, 0);
-        if (given_up.empty()) {
+        auto removed = joined(given_up, ", ");
+        comm::broadcast_text(comm, removed, 0);
+        if (removed.empty()) {
             throw;
         }
         auto text = failure.text();
-        text.why += concat(" (although room was made by removing ", given_up, ")");
+        text.why += concat(" (although room was made by removing ", removed, ")");
         throw AgreedError(failure.code(), text, failure.rank(), failure.cause());
     }
 }

@@ -92,7 +92,6 @@ class Store {
     /// Removes the oldest checkpoint, unless it is the newest that is intact, or unless a file of
     /// `bytes` would not fit even without all of them. Returns its path; empty: none.
     std::string give_up_oldest(std::uint64_t bytes) const;
-    using MakeRoom = std::function<bool(std::uint64_t bytes)>;
     /// Collective  over `comm`, as `save`
     Written in_room(comm::Communicator const& comm,
                     std::function<Written(MakeRoom const&)> const& work) const;

@@ -8,7 +8,6 @@
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/layout.hpp"
 #include "checkpoint/record.hpp"
-#include "checkpoint/space.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "h5/element_type.hpp"
@@ -61,7 +60,7 @@ class Commit {
           disk_(inject_disk_fault(comm.rank(), step())) {}
 
     void check();
-    void lay_out(std::function<bool(std::uint64_t)> const& make_room);
+    void lay_out(MakeRoom const& make_room);
     bool write_parts();
     void read_back();
     void checksums();
@@ -77,7 +76,7 @@ class Commit {
   private:
     void check_own_parts() const;
     void check_tiling() const;
-    void create_file(std::function<bool(std::uint64_t)> const& make_room);
+    void create_file(MakeRoom const& make_room);
 
     std::vector<Array> const& arrays() const { return snapshot_.arrays; }
     std::uint64_t count_of(std::size_t array, Part const& part) const {
@@ -167,7 +166,7 @@ void Commit::check_tiling() const {
     }
 }
 
-void Commit::lay_out(std::function<bool(std::uint64_t)> const& make_room) {
+void Commit::lay_out(MakeRoom const& make_room) {
     offsets_.resize(arrays().size() + 1);
     comm::agree(comm_, "laying out the checkpoint", [&] {
         if (comm_.is_root()) {
@@ -180,7 +179,7 @@ void Commit::lay_out(std::function<bool(std::uint64_t)> const& make_room) {
 }
 
 /// Alone, since creating hundreds of datasets together costs seconds.
-void Commit::create_file(std::function<bool(std::uint64_t)> const& make_room) {
+void Commit::create_file(MakeRoom const& make_room) {
     auto bytes = overhead_of(snapshot_.record, arrays().size() + snapshot_.views.size());
     for (auto const& array : arrays()) {
         bytes += array.elements * h5::size_of(array.type);
@@ -320,8 +319,7 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
               std::filesystem::path const& path, std::string const& attempt,
-              std::function<void()> const& still_ours,
-              std::function<bool(std::uint64_t)> const& make_room) {
+              std::function<void()> const& still_ours, MakeRoom const& make_room) {
     Stopwatch const watch;
     auto const partial = partial_path(path, attempt);
     try {

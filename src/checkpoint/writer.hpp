@@ -1,12 +1,14 @@
 #pragma once
 
 #include "checkpoint/snapshot.hpp"
+#include "checkpoint/space.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace lockstep::checkpoint {
 
@@ -14,9 +16,9 @@ namespace lockstep::checkpoint {
 struct Written {
     std::filesystem::path path;
     std::uint64_t bytes = 0;
-    double seconds = 0;      ///< wall time on this rank
-    bool collective = false; ///< whether it was written as meant to; slow if not
-    std::string given_up{};  ///< older ones that made room for it, on rank 0; empty: none
+    double seconds = 0;                  ///< wall time on this rank
+    bool collective = false;             ///< whether it was written as meant to; slow if not
+    std::vector<std::string> given_up{}; ///< older ones that made room for it, on rank 0
 };
 
 /// The name under which `attempt` writes the file before it is complete.
@@ -49,7 +51,6 @@ std::filesystem::path partial_path(std::filesystem::path const& path, std::strin
 ///             when the file cannot be created, 74 for a full disk or a write that went wrong
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,
               std::filesystem::path const& path, std::string const& attempt,
-              std::function<void()> const& still_ours = {},
-              std::function<bool(std::uint64_t)> const& make_room = {});
+              std::function<void()> const& still_ours = {}, MakeRoom const& make_room = {});
 
 } // namespace lockstep::checkpoint

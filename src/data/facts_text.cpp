@@ -68,7 +68,7 @@ bool is_scale(Facts const& facts) {
 }
 
 /// Names, a few of many.
-std::string list_text(std::vector<std::string> names) {
+std::string some_of(std::vector<std::string> names) {
     constexpr std::size_t max = 12;
     if (names.size() > max) {
         names.resize(max);
@@ -118,10 +118,10 @@ std::string summary_of(Facts const& facts) {
     if (facts.class_count > 0) {
         parts.push_back(
             concat(facts.class_count, facts.class_count == 1 ? " class" : " classes",
-                   facts.classes.empty() ? "" : concat(" (", list_text(facts.classes), ")")));
+                   facts.classes.empty() ? "" : concat(" (", some_of(facts.classes), ")")));
     }
     if (!facts.columns.empty()) {
-        parts.push_back(concat("columns ", list_text(facts.columns)));
+        parts.push_back(concat("columns ", some_of(facts.columns)));
     }
     if (!facts.mean.empty()) {
         parts.push_back(facts.mean.size() == 1

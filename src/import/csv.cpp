@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -179,12 +180,10 @@ std::size_t CsvTable::column_of(std::string const& option, std::string const& na
     if (find(name)) {
         return column(name);
     }
-    auto const near = nearest_name(name, columns);
-    throw Error(
-        ExitCode::usage,
-        {concat(option, " ", name),
-         concat(path.string(), " has no such column; its columns are ", joined(columns, ", ")),
-         near.empty() ? "Name one of these columns" : concat("Did you mean ", near, "?")});
+    throw Error(ExitCode::usage, {concat(option, " ", name),
+                                  concat(path.string(), " has no such column; its columns are ",
+                                         joined(columns, ", ")),
+                                  suggestion(name, columns, "Name one of these columns")});
 }
 
 CsvTable read_csv(std::filesystem::path const& path) {

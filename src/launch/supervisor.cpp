@@ -214,8 +214,11 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (had_nothing_to_do(end)) {
             return ExitCode::ok;
         }
-        hosts = answering(plan.hosts, probe_limit_s);
-        if (end.verdict && end.verdict->whole_host && is_cut_off(plan.hosts, hosts)) {
+        bool const host_is_lost = end.verdict && end.verdict->whole_host;
+        if (host_is_lost || signals.pending() == 0) { // else nothing depends on who answers
+            hosts = answering(plan.hosts, probe_limit_s);
+        }
+        if (host_is_lost && is_cut_off(plan.hosts, hosts)) {
             end.verdict = cut_off(); // the launcher misses all the others
         }
         tell_cause(plan, end);

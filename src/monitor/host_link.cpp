@@ -237,8 +237,7 @@ bool HostLink::take(Message const& message, HostAddress const& from, double now)
     if (message.answer == 0) {
         send(this->message(true, message.from, now), from);
     }
-    bool news = message.ending != 0 && !ending_elsewhere_.exchange(message.ending != 0);
-    ending_elsewhere_ = ending_elsewhere_ || message.ending != 0;
+    bool news = message.ending != 0 && !ending_elsewhere_.exchange(true);
     auto const remember = [now](double& at, double age_s) {
         bool const is_new = age_s < remembered_s && (at < 0 || now - at > remembered_s);
         at = age_s < remembered_s ? std::max(at, now - age_s) : at;

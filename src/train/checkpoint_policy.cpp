@@ -136,7 +136,7 @@ void CheckpointPolicy::tell_written(std::int64_t step, checkpoint::Written const
         if (!written.given_up.empty()) {
             parts_.observers.tell(Remark{
                 concat("warning: the disk has no room for checkpoint.keep = ", parts_.options.keep,
-                       " checkpoints and another one: removed ", written.given_up,
+                       " checkpoints and another one: removed ", joined(written.given_up, ", "),
                        " to write the checkpoint of step ", step,
                        ". Free some space, or lower checkpoint.keep")});
         }

@@ -88,7 +88,7 @@ ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
 } // namespace
 
 Engine::Engine(Parts parts)
-    : world_(parts.world), options_(parts.deck.optimizer), communication_(parts.deck.communication),
+    : world_(parts.world), communication_(parts.deck.communication),
       replicas_(static_cast<int>(parts.deck.run.replicas)),
       seed_(static_cast<std::uint64_t>(parts.deck.run.seed)),
       figures_(static_cast<int>(parts.task.figures().size())),
@@ -105,7 +105,7 @@ Engine::Engine(Parts parts)
                                             : exchange_->partition().owned(world_.rank())),
       instances_(make_instances(parts)), sums_(make_sums()),
       graphs_(graphs_of(parts, instances_.models().size() > 1)),
-      optimizer_(options_, layout_, arena_.parameters(), updated_),
+      optimizer_(parts.deck.optimizer, layout_, arena_.parameters(), updated_),
       pruning_(make_pruning(parts.deck.prune)), privacy_(parts.privacy),
       local_({instances_.models(), parts.task, layout_, buffers_, kept_buffers_, own_node(),
               parts.device, *exchange_, world_, parts.deck.precision, sums_.get(),

@@ -195,7 +195,6 @@ class Engine {
     std::vector<std::uint64_t> hashes_of_ranks() const;
 
     comm::Communicator const& world_;
-    config::Optimizer options_;
     config::Communication communication_;
     int replicas_;
     std::uint64_t seed_;

@@ -3,7 +3,6 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
-#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
@@ -49,9 +48,8 @@ std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
         return Origin{facts_of(reader->record(), reader->path()), data_of(reader->path())};
     }
     if (first_weights) {
-        auto const& path = first_weights->path();
-        return Origin{facts_of(checkpoint::open_weights(*first_weights)->record(), path),
-                      data_of(path), data::Use::trained_further, force};
+        return Origin{facts_of(*first_weights), data_of(first_weights->path()),
+                      data::Use::trained_further, force};
     }
     return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "train/model_facts.hpp"
 
 #include "base/text.hpp"
+#include "checkpoint/weights.hpp"
 #include "data/facts_text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/task/task.hpp"
@@ -55,6 +56,10 @@ data::Facts facts_of(checkpoint::Record const& record, std::filesystem::path con
                                        : data::facts_of_text(found->second, file.string());
 }
 
+data::Facts facts_of(checkpoint::VerifiedFile const& file) {
+    return facts_of(checkpoint::open_weights(file)->record(), file.path());
+}
+
 data::Facts facts_of(rl::Spaces const& spaces) {
     return {.inputs = task::Samples::of(spaces).inputs, .classes = spaces.names};
 }
@@ -68,6 +73,11 @@ Error does_not_fit(std::string const& named, std::string const& whose, std::stri
         ExitCode::data,
         {concat(named, " does not fit ", whose), why,
          "Import all data sets in the same way, with the same --classes, --columns and --type"}};
+}
+
+std::string misfit_allowed(std::string const& named, std::string const& whose,
+                           std::string const& why) {
+    return concat("warning: ", named, " does not fit ", whose, ": ", why);
 }
 
 std::string scale_as(data::Dataset& set, std::string const& named, data::Facts const& known,

@@ -2,6 +2,7 @@
 
 #include "checkpoint/record.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/rl/environment.hpp"
 
@@ -18,6 +19,8 @@ void note_facts(checkpoint::Record& record, data::Facts const& facts);
 ///
 /// Throws  Error 65 where `file`, which the record is of, does not say it in our form
 data::Facts facts_of(checkpoint::Record const& record, std::filesystem::path const& file);
+/// The same of a file of weights. Throws  as checkpoint::open_weights, too
+data::Facts facts_of(checkpoint::VerifiedFile const& file);
 
 /// What a policy knows of its observations.
 data::Facts facts_of(rl::Spaces const& spaces);
@@ -27,6 +30,9 @@ std::string data_of(std::filesystem::path const& file);
 
 /// The error for a set, which messages call `named`, whose samples mean something else.
 Error does_not_fit(std::string const& named, std::string const& whose, std::string const& why);
+/// The same as a warning, where it is allowed.
+std::string misfit_allowed(std::string const& named, std::string const& whose,
+                           std::string const& why);
 
 /// Normalises a set as other samples were, where that is known.
 ///

@@ -20,8 +20,7 @@ Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
     deck.data.validation.clear();
     deck.data.test.clear();
     auto datasets = open_datasets(deck);
-    datasets.origin = Origin{facts_of(checkpoint::open_weights(file)->record(), file.path()),
-                             data_of(file.path()), data::Use::as_it_is};
+    datasets.origin = Origin{facts_of(file), data_of(file.path()), data::Use::as_it_is};
     return open_workload(deck, std::move(datasets), [](double) {});
 }
 

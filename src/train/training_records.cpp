@@ -124,9 +124,6 @@ Epoch TrainingRecords::epoch() {
     }
     figures.merge(figures_of(progress.epoch_figures, progress.epoch_weight));
     figures.merge(run.data_module->epoch_figures());
-    if (run.privacy) {
-        figures["epsilon"] = epsilon_after(run.deck(), run.work.train->samples(), progress.step);
-    }
     return {.epoch = run.course->epochs(progress.step),
             .step = progress.step,
             .loss = mean(progress.epoch_loss_sum, progress.epoch_weight),
@@ -140,7 +137,6 @@ Epoch TrainingRecords::epoch() {
 Epoch TrainingRecords::unfinished_epoch() {
     auto const& run = parts_.run;
     auto report = epoch();
-    report.figures.erase("epsilon"); // of all steps, which the end tells
     report.samples = 0;
     for (std::int64_t at = 0; at < run.course->in_epoch(parts_.progress.step); ++at) {
         report.samples += run.data_module->samples_in_step(at);
@@ -151,6 +147,10 @@ Epoch TrainingRecords::unfinished_epoch() {
 void TrainingRecords::end_epoch() {
     auto& progress = parts_.progress;
     auto report = epoch();
+    if (auto const& run = parts_.run; run.privacy) {
+        report.figures["epsilon"] =
+            epsilon_after(run.deck(), run.work.train->samples(), progress.step);
+    }
     report.resources = parts_.resources.since_last();
     nlohmann::json line{
         {"event", "epoch"}, {"step", report.step}, {"epoch", report.epoch}, {"loss", report.loss}};

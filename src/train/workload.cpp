@@ -11,8 +11,6 @@
 #include "train/model_facts.hpp"
 #include "train/precision.hpp"
 
-#include <algorithm>
-
 #include "memory_needed.hpp"
 #include "privacy_rules.hpp"
 #include "teacher_outputs.hpp"
@@ -84,8 +82,7 @@ void compare(Origin const& origin, data::Facts const& own, std::string const& na
     }
     work.remarks = data::renamed(own, named, origin.facts, origin.whose);
     if (!differs.empty()) {
-        work.remarks.push_back(
-            concat("warning: ", named, " does not fit ", origin.whose, ": ", differs));
+        work.remarks.push_back(misfit_allowed(named, origin.whose, differs));
     }
 }
 

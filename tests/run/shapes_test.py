@@ -226,13 +226,11 @@ def empty_samples(scratch):
     rows = np.array([0] * 13 + [3, 2, 4])
     offsets = np.concatenate([[0], np.cumsum(rows)])
     frames = DRAWN.normal(size=(rows.sum(), 4)).astype(np.float32)
-    transcripts = {"targets": np.ones(3, np.int64), "targets_offsets": np.concatenate([[0] * 13, [0, 1, 2, 3]])}
-    for model, options in some((("cnn1d", {}), ("transformer", {}), ("lmu-asr", transcripts), ("cnn1d", {"raw": True})), 2):
-        inputs = frames[:, 0] if options.pop("raw", False) else frames
-        case = Case(scratch, inputs, model=model, inputs_offsets=offsets, task="ctc" if options else "classification",
-                    classes=("a", "b"), **options) if not options else \
-            Case(scratch, inputs, options["targets"], model, "ctc", ("a", "b"), inputs_offsets=offsets,
-                 targets_offsets=options["targets_offsets"])
+    transcripts = {"task": "ctc", "targets": np.ones(3, np.int64),
+                   "targets_offsets": np.concatenate([[0] * 13, [0, 1, 2, 3]])}
+    for model, inputs, more in some((("cnn1d", frames, {}), ("transformer", frames, {}), ("lmu-asr", frames, transcripts),
+                                     ("cnn1d", frames[:, 0], {})), 2):
+        case = Case(scratch, inputs, model=model, classes=("a", "b"), inputs_offsets=offsets, **more)
         states = []
         for ranks in (1, 2):
             case.run("--data.batch", 2, "--data.shuffle", "none", "--run.directory", f"{case.path}-{ranks}",

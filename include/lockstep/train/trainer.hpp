@@ -141,10 +141,9 @@ std::string device_of_rank(comm::Communicator const& world, config::Run const& r
 ///
 /// Collective  over `world`; same deck and files on all ranks
 /// Throws      AgreedError: 66, 65 or 74 for the file or the data, 65 for samples that do not fit
-/// the
-///             model's training data, unless `force`; 64 when the deck has neither set or another
-///             model or task than the file, or a plug-in or library of operators whose contents are
-///             not those that the file's model was trained with, unless `force`; 69
+///             the model's training data, unless `force`; 64 when the deck has neither set or
+///             another model or task than the file, or a plug-in or library of operators whose
+///             contents are not those that the file's model was trained with, unless `force`; 69
 ///             for a device that is not here; with `outputs` also 64 for a task, or for samples,
 ///             whose outputs cannot be learnt from a file, 65 for an output that is not finite, 73
 ///             or 74 when the file cannot be written

@@ -129,13 +129,13 @@ torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& s
 
 } // namespace
 
-ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel& saved,
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
                                 config::Data const& data, std::int64_t samples) {
+    ExportDifference found;
     std::vector<std::string> same;
-    auto const scaled = train::samples_for(saved, data, data.test, saved.remarks);
+    auto const scaled = train::samples_for(saved, data, data.test, found.remarks);
     auto const unscaled = train::samples_for(saved, data, data.test, same);
     unscaled->scale_as({}, {});
-    ExportDifference found;
     found.samples = std::min(samples, scaled->samples());
     auto const ours = our_outputs(saved, *scaled, found.samples);
     auto const raw = first_samples(*unscaled, found.samples);

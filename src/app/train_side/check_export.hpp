@@ -18,15 +18,15 @@ struct ExportDifference {
     double step = 0;              ///< of a byte that covers the range of all our outputs
     std::int64_t predictions = 0; ///< largest outputs of a sample, or of its places, by class
     std::int64_t other_predictions = 0;
-    double seconds_per_sample = 0; ///< of the file, on one core
+    double seconds_per_sample = 0;      ///< of the file, on one core
+    std::vector<std::string> remarks{}; ///< on the set
 };
 
 /// Runs `file` and the model on the first samples of `set`; samples with another number of rows
-/// than the file takes are cut, or padded with zeros. Remarks on the set are added to those of
-/// `saved`.
+/// than the file takes are cut, or padded with zeros.
 ///
 /// Throws  as train::samples_for and deploy::run_exported
-ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel& saved,
+ExportDifference compare_export(std::filesystem::path const& file, train::SavedModel const& saved,
                                 config::Data const& data, std::int64_t samples);
 
 /// Seconds that an exported file needs for one sample of zeros, on one core.

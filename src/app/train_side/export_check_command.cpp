@@ -73,12 +73,11 @@ ExitCode export_check_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const saved_file(told.checkpoint.empty() ? facts.checkpoint
                                                                       : told.checkpoint.string());
     auto deck = saved_deck(saved_file, words.keys);
-    auto saved = train::open_saved_model(deck, saved_file, facts.rows);
+    auto const saved = train::open_saved_model(deck, saved_file, facts.rows);
     deck.data.test = told.data;
     auto const found = compare_export(file, saved, deck.data, told.samples);
-    for (auto const& remark : saved.remarks) {
-        std::cerr << remark << "\n";
-    }
+    tell(saved.remarks);
+    tell(found.remarks);
     bool const by_step = saved.quantised && !told.tolerance;
     auto const tolerance = told.tolerance.value_or(by_step ? found.step : 1e-5);
     auto const difference = by_step ? found.largest : found.largest_relative;

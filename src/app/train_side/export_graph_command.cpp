@@ -86,9 +86,7 @@ ExitCode export_graph_command(Invocation const& invocation) {
     require_not_named(out, deck);
     auto const rows = number_of<std::int64_t>(words.at(3)).value_or(0);
     auto const saved = train::open_saved_model(deck, file, rows);
-    for (auto const& remark : saved.remarks) {
-        std::cerr << remark << "\n";
-    }
+    tell(saved.remarks);
     auto const graph = graph_of(saved, file.path().string());
     if (words.at(2) == "c") {
         write_c(graph, out);

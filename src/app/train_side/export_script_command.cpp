@@ -14,9 +14,7 @@ ExitCode export_script_command(Invocation const& invocation) {
     auto words = invocation.arguments;
     auto const deck = saved_deck(file, words);
     require_not_named(words.at(1), deck);
-    for (auto const& remark : train::export_script(deck, file, words.at(1))) {
-        std::cerr << remark << "\n";
-    }
+    tell(train::export_script(deck, file, words.at(1)));
     std::cout << words[1] << ": the model of " << file.path().string() << ", for evaluation\n";
     return ExitCode::ok;
 }

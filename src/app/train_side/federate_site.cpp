@@ -4,7 +4,6 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
-#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "config/share.hpp"
@@ -112,7 +111,7 @@ void require_fitting_data(federate::Federation const& federation, config::Deck d
     }
     deck.data.test.clear();
     checkpoint::VerifiedFile const model(federation.global_file(0));
-    auto const facts = train::facts_of(checkpoint::open_weights(model)->record(), model.path());
+    auto const facts = train::facts_of(model);
     auto datasets = train::open_datasets(deck);
     if (auto const differs = data::difference(datasets.train->facts(), facts, "the federation");
         !differs.empty()) {

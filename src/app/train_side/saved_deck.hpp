@@ -15,4 +15,7 @@ namespace lockstep::app {
 ///         plug-in; as `checkpoint::open_weights`
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words);
 
+/// Prints remarks on a file's model, or on samples for it, on standard error.
+void tell(std::vector<std::string> const& remarks);
+
 } // namespace lockstep::app

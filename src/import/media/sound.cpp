@@ -119,14 +119,11 @@ std::string with_length(std::string bytes) {
 Sound decode_sound(std::filesystem::path const& path) {
     require_file(path);
     auto opened = std::make_unique<Recording>(path);
+    if (opened->file() != nullptr && says_empty(path, opened->file())) {
+        opened = std::make_unique<Recording>(with_length(read_text(path)));
+    }
     if (opened->file() == nullptr) {
         refuse(path, sf_strerror(nullptr));
-    }
-    if (says_empty(path, opened->file())) {
-        opened = std::make_unique<Recording>(with_length(read_text(path)));
-        if (opened->file() == nullptr) {
-            refuse(path, sf_strerror(nullptr));
-        }
     }
     auto const& info = opened->info();
     auto* const file = opened->file();
