@@ -253,6 +253,23 @@ checkpoint::Record record_of_outputs(config::Deck const& deck, nn::Model const& 
     return record;
 }
 
+/// Weights that fit may be meant for a model that computes something else.
+///
+/// Throws  Error 64 unless that is forced
+void require_same_model(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                        Known& known) {
+    auto const changes = model_changes(deck, file);
+    if (!changes.empty() && !known.force) {
+        throw Error(ExitCode::usage,
+                    {concat("the deck's model is not the one that the weights in ",
+                            file.path().string(), " were trained with"),
+                     changes, "Change the deck back, or allow the change with --force"});
+    }
+    if (!changes.empty()) {
+        known.remarks.push_back(warning_of_model_changes(deck, file));
+    }
+}
+
 /// The episodes of the test, or of validation where the deck has none.
 Measured evaluate_policy(comm::Communicator const& world, config::Deck const& deck,
                          rl::EnvironmentMaker const& environment,
@@ -271,6 +288,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         place(*work.model, device);
         load_weights(*work.model, file);
         require_finite_weights(*work.model, file.path());
+        require_same_model(deck, file, known);
         data_module = make_data_module({world, deck, work, {0, 1}, device});
     });
     comm::PhaseScope const phase(world, comm::Phase::test);
@@ -295,17 +313,6 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     for (auto const& each : require_code_of_file(world, deck, file, force)) {
         known.remarks.push_back(concat("warning: ", each));
     }
-    comm::agree(world, opening, [&] {
-        auto const changes = model_changes(deck, file);
-        if (!changes.empty() && !force) {
-            throw Error(ExitCode::usage,
-                        {concat("the deck's model is not the one that the weights in ",
-                                file.path().string(), " were trained with"),
-                         changes, "Change the deck back, or allow the change with --force"});
-        }
-        known.remarks.push_back(warning_of_model_changes(deck, file));
-        std::erase(known.remarks, "");
-    });
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
         auto result = evaluate_policy(world, deck, environment, file, topology, known);
@@ -344,6 +351,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             load_weights(*model, file);
             require_finite_weights(*model, file.path());
         }
+        require_same_model(deck, file, known);
     });
     keep_near(deck.data, {dataset.get()}, world);
     comm::PhaseScope const phase(world, comm::Phase::test);
