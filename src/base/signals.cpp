@@ -6,6 +6,7 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <unistd.h>
 
 namespace lockstep {
 
@@ -14,6 +15,7 @@ namespace {
 // A handler may touch only lock-free static storage.
 volatile std::sig_atomic_t pending_signal = 0;
 volatile std::sig_atomic_t pending_sender = 0;
+volatile std::sig_atomic_t others_asked = 0;
 volatile std::sig_atomic_t interrupted = 0;
 
 int objects = 0;
@@ -26,6 +28,7 @@ extern "C" void note_signal(int number, siginfo_t* details, void* /*context*/) {
         static_cast<void>(std::raise(SIGINT));
     }
     interrupted = number == SIGINT ? 1 : interrupted;
+    others_asked = others_asked != 0 || details->si_pid != ::getppid() ? 1 : 0;
     pending_sender = details->si_pid;
     pending_signal = number;
 }
@@ -58,6 +61,7 @@ SignalRequests::SignalRequests(Hangup hangup) {
         return;
     }
     pending_signal = 0;
+    others_asked = 0;
     interrupted = 0;
     for (int const number : requests) {
         install_noting(number);
@@ -87,6 +91,10 @@ int signal_sender() noexcept {
     return pending_sender;
 }
 
+bool others_have_asked() noexcept {
+    return others_asked != 0;
+}
+
 void reset_signals() noexcept {
     constexpr std::array on_purpose{SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
     for (int number = 1; number < NSIG; ++number) {
@@ -104,7 +112,7 @@ std::string signal_name(int number) {
     if (number == walltime_over || number == job_too_short) {
         return "walltime";
     }
-    char const* const name = sigabbrev_np(number);
+    char const* const name = sigabbrev_np(number == ended_by_launcher ? SIGTERM : number);
     return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
 }
 

@@ -32,6 +32,9 @@ AttemptStatus RunWatcher::attempt() const {
         if (event == "end" && !before) {
             attempt.end = record.text("reason");
         }
+        if (event == "signal" && !before) {
+            attempt.ended_by_launcher = record.flag("by_launcher", false);
+        }
         if (event == "step" && !before) {
             attempt.step = record.whole("step", 0);
         }

@@ -8,10 +8,11 @@ namespace lockstep::launch {
 
 /// What a run's files say about an attempt, read from outside.
 struct AttemptStatus {
-    bool started = false;         ///< it wrote a start record
-    std::string end;              ///< the reason in its end record; empty: it wrote none
-    std::int64_t step = 0;        ///< the last that it has on record
-    std::int64_t saved_step = -1; ///< of the newest checkpoint of all attempts, -1: none
+    bool started = false;           ///< it wrote a start record
+    std::string end;                ///< the reason in its end record; empty: it wrote none
+    bool ended_by_launcher = false; ///< which alone has asked for the end
+    std::int64_t step = 0;          ///< the last that it has on record
+    std::int64_t saved_step = -1;   ///< of the newest checkpoint of all attempts, -1: none
 };
 
 /// Follows a run or a search over several attempts, by the files that it writes.

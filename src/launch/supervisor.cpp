@@ -30,15 +30,15 @@ constexpr double longest_pause_s = 60;
 
 /// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
 /// record counts, whatever the launcher makes of it, one that fell to a signal that came once more,
-/// say: what had to be durable was so before. Where nobody has asked for an end, TERM is the
-/// launcher's own, because it has lost a host.
+/// say: what had to be durable was so before. That the launcher alone has asked for an end means
+/// that it has lost a host.
 std::optional<ExitCode> word_of(int code, AttemptStatus const& record, bool asked) {
     bool const own =
         code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
     if (own || code == static_cast<int>(ExitCode::superseded)) {
         return static_cast<ExitCode>(code);
     }
-    if (record.end.empty() || (record.end == "SIGTERM" && !asked)) {
+    if (record.end.empty() || (record.ended_by_launcher && !asked)) {
         return std::nullopt;
     }
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;

@@ -187,7 +187,11 @@ struct ToJson {
                 {"memory", std::move(memory)}};
     }
     Json operator()(train::Signalled const& e) const {
-        return {{"event", "signal"}, {"step", e.step}, {"signal", e.signal}, {"rank", e.rank}};
+        return {{"event", "signal"},
+                {"step", e.step},
+                {"signal", e.signal},
+                {"rank", e.rank},
+                {"by_launcher", e.by_launcher}};
     }
     Json operator()(train::Ended const& e) const {
         Json json{{"event", "end"},

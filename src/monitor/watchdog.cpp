@@ -252,6 +252,9 @@ void Watchdog::watch_hosts(double now) {
 /// The launcher ends all ranks because a session of its own has ended: they live, and may write
 /// their checkpoint. Only a rank beside the launcher sees it.
 void Watchdog::tell_session() {
+    if (heartbeats_->own().leaves.load() != 0) {
+        return; // somebody ends the job, and with it the daemons
+    }
     auto const session = launcher_.ended_session();
     if (session && !link_.ending_elsewhere() && may_tell(comm::HeartbeatTable::Ending::agreed)) {
         Accusation const accusation{.why = Accusation::Why::session};

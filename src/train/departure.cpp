@@ -1,16 +1,23 @@
 #include "departure.hpp"
 
+#include "base/arrival.hpp"
+#include "base/signal_sender.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/heartbeats.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 namespace lockstep::train {
 
 int Departure::asked() const {
     auto signal = parts_.signals.pending();
+    if (signal == SIGTERM && launched_ranks() > 1 && !others_have_asked()) {
+        signal = ended_by_launcher;
+    }
     if (signal == 0 && also_) {
         signal = also_();
     }
@@ -19,8 +26,11 @@ int Departure::asked() const {
 
 bool Departure::agree() {
     auto const asked_of = comm::all_gather(parts_.world, asked());
-    auto const first =
-        std::find_if(asked_of.begin(), asked_of.end(), [](int each) { return each != 0; });
+    auto first = std::find_if(asked_of.begin(), asked_of.end(),
+                              [](int each) { return each != 0 && each != ended_by_launcher; });
+    if (first == asked_of.end()) {
+        first = std::find(asked_of.begin(), asked_of.end(), ended_by_launcher);
+    }
     if (first != asked_of.end()) {
         leave(*first, static_cast<int>(first - asked_of.begin()));
     }
@@ -38,7 +48,11 @@ void Departure::leave(int signal, int rank) {
             rank, concat(comm::place_of_rank(parts_.world, rank), " in training"));
     }
     reason_ = signal_name(signal);
-    parts_.observers.tell(Signalled{parts_.progress.step, reason_, rank});
+    bool const by_launcher = signal == ended_by_launcher;
+    if (auto const* const heartbeats = comm::own_heartbeats(parts_.world)) {
+        heartbeats->own().leaves.store(by_launcher ? 0 : 1);
+    }
+    parts_.observers.tell(Signalled{parts_.progress.step, reason_, rank, by_launcher});
 }
 
 } // namespace lockstep::train

@@ -12,6 +12,7 @@
 #include "comm/phase_scope.hpp"
 #include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/signals.hpp"
 #include "nn/named_code.hpp"
 #include "train/arena.hpp"
 #include "train/buffers.hpp"
@@ -315,13 +316,15 @@ StepOutcome Engine::step(StepInput const& input) {
     return outcome;
 }
 
-/// That of the highest rank that has one.
+/// That of the highest rank that has one; one that only the launcher has sent counts last.
 void Engine::find_signal(int own, StepOutcome& outcome) const {
     constexpr int codes = 256;
-    auto const found = comm::all_reduce(world_, own != 0 ? world_.rank() * codes + own : -1,
+    constexpr int least = ended_by_launcher;
+    auto const place = world_.rank() + (own == ended_by_launcher ? 0 : world_.size());
+    auto const found = comm::all_reduce(world_, own != 0 ? place * codes + own - least : -1,
                                         comm::Reduce::maximum);
-    outcome.signal = found % codes;
-    outcome.signalled_rank = found / codes;
+    outcome.signal = found % codes + least;
+    outcome.signalled_rank = found / codes % world_.size();
 }
 
 /// Every rank has all parameters between two steps, and finds the same weights.

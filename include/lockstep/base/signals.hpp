@@ -36,7 +36,11 @@ constexpr int walltime_over = -1;
 /// Like `walltime_over`, but even the job's whole time limit would be too short.
 constexpr int job_too_short = -2;
 
-/// "SIGTERM" for 15, and so on; "walltime" for `walltime_over` and `job_too_short`.
+/// A SIGTERM from the launcher alone, which ends its ranks because it has lost one, say.
+constexpr int ended_by_launcher = -3;
+
+/// "SIGTERM" for 15 and `ended_by_launcher`, and so on; "walltime" for `walltime_over` and
+/// `job_too_short`.
 std::string signal_name(int number);
 
 } // namespace lockstep

@@ -249,6 +249,7 @@ struct Signalled {
     std::int64_t step = 0;
     std::string signal; ///< "SIGTERM", …, or "walltime"
     int rank = 0;
+    bool by_launcher = false; ///< which ends its ranks; nobody else has asked for it
 };
 
 struct Ended {
