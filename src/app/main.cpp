@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/arrival.hpp"
 #include "base/build_id.hpp"
+#include "base/host_facts.hpp"
 #include "base/memory.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
@@ -193,7 +194,11 @@ int main(int argc, char** argv) {
         leave(code);
     } catch (...) {
         auto const error = current_error();
-        std::cerr << "lockstep: " << error.what() << std::endl;
+        // Where a launcher has started several, this may be so on one host alone.
+        auto const who = launched_ranks() > 1 && error.code() != ExitCode::usage
+                             ? concat("root cause: rank ", launched_rank(), " (", own_host(), "): ")
+                             : std::string();
+        std::cerr << concat("lockstep: ", who, error.what(), "\n") << std::flush;
         leave(error.code());
     }
 }

@@ -25,6 +25,7 @@ namespace lockstep::launch {
 namespace {
 
 constexpr double probe_limit_s = 10;
+constexpr double ranks_log_within_s = 3; ///< what they find once their launcher has gone
 constexpr double first_pause_s = 1; ///< before the first restart; four times as long each time
 constexpr double longest_pause_s = 60;
 
@@ -52,6 +53,38 @@ bool log_says(std::filesystem::path const& directory, std::string const& line) {
         }
     }
     return false;
+}
+
+std::uintmax_t log_bytes(std::filesystem::path const& directory) {
+    std::error_code missing;
+    auto const size = std::filesystem::file_size(directory / "log.txt", missing);
+    return missing ? 0 : size;
+}
+
+/// The root cause that a rank has logged since; empty: none has.
+std::string logged_since(std::filesystem::path const& directory, std::uintmax_t bytes) {
+    std::ifstream log(directory / "log.txt");
+    log.seekg(static_cast<std::streamoff>(bytes));
+    for (std::string line; std::getline(log, line);) {
+        if (line.starts_with("lockstep: root cause: ")) {
+            return line;
+        }
+    }
+    return "";
+}
+
+/// A launcher that was killed passes on nothing: what a rank logs meanwhile is told here.
+void hear_log(std::filesystem::path const& directory, std::uintmax_t bytes, AttemptEnd& end) {
+    if (!end.record.started || !end.told.empty() || end.verdict) {
+        return;
+    }
+    for (AwakeClock clock; end.told.empty() && clock.seconds() < ranks_log_within_s;) {
+        ::usleep(50'000);
+        end.told = logged_since(directory, bytes);
+    }
+    if (!end.told.empty()) {
+        std::cerr << end.told << "\n";
+    }
 }
 
 /// A run that is finished begins no attempt: every rank came, and all left content.
@@ -184,6 +217,7 @@ ExitCode supervise(LaunchPlan const& plan) {
             return ExitCode::interrupted;
         }
         watcher.begin_attempt();
+        auto const logged = log_bytes(plan.directory);
         auto start = start_of(plan, hosts, restart);
         auto const line = joined(start.words, " ");
         auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
@@ -221,6 +255,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         if (host_is_lost && is_cut_off(plan.hosts, hosts)) {
             end.verdict = cut_off(); // the launcher misses all the others
         }
+        hear_log(plan.directory, logged, end);
         tell_cause(plan, end);
         if (signals.pending() != 0) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code

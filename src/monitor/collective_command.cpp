@@ -94,7 +94,13 @@ ExitCode run_collectively(int argc, char** argv,
         }
         bool const in_vain = waited && watchdog->ended_by_launcher();
         if (!in_vain && watchdog->may_tell(comm::HeartbeatTable::Ending::abort)) {
-            root_cause.tell(is_own_mistake(session, error) ? "" : place_of_error(session), error);
+            auto const unheard = waited ? watchdog->unheard() : std::string();
+            root_cause.tell(is_own_mistake(session, error) ? ""
+                            : unheard.empty()              ? place_of_error(session)
+                                                           : concat("perhaps a rank of ", unheard,
+                                                                    ", which cannot be heard by UDP: ",
+                                                                    place_of_error(session)),
+                            error);
             watchdog->write_flights();
         } else {
             watchdog->wait_for_the_end();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t peers_of_host =
     4; ///< that a rank calls: one alone may be the one that stands
-constexpr double deaf_after_s = 20;
+constexpr double deaf_after_s = 10;
 constexpr double far_every_s = 2;
 constexpr double probe_after_s = 2.5; ///< of silence
 constexpr double first_word_s = 1; ///< left to those who see more: the ranks of the lost one's host
@@ -374,7 +374,9 @@ void HostLink::accuse_own(Accusation::Why why, double now) {
 RankView HostLink::a_rank_of(std::size_t host) const {
     for (auto const& peer : peers_) {
         if (neighbours_[peer.neighbour].host == host) {
-            return peer.view;
+            auto view = peer.view;
+            view.from_afar = true;
+            return view;
         }
     }
     RankView view;
@@ -442,6 +444,7 @@ std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s, bool
     view.host = hosts_[host_of(accused_.rank)].front();
     view.phase = static_cast<comm::Phase>(accused_.phase);
     view.step = accused_.step;
+    view.from_afar = accused_.rank != heartbeats_.own().rank.load();
     bool const two_hosts_part = firsts_.size() == 2 && own_ != 0;
     return Lost{view, accused_,
                 accused_.why == Accusation::Why::alone ||

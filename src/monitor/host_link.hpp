@@ -35,6 +35,7 @@ class HostLink {
     /// Whether there are other hosts, and a socket to reach them by.
     bool active() const noexcept { return socket_.is_open(); }
     int descriptor() const noexcept { return socket_.get(); }
+    std::size_t own() const noexcept { return own_; } ///< this host's place among `hosts`
     /// Of each host the name and the addresses; empty where there is only one.
     std::vector<std::vector<std::string>> const& hosts() const noexcept { return hosts_; }
 

@@ -57,8 +57,8 @@ constexpr char const* limit = "Look at that host and at the log. If the rank is 
 } // namespace
 
 std::string place_of(RankView const& rank) {
-    auto place = concat("rank ", rank.rank, " (", rank.host, ", ", rank.device, ") in ",
-                        comm::name_of(rank.phase));
+    auto place = concat("rank ", rank.rank, " (", rank.host, ", ", rank.device,
+                        rank.from_afar ? "), last heard in " : ") in ", comm::name_of(rank.phase));
     if (!rank.activity.empty() && rank.activity != comm::name_of(rank.phase)) {
         place += concat(" (", rank.activity, ")");
     }

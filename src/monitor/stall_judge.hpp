@@ -26,9 +26,10 @@ struct RankView {
     std::uint64_t collectives = 0;
     std::uint64_t progress = 0;
     std::uint64_t beats = 0;
-    bool left = false; ///< has ended well
-    bool gone = false; ///< its process no longer exists
-    char state = '?';  ///< as in ProcessState
+    bool left = false;      ///< has ended well
+    bool gone = false;      ///< its process no longer exists
+    bool from_afar = false; ///< known by what its host was told last
+    char state = '?';       ///< as in ProcessState
 };
 
 /// Adds what the kernel says about the process of a rank that seems to stand still: one that was

@@ -6,6 +6,7 @@
 #include "comm/agree.hpp"
 #include "lockstep/comm/session.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -23,6 +24,7 @@ constexpr double measure_every_s = 1;
 constexpr double device_patience_s = 5; ///< with a failure that may be a rank's that is to tell it
 constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
 constexpr double silence_at_end_s = 4;  ///< of a host, before the launcher's TERM
+constexpr double longest_turn_s = 2;    ///< of a host, to tell what several have waited for in vain
 constexpr double doubt_limit_s = 60;    ///< for a verdict on a host that is in doubt
 constexpr int left_by_launcher = 2;     ///< in `left` of the heartbeat table
 constexpr double end_after_s = 4; ///< that the launcher, and stacks, need to end a host's ranks
@@ -82,6 +84,15 @@ void Watchdog::wait_for_verdict() const {
            heartbeats_->ending() == comm::HeartbeatTable::Ending::none) {
         sleep_s(look_every_s / 4);
     }
+    // One host after the other, so that one line is told.
+    auto const turn_s = std::min(static_cast<double>(link_.own()) * look_every_s, longest_turn_s);
+    for (Stopwatch turn; turn.seconds() < turn_s && !link_.ending_elsewhere();) {
+        sleep_s(look_every_s / 4);
+    }
+}
+
+std::string Watchdog::unheard() const {
+    return is_deaf_.load() ? deaf_to_ : "";
 }
 
 bool Watchdog::ended_by_launcher() const {
@@ -265,7 +276,7 @@ void Watchdog::tell_session() {
 
 /// One rank of a host tells which hosts it cannot watch.
 void Watchdog::tell_deaf(double now) {
-    if (told_deaf_ || heartbeats_->local() != 0) {
+    if (told_deaf_) {
         return;
     }
     auto const deaf_to = link_.deaf_to(now);
@@ -273,8 +284,12 @@ void Watchdog::tell_deaf(double now) {
         return;
     }
     told_deaf_ = true;
-    root_cause_.note(concat("lockstep: ", host_, " hears nothing of ",
-                            link_.has_heard() ? joined(deaf_to, ", ") : "any other host",
+    deaf_to_ = link_.has_heard() ? joined(deaf_to, ", ") : "any other host";
+    is_deaf_.store(true);
+    if (heartbeats_->local() != 0) {
+        return;
+    }
+    root_cause_.note(concat("lockstep: ", host_, " hears nothing of ", deaf_to_,
                             " by UDP, so the loss of such a host is detected only by the launcher "
                             "or by a timeout. Allow UDP between the hosts\n"));
 }

@@ -57,6 +57,8 @@ class Watchdog {
     [[nodiscard]] bool may_tell(comm::HeartbeatTable::Ending ending) const;
     /// Waits a moment for watchdogs that know better what has happened.
     void wait_for_verdict() const;
+    /// The hosts that this one has never heard; any thread may ask. Empty where there are none.
+    std::string unheard() const;
     /// Whether the launcher ends all ranks: what this one misses from then on is no cause.
     [[nodiscard]] bool ended_by_launcher() const;
     /// Another rank has reported the root cause and is ending the job: waits for that, but not for
@@ -102,6 +104,8 @@ class Watchdog {
     std::mutex flight_mutex_;
     std::shared_ptr<Recorder const> recorder_; ///< null: there is none, or it has been written
     bool told_deaf_ = false;
+    std::atomic<bool> is_deaf_{false}; ///< `deaf_to_` is set, and stays
+    std::string deaf_to_;
     bool told_failed_ = false;
     double ending_since_ =
         -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not

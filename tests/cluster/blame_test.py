@@ -187,6 +187,47 @@ def without_udp(scratch):
         case.start(hosts, scratch)
         log = case.directory / "log.txt"
         case.wait_for(lambda: log.exists() and "hears nothing of host3 by UDP" in log.read_text())
+        for process in hosts.processes("host3", "lockstep"):
+            os.kill(process, signal.SIGSTOP)
+        code = case.process.wait(timeout=2.5 * case.patience + 60)
+        lines = re.findall(r"lockstep: root cause: .*", case.text())
+        check(code == 76 and len(lines) == 1 and "perhaps a rank of host3, which cannot be heard" in lines[0],
+              f"{code}\n{case.text()}")
+        case.end(hosts)
+
+
+def ended_by_others(scratch):
+    """A scheduler's TERM ends a host's ranks and its daemon, as in a preemption: the run leaves with a checkpoint,
+    nobody is blamed, and launch does not start it again."""
+    with Hosts(3, sessions=True) as hosts:
+        for number, starter in enumerate(("mpirun", "launch")):
+            case = Case(63 + number, 3, starter, "daemon ended")
+            case.options = ("--restarts", 2)
+            case.start(hosts, scratch)
+            case.wait_for(lambda case=case: case.steps() >= case.step)
+            for program in ("lockstep", "orted"):
+                for process in hosts.processes("host2", program):
+                    os.kill(process, signal.SIGTERM)
+            code = case.process.wait(timeout=60)
+            check("root cause" not in case.text() and "restart 1" not in case.text(), case.text())
+            check(records(case.directory, "end")[-1]["reason"] == "SIGTERM", "it has left by itself")
+            check(starter == "mpirun" or code == 75, f"{starter}: exit code {code}")
+            case.end(hosts)
+
+
+def launcher_killed(scratch):
+    """What ranks have found out stands where their mpirun cannot print it any more."""
+    with Hosts(3, sessions=True) as hosts:
+        case = Case(65, 3, "launch", "mpirun killed")
+        case.start(hosts, scratch)
+        case.wait_for(lambda: case.steps() >= case.step)
+        for program in ("mpirun", "mpiexec", "orterun"):
+            for process in hosts.processes("host1", program):
+                os.kill(process, signal.SIGKILL)
+        code = case.process.wait(timeout=60)
+        lines = re.findall(r"lockstep: root cause: .*", case.text())
+        check(code == 76 and len(lines) == 1 and "(host1, cpu)" in lines[0] and "launcher's daemon on its host" in lines[0],
+              f"{code}\n{case.text()}")
         case.end(hosts)
 
 
@@ -200,7 +241,7 @@ def cut_off_launch(scratch):
               "restart 1" not in case.text() and case.process.returncode == 76, case.text())
 
 
-PARTS = [over_ipv6, without_udp, cut_off_launch]
+PARTS = [over_ipv6, without_udp, cut_off_launch, ended_by_others, launcher_killed]
 only = sys.argv[1:]
 with Scratch() as scratch:
     for part in [part for part in PARTS if part.__name__ in only] if only else some(PARTS):
