@@ -143,6 +143,7 @@ def loses_its_nodes(cluster, scratch, whole, others):
     crashed.wait_until(lambda: cluster.state(urgent) == "COMPLETED", 60, "it makes room")
     crashed.wait_until(lambda: len(crashed.attempts()) > 0, 60, "its first attempt is written down")
     check(crashed.attempts()[0]["reason"] == "SIGTERM", f"{crashed.attempts()}\n{crashed.output()}")
+    check("root cause" not in crashed.output() and "restart 1 of" not in crashed.output(), crashed.output())
     for node in nodes:
         crashed.wait_for_step(crashed.steps()[-1]["step"] + 20)
         cluster.crash(node)
