@@ -111,6 +111,13 @@ def series_import(place, n):
                                    "--overwrite")
 
 
+def text_import(place, n):
+    """A text without blanks: one word."""
+    text = place.path / "text.txt"
+    text.write_bytes(numpy.random.default_rng(0).integers(ord("a"), ord("z") + 1, n, dtype="u1").tobytes())
+    yield "import", place.lockstep("data", "import", "text", text, place.path / "set.h5", "--vocabulary", 2000, "--overwrite")
+
+
 def columns(place, n):
     table = place.path / "table.csv"
     rows = "".join(",".join(str((i * 7 + row) % 13) for i in range(n)) + f",{'ab'[row % 2]}\n" for row in range(4))
@@ -183,6 +190,7 @@ def runs(place, n):
 
 
 AXES = {"classes": (classes, 10_000), "classes-import": (classes_import, 10_000), "series-import": (series_import, 500),
+        "text-import": (text_import, 100_000),
         "columns": (columns, 10_000), "files": (files, 1000), "tensors": (tensors, 1000), "replicas": (replicas, 1000),
         "epochs": (epochs, 10_000), "runs": (runs, 20)}
 

@@ -114,11 +114,11 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
 ExitCode import_all(monitor::CommandContext& context, std::vector<std::string> const& words,
                     SignalRequests const& signals) {
     ImportTold told;
+    auto& options = told.common;
+    options.before_part = [&] { stop_if_asked(signals); };
     std::unique_ptr<import::ImportSource> source;
     comm::agree(context.world, "reading the list of what to import",
                 [&] { source = source_of(words, told); });
-    auto& options = told.common;
-    options.before_part = [&] { stop_if_asked(signals); };
     ImportDisplay display(context.world.is_root());
     auto const report = import::import_set(
         context.world, *source, options,

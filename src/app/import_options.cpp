@@ -152,6 +152,7 @@ ImportKind text_kind(ImportTold& told) {
         .make = [&told, &text](auto const& source) {
             text.source = source;
             text.split_by = told.split_by;
+            text.meanwhile = told.common.before_part;
             return import::text_source(text);
         }};
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "import/source.hpp"
 #include "source_file.hpp"
 
 namespace lockstep::import {
@@ -193,6 +194,8 @@ CsvTable read_csv(std::filesystem::path const& path) {
     CsvTable table{path, reader.next(), {}, {}, {}};
     require_bare_names(table);
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        require_stored(table.columns[c],
+                       concat(path.string(), ", line 1, the name of column ", c + 1));
         auto const [place, added] = table.places.try_emplace(table.columns[c], c, false);
         place->second.again |= !added;
     }

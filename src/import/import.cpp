@@ -27,6 +27,31 @@ namespace {
 /// Of what `write_part` writes: parts of another version are made again.
 constexpr int part_version = 3;
 
+/// The directory of the parts is removed in the end: it must not hold anything of the user's.
+void require_own(std::filesystem::path const& spool) {
+    namespace fs = std::filesystem;
+    std::error_code none; // then it is made, or making it says why not
+    auto const note = spool / "identity";
+    bool const known = fs::is_regular_file(note, none) && read_text(note).size() == hex(0).size();
+    auto const is_own = [&](std::string const& name) {
+        return name == "lock" || name.starts_with("identity.partial-") ||
+               name.starts_with(".nfs") || // what is open on NFS, and was removed
+               (known && (name == "identity" || name.starts_with("part-") ||
+                          name.find(".done") != name.npos));
+    };
+    for (fs::directory_iterator at(spool, none); !none && at != fs::end(at); at.increment(none)) {
+        auto const name = at->path().filename().string();
+        if (!is_own(name)) {
+            throw Error(ExitCode::cannot_create,
+                        {spool.string(),
+                         concat("an import keeps its parts in this directory and then removes it, "
+                                "but it holds ",
+                                name, ", which is not of an import"),
+                         "Move or rename this directory, or name another OUT"});
+        }
+    }
+}
+
 std::string part_name(std::size_t number) {
     return concat("part-", zero_padded(static_cast<std::int64_t>(number), 6));
 }
@@ -105,6 +130,14 @@ void Import::plan() {
     plan_.deflate = options_.deflate;
     sets_ = split_items(source_, options_.split);
     data::require_names(plan_.form.class_names);
+    for (std::size_t i = 0; i < plan_.form.fields.size(); ++i) {
+        require_stored(plan_.form.fields[i].name, concat("the name of dataset ", i + 1));
+    }
+    for (auto const& [attribute, texts] : plan_.form.texts) {
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            require_stored(texts[i], concat("attribute ", attribute, ", name ", i + 1));
+        }
+    }
     auto identity = source_.identity();
     source_identity_ = hash64(identity);
     identity = concat(part_version, " ", identity, options_.skip_bad ? " skip-bad" : "");
@@ -151,6 +184,7 @@ void Import::agree_on_identity() {
 /// Files that this very import has made before it was interrupted may be there.
 void Import::prepare() {
     auto const note = spool_ / "identity";
+    require_own(spool_);
     auto const identity = hex(plan_.identity);
     bool const continues = std::filesystem::exists(note) && read_text(note) == identity;
     bool const several = std::any_of(sets_.begin(), sets_.end(),

@@ -1,6 +1,7 @@
 #include "import/source.hpp"
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cerrno>
@@ -17,6 +18,14 @@ std::string stamp(std::filesystem::path const& path) {
     auto const bytes = S_ISDIR(info.st_mode) ? 0 : info.st_size;
     return concat(path.string(), " ", bytes, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec,
                   "\n");
+}
+
+void require_stored(std::string const& name, std::string const& which) {
+    static_cast<void>(decoded(name, which));
+    if (name.find('\0') != name.npos) {
+        throw Error(ExitCode::data, {which, "it has a zero byte, at which other programs end it",
+                                     "Remove zero bytes from the names"});
+    }
 }
 
 std::int64_t ImportSource::label(std::int64_t) const {

@@ -81,6 +81,11 @@ class ImportSource {
 /// Name, size and time of change of a file or folder, for `identity`. Throws  Error 66
 std::string stamp(std::filesystem::path const& path);
 
+/// A name that is stored is UTF-8 without a zero byte, at which other programs would end it.
+///
+/// Throws  Error 65 that names `which`
+void require_stored(std::string const& name, std::string const& which);
+
 /// Values as bytes, for a sample's field.
 template <class T>
 std::vector<std::byte> bytes_of(std::vector<T> const& values) {

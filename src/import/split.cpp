@@ -15,6 +15,7 @@ namespace lockstep::import {
 namespace {
 
 constexpr std::array<std::string_view, 3> set_names{"train", "validation", "test"};
+constexpr double negligible = 1e-6; ///< items, which rounding makes of nothing
 
 [[noreturn]] void refuse(std::string const& what, std::string const& why, std::string const& next) {
     throw Error(ExitCode::usage, {what, why, next});
@@ -65,52 +66,129 @@ std::vector<Group> groups_of(ImportSource const& source, std::vector<std::int64_
     return groups;
 }
 
-/// Which set each group goes to (after Sechidis, Tsoumakas, Vlahavas, "On the stratification of
-/// multi-label data", ECML PKDD 2011: the greatest need first).
-std::vector<std::size_t> deal(std::vector<Group> const& groups, std::vector<double> const& shares) {
-    std::map<std::int64_t, double> all;
-    for (auto const& group : groups) {
-        for (auto const& [label, count] : group.classes) {
-            all[label] += count;
+/// Items of one class: those that each set lacks, and those that are not dealt yet.
+struct ClassNeed {
+    double all = 0;
+    double left = 0;
+    std::vector<double> lack;
+
+    /// What the sets will lack of it, or have too much of, in the end: each set gets at most what it
+    /// lacks, and then whole items.
+    std::vector<double> rest() const {
+        double wanted = 0;
+        for (auto const each : lack) {
+            wanted += std::max(each, 0.0);
         }
-    }
-    std::vector<std::map<std::int64_t, double>> lack(shares.size());
-    for (std::size_t s = 0; s < shares.size(); ++s) {
-        for (auto const& [label, count] : all) {
-            lack[s][label] = count * shares[s];
+        std::vector<double> rests;
+        for (auto const each : lack) {
+            auto const rest = each - (wanted > 0 ? left * std::max(each, 0.0) / wanted : 0);
+            rests.push_back(std::abs(rest) < negligible ? 0 : rest);
         }
+        return rests;
     }
-    std::vector<std::size_t> sets;
-    for (auto const& group : groups) {
-        std::size_t best = 0;
-        double max = -HUGE_VAL;
-        for (std::size_t s = 0; s < shares.size(); ++s) {
-            double need = 0;
+};
+
+/// Deals groups to sets (after Sechidis, Tsoumakas, Vlahavas, "On the stratification of multi-label
+/// data", ECML PKDD 2011: the greatest need first). A group goes to the set that lacks most of its
+/// classes. Where that is less than the group, a class is rounded: of the sets that lack some of it,
+/// the one that also lacks most after the rounding of the other classes gets the group, so that not
+/// all are rounded alike.
+class Dealing {
+  public:
+    Dealing(std::vector<Group> const& groups, std::vector<double> const& shares)
+        : shares_(shares), rests_(shares.size()) {
+        for (auto const& group : groups) {
             for (auto const& [label, count] : group.classes) {
-                need += lack[s][label] * count / all[label];
+                classes_[label].all += count;
             }
-            if (shares[s] > 0 && need > max) {
-                max = need;
+        }
+        for (auto& [_, need] : classes_) {
+            need.left = need.all;
+            for (auto const share : shares_) {
+                need.lack.push_back(need.all * share);
+            }
+        }
+    }
+
+    /// The set of the next group.
+    std::size_t deal(Group const& group) {
+        std::vector<double> needs(shares_.size());
+        std::vector<double> others = rests_;
+        double weight = 0;
+        for (auto const& [label, count] : group.classes) {
+            auto const& need = classes_.at(label);
+            auto const own = need.rest();
+            for (std::size_t s = 0; s < needs.size(); ++s) {
+                needs[s] += need.lack[s] * count / need.all;
+                others[s] -= own[s];
+            }
+            weight += count / need.all;
+        }
+        auto best = largest(needs, [](double) { return true; });
+        if (!fits(group, best)) {
+            auto together = needs;
+            for (std::size_t s = 0; s < needs.size(); ++s) {
+                together[s] += std::abs(others[s]) < negligible ? 0 : others[s] * weight;
+                together[s] = needs[s] > negligible * weight ? together[s] : -HUGE_VAL;
+            }
+            if (auto const found = largest(together, [](double need) { return need > -HUGE_VAL; });
+                found < shares_.size()) {
+                best = found;
+            }
+        }
+        take(group, best);
+        return best;
+    }
+
+  private:
+    /// The first of the largest, among the sets that have a share.
+    template <class Counts>
+    std::size_t largest(std::vector<double> const& needs, Counts const& counts) const {
+        auto best = shares_.size();
+        for (std::size_t s = 0; s < shares_.size(); ++s) {
+            if (shares_[s] > 0 && counts(needs[s]) &&
+                (best == shares_.size() || needs[s] > needs[best])) {
                 best = s;
             }
         }
-        for (auto const& [label, count] : group.classes) {
-            lack[best][label] -= count;
-        }
-        sets.push_back(best);
+        return best;
     }
-    return sets;
-}
+
+    bool fits(Group const& group, std::size_t set) const {
+        return std::ranges::all_of(group.classes, [&](auto const& of) {
+            return classes_.at(of.first).lack[set] > of.second - negligible;
+        });
+    }
+
+    void take(Group const& group, std::size_t set) {
+        for (auto const& [label, count] : group.classes) {
+            auto& need = classes_.at(label);
+            add(need.rest(), -1);
+            need.lack[set] -= count;
+            need.left -= count;
+            add(need.rest(), 1);
+        }
+    }
+    void add(std::vector<double> const& rest, double sign) {
+        for (std::size_t s = 0; s < rests_.size(); ++s) {
+            rests_[s] += sign * rest[s];
+        }
+    }
+
+    std::vector<double> const& shares_;
+    std::map<std::int64_t, ClassNeed> classes_;
+    std::vector<double> rests_; ///< of all classes
+};
 
 std::vector<ItemSet> by_shares(ImportSource const& source, std::vector<std::int64_t> const& items,
                                SplitOptions const& options) {
     check_shares(options.shares);
     auto const groups = groups_of(source, items, options);
-    auto const dealt = deal(groups, options.shares);
+    Dealing dealing(groups, options.shares);
     std::vector<ItemSet> sets(options.shares.size());
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        auto& set = sets[dealt[g]];
-        set.items.insert(set.items.end(), groups[g].items.begin(), groups[g].items.end());
+    for (auto const& group : groups) {
+        auto& set = sets[dealing.deal(group)];
+        set.items.insert(set.items.end(), group.items.begin(), group.items.end());
         set.groups += options.by_group ? 1 : 0;
     }
     for (std::size_t s = 0; s < sets.size(); ++s) {

@@ -25,7 +25,8 @@ struct ItemSet {
 /// Assigns a source's items to sets: first as the source says; then the training set, or all items,
 /// are split by shares. Each group goes, the largest first and otherwise in random order, to the
 /// set that lacks most of its classes; without groups every item is its own group. So each class is
-/// split as exactly as the groups allow.
+/// split as exactly as the groups allow, and where whole items do not fit the shares of the
+/// classes, the sets still have their shares of all items.
 ///
 /// Throws  Error 64 for invalid shares, or a set that would get nothing
 std::vector<ItemSet> split_items(ImportSource const& source, SplitOptions const& options);

@@ -26,7 +26,7 @@ class TextSource : public ImportSource {
         : documents_(
               {options.source, options.endings, options.text, options.prompt, options.split_by}),
           tokenizer_(options.tokenizer.empty()
-                         ? learnt(options.vocabulary)
+                         ? learnt(options.vocabulary, options.meanwhile)
                          : text::Tokenizer::of_json(read_text(options.tokenizer),
                                                     options.tokenizer.string())) {
         bool const narrow = tokenizer_.tokens() <= 1 << 16;
@@ -89,9 +89,9 @@ class TextSource : public ImportSource {
     static constexpr std::uint64_t max_learnt_bytes = std::uint64_t{64} << 20;
 
     /// From all documents, or from every so many of them.
-    text::Tokenizer learnt(std::int64_t vocabulary) const {
+    text::Tokenizer learnt(std::int64_t vocabulary, std::function<void()> const& meanwhile) const {
         auto const step = static_cast<std::int64_t>(documents_.bytes() / max_learnt_bytes + 1);
-        return text::Tokenizer::learnt(vocabulary, [&](auto const& use) {
+        auto const visit = [&](auto const& use) {
             std::uint64_t bytes = 0;
             for (std::int64_t item = 0; item < documents_.count() && bytes < max_learnt_bytes;
                  item += step) {
@@ -102,7 +102,8 @@ class TextSource : public ImportSource {
                     use(part);
                 }
             }
-        });
+        };
+        return text::Tokenizer::learnt(vocabulary, visit, meanwhile);
     }
 
     /// Nothing of a document that the import will refuse, or skip, by its name.

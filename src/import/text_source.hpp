@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct TextImport {
     std::string text = "text"; ///< key of a line of JSON that has the text
     std::string prompt{};      ///< key of the context before the text; empty: none
     std::string split_by{};    ///< empty, or "folder"
+    /// Called often while a tokenizer is learnt, which it ends by throwing.
+    std::function<void()> meanwhile = [] {};
 };
 
 /// Documents as tokens: each file is one, or each line of a .jsonl file. Inputs are ragged u16 or

@@ -1,17 +1,25 @@
 #include "text/byte_pairs.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <queue>
-#include <set>
 #include <tuple>
 
 namespace lockstep::text {
 
 namespace {
 
-std::uint64_t key_of(Token left, Token right) {
+/// Two tokens; pairs are in the order of their first and then their second.
+using Pair = std::uint64_t;
+
+Pair key_of(Token left, Token right) {
     return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U) |
            static_cast<std::uint32_t>(right);
+}
+
+std::pair<Token, Token> tokens_of(Pair pair) {
+    return {static_cast<Token>(pair >> 32U), static_cast<Token>(pair & 0xffffffffU)};
 }
 
 /// A word's tokens, each of which knows its neighbours.
@@ -92,93 +100,152 @@ void BytePairs::encode(std::string_view word, std::vector<Token>& into) const {
 
 namespace {
 
-using Pair = std::pair<Token, Token>;
-
-/// What is learnt from: words as tokens so far, and where each pair occurs.
+/// What is learnt from: all words in one row of cells. A symbol's first cell holds its token and, if
+/// it has several, its last one minus their number; between the words there is a gap.
 class Learning {
   public:
     Learning(std::map<std::string, std::int64_t> const& words,
-             std::array<Token, 256> const& of_byte) {
+             std::array<Token, 256> const& of_byte, Token next)
+        : cells_{gap}, lengths_(static_cast<std::size_t>(next), 1) {
         for (auto const& [word, count] : words) {
-            std::vector<Token> tokens;
+            begins_.push_back(cells_.size());
+            counts_.push_back(count);
             for (auto const byte : word) {
-                tokens.push_back(of_byte[static_cast<unsigned char>(byte)]);
+                cells_.push_back(of_byte[static_cast<unsigned char>(byte)]);
             }
-            add(tokens, words_.size(), count);
-            words_.push_back({std::move(tokens), count});
+            cells_.push_back(gap);
         }
-        for (auto const& [pair, count] : counts_) {
-            ranking_.emplace(-count, pair);
+        for (std::size_t at = 1; at < cells_.size(); ++at) {
+            add(at - 1, at, count_at(at));
         }
+        rank_new();
     }
 
-    bool has_pair() const { return !ranking_.empty(); }
+    /// The pair with the largest count; of several, the one with the smallest numbers.
+    std::optional<Pair> commonest() {
+        while (!ranking_.empty()) {
+            auto const [before, pair] = ranking_.top();
+            auto const found = pairs_.find(pair);
+            if (found != pairs_.end() && found->second.count == before) {
+                return pair;
+            }
+            ranking_.pop();
+            if (found != pairs_.end()) { // pairs of old tokens only become rarer
+                ranking_.push({found->second.count, pair});
+            }
+        }
+        return std::nullopt;
+    }
 
-    Pair commonest() const { return ranking_.begin()->second; }
-
-    /// Replaces a pair wherever it occurs.
+    /// Replaces a pair wherever it occurs, from the left to the right.
     void merge(Pair pair, Token whole) {
-        changed_.clear();
-        for (auto const number : places_[pair]) {
-            auto& [tokens, count] = words_[number];
-            add(tokens, number, -count);
-            std::vector<Token> merged;
-            for (std::size_t i = 0; i < tokens.size(); ++i) {
-                bool const here = i + 1 < tokens.size() && tokens[i] == pair.first &&
-                                  tokens[i + 1] == pair.second;
-                merged.push_back(here ? whole : tokens[i]);
-                i += here ? 1 : 0;
+        auto const [left, right] = tokens_of(pair);
+        auto const length = lengths_[static_cast<std::size_t>(left)] +
+                            lengths_[static_cast<std::size_t>(right)];
+        lengths_.push_back(length);
+        auto const places = std::move(pairs_.at(pair).places);
+        for (std::size_t const at : places) {
+            auto const second = after(at);
+            if (cells_[at] != left || cells_[second] != right) {
+                continue; // one of them has become another since
             }
-            tokens = std::move(merged);
-            add(tokens, number, count);
+            auto const before = cells_[at - 1] < -1 && cells_[at - 1] != gap
+                                    ? at - static_cast<std::size_t>(-cells_[at - 1])
+                                    : at - 1;
+            auto const behind = after(second);
+            auto const times = count_at(at);
+            add(before, at, -times);
+            add(at, second, -times);
+            add(second, behind, -times);
+            cells_[second] = inside;
+            cells_[at] = whole;
+            cells_[behind - 1] = -length;
+            add(before, at, times);
+            add(at, behind, times);
         }
-        places_.erase(pair);
-        for (auto const& [changed, before] : changed_) {
-            ranking_.erase({-before, changed});
-            if (auto const now = counts_[changed]; now > 0) {
-                ranking_.emplace(-now, changed);
-            } else {
-                counts_.erase(changed);
-            }
-        }
+        rank_new();
     }
 
   private:
-    struct Word {
-        std::vector<Token> tokens;
+    static constexpr Token gap = std::numeric_limits<Token>::min();
+    static constexpr Token inside = -1;
+
+    struct Found {
         std::int64_t count = 0;
+        std::vector<std::uint32_t> places; ///< of the first token; the pair was, or is, there
+    };
+    struct Rank {
+        std::int64_t count;
+        Pair pair;
+        bool operator<(Rank const& other) const {
+            return std::pair(count, other.pair) < std::pair(other.count, pair);
+        }
     };
 
-    void add(std::vector<Token> const& tokens, std::size_t number, std::int64_t count) {
-        for (std::size_t i = 1; i < tokens.size(); ++i) {
-            Pair const pair{tokens[i - 1], tokens[i]};
-            auto& sum = counts_[pair];
-            changed_.emplace(pair, sum);
-            sum += count;
-            if (count > 0) {
-                places_[pair].insert(number);
-            }
+    std::size_t after(std::size_t at) const {
+        auto const token = cells_[at];
+        return token < 0 ? at + 1
+                         : at + static_cast<std::size_t>(lengths_[static_cast<std::size_t>(token)]);
+    }
+
+    /// How often the word of this cell occurs.
+    std::int64_t count_at(std::size_t at) const {
+        auto const next = std::upper_bound(begins_.begin(), begins_.end(), at);
+        return counts_[static_cast<std::size_t>(next - begins_.begin() - 1)];
+    }
+
+    /// Counts what the cells of two neighbours hold, unless one of them is a gap.
+    void add(std::size_t left, std::size_t right, std::int64_t times) {
+        if (cells_[left] < 0 || cells_[right] < 0) {
+            return;
+        }
+        auto const pair = key_of(cells_[left], cells_[right]);
+        auto const [found, added] = pairs_.try_emplace(pair);
+        found->second.count += times;
+        if (times > 0) {
+            found->second.places.push_back(static_cast<std::uint32_t>(left));
+        }
+        if (added) {
+            new_.push_back(pair);
+        } else if (found->second.count == 0) {
+            pairs_.erase(found);
         }
     }
 
-    std::vector<Word> words_;
-    std::map<Pair, std::int64_t> counts_;
-    std::map<Pair, std::set<std::size_t>> places_; ///< numbers of words that have or had it
-    std::set<std::pair<std::int64_t, Pair>> ranking_;
-    std::map<Pair, std::int64_t> changed_; ///< with what they counted before
+    void rank_new() {
+        for (auto const pair : new_) {
+            if (auto const found = pairs_.find(pair); found != pairs_.end()) {
+                ranking_.push({found->second.count, pair});
+            }
+        }
+        new_.clear();
+    }
+
+    std::vector<Token> cells_;
+    std::vector<Token> lengths_;      ///< in cells, of each token
+    std::vector<std::size_t> begins_; ///< of the words, in cells
+    std::vector<std::int64_t> counts_;
+    std::unordered_map<Pair, Found> pairs_;
+    std::vector<Pair> new_;             ///< not ranked yet
+    std::priority_queue<Rank> ranking_; ///< with the counts that they had
 };
 
 } // namespace
 
 std::vector<Merge> learn_merges(std::map<std::string, std::int64_t> const& words,
                                 std::array<Token, 256> const& of_byte, Token next,
-                                std::int64_t tokens) {
-    Learning learning(words, of_byte);
+                                std::int64_t tokens, std::function<void()> const& before_merge) {
+    Learning learning(words, of_byte, next);
     std::vector<Merge> merges;
-    while (next < tokens && learning.has_pair()) {
+    while (next < tokens) {
+        before_merge();
         auto const pair = learning.commonest();
-        merges.push_back({pair.first, pair.second, next});
-        learning.merge(pair, next++);
+        if (!pair) {
+            break;
+        }
+        auto const [left, right] = tokens_of(*pair);
+        merges.push_back({left, right, next});
+        learning.merge(*pair, next++);
     }
     return merges;
 }

@@ -198,7 +198,8 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
 
 Tokenizer
 Tokenizer::learnt(std::int64_t tokens,
-                  std::function<void(std::function<void(std::string_view)> const&)> const& visit) {
+                  std::function<void(std::function<void(std::string_view)> const&)> const& visit,
+                  std::function<void()> const& before_merge) {
     if (tokens < 257 || tokens > max_tokens) {
         throw Error(ExitCode::usage,
                     {concat("--vocabulary ", tokens),
@@ -222,7 +223,7 @@ Tokenizer::learnt(std::int64_t tokens,
         of_byte[byte] = static_cast<Token>(letters.size());
         letters.push_back(letter);
     }
-    auto const merges = learn_merges(counts, of_byte, 256, tokens - 1);
+    auto const merges = learn_merges(counts, of_byte, 256, tokens - 1, before_merge);
     auto merged = Json::array();
     for (auto const& merge : merges) {
         auto const& left = letters[static_cast<std::size_t>(merge.left)];

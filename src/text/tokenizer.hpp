@@ -29,11 +29,13 @@ class Tokenizer {
 
     /// Learns an encoding of `tokens` tokens from texts, which `visit` hands out one after the
     /// other; the last token is "<|endoftext|>". Texts are cut into words as in GPT-2.
+    /// `before_merge` is called before each token is learnt, and may throw.
     ///
     /// Throws  Error 64 for fewer than 257 tokens; as `encode`
     static Tokenizer
     learnt(std::int64_t tokens,
-           std::function<void(std::function<void(std::string_view)> const&)> const& visit);
+           std::function<void(std::function<void(std::string_view)> const&)> const& visit,
+           std::function<void()> const& before_merge = [] {});
 
     /// The text of a tokenizer.json for it.
     std::string const& json() const noexcept { return json_; }

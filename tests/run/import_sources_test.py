@@ -2,6 +2,9 @@
 people do not mean, classes that would vanish, files that are there twice, cut videos, numbers that are too large,
 links in a circle, pipes, names that are no text. The short form draws some of these."""
 import os
+import pathlib
+import random
+import shutil
 import signal
 import subprocess
 import time
@@ -20,6 +23,7 @@ def picture(value):
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
 
 
 def two_classes(root):
@@ -141,6 +145,10 @@ def tables(scratch):
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind").expect(65, "column 1 has no name")
     series(scratch, ",b,kind\n1,2,x\n", "--target", "kind", "--columns", "b").expect(0)
     series(scratch, "b,b,kind\n1,2,x\n", "--target", "kind").expect(65, "names the column b twice")
+    for name, why in (("gr\xf6\xdfe".encode("latin-1"), "its text is not UTF-8"), (b"a\0b", "it has a zero byte")):
+        for header in (name + b",b,kind", b"b," + name + b",kind", b"a,b," + name):
+            series(scratch, header + b"\n1,2,x\n3,4,y\n", *(() if b"kind" not in header else ("--target", "kind"))).expect(
+                65, "table.csv, line 1, the name of column", why, "iconv" if b"\xf6" in name else "Remove")
     series(scratch, "1,2\n3,4\n").expect(65, "line 1: it has no column names, only numbers")
     series(scratch, "a,b,kind\n1,,x\n", "--target", "kind", "--fill-forward").expect(
         64, "--fill-forward cannot be combined with --target")
@@ -189,6 +197,46 @@ def outputs(scratch):
     run(["data", "import", "images", "--help"]).expect(0, "--alpha", "--overwrite")
     check("--units" not in run(["data", "import", "images", "--help"]).text, "of that kind alone")
     run(["data", "verify", "--help"]).expect(0, "Recomputes")
+
+
+def directory_of_parts(scratch):
+    """What a user has where an import would keep its parts is not removed."""
+    write(scratch / "n.csv", "a,k\n1,x\n2,y\n")
+    words = ["data", "import", "series", scratch / "n.csv", scratch / "keep.h5", "--target", "k"]
+    parts = scratch / "keep.h5.importing"
+    for name, content in (("mine.txt", "precious"), ("part-one", "precious"), ("identity", "mine\n"), ("deep/x", "1")):
+        write(parts / name, content)
+        run(words).expect(73, "keep.h5.importing", f"it holds {name.split('/')[0]}", "Move or rename this directory")
+        check((parts / name).read_text() == content and not (scratch / "keep.h5").exists(), f"{name} is kept")
+        shutil.rmtree(parts)
+    write(parts / "identity", "0123456789abcdef")
+    write(parts / "mine.txt", "precious")
+    run(words).expect(73, "it holds mine.txt")
+    (parts / "mine.txt").unlink()
+    run(words).expect(0, "2 samples")
+    check(not parts.exists(), "a directory of an earlier import is used and removed")
+
+
+def long_words(scratch):
+    """A text without blanks is one word: a token costs what its pair occurs, not the length of the words. A signal ends
+    the learning."""
+    draw = random.Random(1)
+    text = write(scratch / "word.txt", "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(300_000)))
+    run(["data", "import", "text", text, scratch / "word.h5", "--vocabulary", 2000], limit=100).expect(0, "1 sample")
+    write(text, "".join(draw.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6_000_000)))
+    words = [LOCKSTEP, "data", "import", "text", text, scratch / "never.h5", "--vocabulary", "200000"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as started:
+        while started.poll() is None and not caught(started.pid, signal.SIGTERM):
+            time.sleep(0.001)
+        started.send_signal(signal.SIGTERM)
+        said = started.communicate()[0]
+    check(started.returncode == 75 and "the import was interrupted" in said, f"{started.returncode}: {said}")
+
+
+def caught(pid, number):
+    """Whether the process has a handler for this signal."""
+    status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(status.get("SigCgt", "0"), 16) >> (number - 1) & 1
 
 
 def held(words, out):
@@ -243,6 +291,6 @@ def changing(scratch):
 
 with Scratch() as scratch:
     for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, twice, cut_videos, tables,
-                      names_with_commas, outputs, interrupted, changing), 4):
+                      names_with_commas, outputs, directory_of_parts, long_words, interrupted, changing), 4):
         case(scratch)
         print(case.__name__.replace("_", " "))

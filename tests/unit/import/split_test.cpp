@@ -1,9 +1,13 @@
+#include "base/random.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <cmath>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -23,6 +27,19 @@ std::vector<float> numbers_of(std::filesystem::path const& path) {
     file.read("inputs", h5::Type::f32, values);
     return values;
 }
+
+/// Items with these labels; those of one group follow each other.
+class LabelSource : public test::NumberSource {
+  public:
+    explicit LabelSource(std::vector<std::int64_t> labels, std::int64_t per_group = 1)
+        : NumberSource(std::ssize(labels), per_group), labels_(std::move(labels)) {}
+    std::int64_t label(std::int64_t item) const override {
+        return labels_[static_cast<std::size_t>(item)];
+    }
+
+  private:
+    std::vector<std::int64_t> labels_;
+};
 
 } // namespace
 
@@ -70,6 +87,51 @@ TEST_CASE("a group is never divided between sets") {
     CHECK(sets_of_group.size() == 30);
     for (auto const& [group, sets] : sets_of_group) {
         CHECK(sets.size() == 1);
+    }
+}
+
+TEST_CASE("small classes are rounded so that the sets have their shares of all items") {
+    std::vector<std::vector<double>> const all_shares{
+        {0.8, 0.2}, {0.8, 0.1, 0.1}, {0.34, 0.33, 0.33}, {0.5, 0.5}, {0.6, 0, 0.4}};
+    for (std::uint64_t run = 0; run < 60; ++run) {
+        auto const& shares = all_shares[run % all_shares.size()];
+        std::uint64_t drawn = 0;
+        auto const draw = [&](std::uint64_t below) {
+            return random_key(run, Stream::order, {drawn++}) % below;
+        };
+        auto const most = 1 + draw(12);
+        std::vector<std::int64_t> labels;
+        std::vector<double> counts;
+        for (std::int64_t label = 0; label < 50; ++label) {
+            counts.push_back(static_cast<double>(run < 5 ? 2 : 1 + draw(most)));
+            labels.insert(labels.end(), static_cast<std::size_t>(counts.back()), label);
+        }
+        auto const sets = split_items(LabelSource(labels), {.shares = shares, .seed = run});
+        for (auto const& set : sets) {
+            auto const share = shares[set.name == "train" ? 0 : set.name == "validation" ? 1 : 2];
+            std::vector<double> got(counts.size());
+            for (auto const item : set.items) {
+                got[static_cast<std::size_t>(labels[static_cast<std::size_t>(item)])] += 1;
+            }
+            for (std::size_t c = 0; c < counts.size(); ++c) {
+                CHECK(std::abs(got[c] - share * counts[c]) < 1 + 1e-9);
+            }
+            CHECK(std::abs(static_cast<double>(set.items.size()) -
+                           share * static_cast<double>(labels.size())) < 2);
+        }
+    }
+}
+
+TEST_CASE("classes of one group each are shared out as the groups allow") {
+    std::vector<std::int64_t> labels;
+    for (std::int64_t label = 0; label < 10; ++label) {
+        labels.insert(labels.end(), 5, label);
+    }
+    LabelSource const source(labels, 5);
+    for (auto const share : {0.5, 0.8}) {
+        auto const sets = split_items(source, {.shares = {share, 1 - share}, .by_group = true});
+        REQUIRE(sets.size() == 2);
+        CHECK(sets[0].items.size() == static_cast<std::size_t>(std::lround(share * 50)));
     }
 }
 

@@ -3,7 +3,12 @@
 #include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -53,6 +58,72 @@ TEST_CASE("the most frequent pair becomes a token, of equal ones that of the sma
     CHECK(tokenizer.lengths()[static_cast<std::size_t>(tokens[1])] == 4);
     CHECK(tokenizer.end_of_text() == 259);
     CHECK(tokenizer.lengths().back() == 0);
+}
+
+TEST_CASE("merges are those of counting all pairs anew for each token") {
+    std::array<Token, 256> of_byte{};
+    std::iota(of_byte.begin(), of_byte.end(), 0);
+    for (std::uint64_t run = 0; run < 200; ++run) {
+        std::uint64_t drawn = 0;
+        auto const draw = [&](std::uint64_t below) {
+            return random_key(run, Stream::order, {drawn++}) % below;
+        };
+        auto const letters = 1 + draw(5);
+        std::map<std::string, std::int64_t> words;
+        for (auto more = 1 + draw(8); more > 0; --more) {
+            std::string word;
+            for (auto length = draw(40); length > 0; --length) {
+                word += static_cast<char>('a' + draw(letters));
+            }
+            words[word] += static_cast<std::int64_t>(1 + draw(3));
+        }
+        std::vector<std::pair<std::vector<Token>, std::int64_t>> rows;
+        for (auto const& [word, count] : words) {
+            rows.push_back({{word.begin(), word.end()}, count});
+        }
+        Token next = 256;
+        for (auto const& merge : text::learn_merges(words, of_byte, next, 320, [] {})) {
+            std::map<std::pair<Token, Token>, std::int64_t> counts;
+            for (auto const& [row, count] : rows) {
+                for (std::size_t i = 1; i < row.size(); ++i) {
+                    counts[{row[i - 1], row[i]}] += count;
+                }
+            }
+            auto const best = std::ranges::max_element(
+                counts, {}, [](auto const& each) { return each.second; }); // the first of them
+            REQUIRE(best != counts.end());
+            REQUIRE(std::pair(merge.left, merge.right) == best->first);
+            REQUIRE(merge.whole == next++);
+            for (auto& [row, _] : rows) {
+                std::vector<Token> merged;
+                for (auto const token : row) {
+                    bool const joins = !merged.empty() && merged.back() == merge.left &&
+                                       token == merge.right;
+                    if (joins) {
+                        merged.back() = merge.whole;
+                    } else {
+                        merged.push_back(token);
+                    }
+                }
+                row = std::move(merged);
+            }
+        }
+        bool const left = std::ranges::any_of(rows, [](auto const& row) {
+            return row.first.size() > 1;
+        });
+        CHECK((!left || next == 320));
+    }
+}
+
+TEST_CASE("learning ends where it is told to") {
+    int asked = 0;
+    auto const stop = [&] {
+        if (++asked == 3) {
+            throw Error(ExitCode::interrupted, {"stop", "it was told to", ""});
+        }
+    };
+    CHECK_THROWS_AS(
+        Tokenizer::learnt(300, [](auto const& use) { use("a long text"); }, stop), Error);
 }
 
 TEST_CASE("fewer tokens than asked for are learnt where there is no pair left") {
