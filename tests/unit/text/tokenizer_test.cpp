@@ -60,7 +60,7 @@ TEST_CASE("the most frequent pair becomes a token, of equal ones that of the sma
     CHECK(tokenizer.lengths().back() == 0);
 }
 
-TEST_CASE("merges are those of counting all pairs anew for each token") {
+TEST_CASE("merges are those of counting all pairs again for each token") {
     std::array<Token, 256> of_byte{};
     std::iota(of_byte.begin(), of_byte.end(), 0);
     for (std::uint64_t run = 0; run < 200; ++run) {
