@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include "base/letters.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -138,6 +140,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+namespace {
+
+std::string small(std::string_view text) {
+    std::string letters(text);
+    std::ranges::transform(letters, letters.begin(), lower);
+    return letters;
+}
+
+} // namespace
+
 std::string nearest_name(std::string_view name, std::vector<std::string> const& candidates) {
     std::string best;
     auto const apart = [&](std::string const& candidate) {
@@ -152,7 +164,7 @@ std::string nearest_name(std::string_view name, std::vector<std::string> const& 
     };
     auto best_distance = std::numeric_limits<std::size_t>::max();
     for (auto const& candidate : candidates) {
-        auto const distance = edit_distance(name, candidate);
+        auto const distance = edit_distance(small(name), small(candidate));
         if (distance > max_slips(candidate)) {
             continue;
         }

@@ -33,7 +33,7 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     Workload work;
     work.facts = facts;
     work.samples = task::Samples::of(facts);
-    work.samples.masked = !deck.data.mask.empty();
+    work.samples.masked = deck.task.kind == "language" && facts.targets.size() > 1;
     work.task = task::make_task_of(deck, work.samples);
     work.model = another_model(deck, work);
     bool const named =

@@ -203,6 +203,8 @@ def mistakes(scratch):
     """Of one process neither rank nor phase is told, but where in the deck it is."""
     deck = scratch / "wrong.ini"
     deck.write_text(f"include = {DECK}\n[data]\n\ntrain = {scratch / 'none.h5'}\nbatch = 0\n")
+    for words, *told in ((["--Data.Batch", 2], "Did you mean data.batch?"), (["--model.name", "MLP"], "Did you mean mlp?")):
+        run(["train", DECK, *SETS, *words]).expect(64, *told)
     told = run(["train", deck]).expect(64, f"root cause: data.batch = 0 ({deck}:5)").text
     check("rank" not in told and "start-up" not in told, told)
     run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "root cause: rank 0 (", f"{deck}:4")
