@@ -58,8 +58,9 @@ std::vector<data::DatasetOptions> named_files(Options (*table)(data::DatasetOpti
 }
 
 /// Where the channels of pictures, clips or volumes are, unless they are the first dimension.
-void print_layout(data::FieldInfo const& input) {
-    auto const axis = data::channel_axis(input.shape);
+void print_layout(data::FieldInfo const& input, std::vector<double> const& mean) {
+    auto const named = data::axis_of_means({.inputs = {input}, .mean = mean});
+    auto const axis = named && input.shape.size() > 2 ? named : data::channel_axis(input.shape);
     if (axis && *axis > 0 && !input.ragged) {
         std::cout << "  dimension " << *axis << " of " << input.name
                   << " looks like channels, which models of pictures expect as the first dimension "
@@ -90,7 +91,7 @@ void print(data::DataInfo const& info) {
         std::cout << "] " << h5::name_of(field.type) << (info.places[f].empty() ? "" : ", ")
                   << info.places[f] << "\n";
     }
-    print_layout(info.fields.front());
+    print_layout(info.fields.front(), info.mean);
     for (std::size_t i = 0; i < info.mean.size(); ++i) {
         std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
                   << fixed(info.std[i], 4) << "\n";

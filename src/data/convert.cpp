@@ -23,8 +23,10 @@ bool fit_channels(std::size_t moments, h5::Shape const& shape) {
            (!shape.empty() && (moments == shape.front() || moments == shape.back()));
 }
 
-std::size_t axis_of_channels(std::size_t moments, h5::Shape const& shape) {
-    return shape.empty() || moments == shape.front() ? 0 : shape.size() - 1;
+std::size_t axis_of_channels(std::size_t moments, h5::Shape const& shape, bool last) {
+    bool const first =
+        shape.empty() || (moments == shape.front() && !(last && moments == shape.back()));
+    return first ? 0 : shape.size() - 1;
 }
 
 void to_wholes(h5::Type type, std::span<std::byte const> raw, std::span<std::int64_t> into) {

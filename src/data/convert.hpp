@@ -14,8 +14,9 @@ bool is_whole(h5::Type type);
 /// Whether this number of means or deviations fits samples of a shape: one for all, or one for each
 /// channel, which are the first dimension, or else the last.
 bool fit_channels(std::size_t moments, h5::Shape const& shape);
-/// The dimension that this number of means belongs to, where it fits.
-std::size_t axis_of_channels(std::size_t moments, h5::Shape const& shape);
+/// The dimension that this number of means belongs to, where it fits; `last`: that one, where both
+/// the first and the last do.
+std::size_t axis_of_channels(std::size_t moments, h5::Shape const& shape, bool last);
 
 /// The element at an index, in this machine's byte order; it need not be aligned.
 template <class Stored>

@@ -78,6 +78,16 @@ std::vector<Field> fields_named(DatasetOptions const& options, bool are_inputs) 
     return fields;
 }
 
+/// Whether several means are those of the last dimension of a sample. Where they may be those of
+/// the first, too, it is what samples mean: named columns, channels as the model has them, or rows
+/// of features.
+bool are_of_last(Facts const& facts, FieldInfo const& input, bool channels_last) {
+    auto const& shape = input.shape;
+    bool const last =
+        !facts.columns.empty() || channels_last || (shape.size() == 2 && !input.ragged);
+    return facts.mean.size() > 1 && axis_of_channels(facts.mean.size(), shape, last) > 0;
+}
+
 /// What a field adds to the fingerprint of a file: the checksums of its bytes, where there are.
 void add_checksums(Hasher& hasher, h5::File const& file, FieldInfo const& field) {
     if (auto const name = "checksums/" + field.name; file.exists(name)) {
@@ -123,6 +133,7 @@ Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_sha
     }
     parts_->mask = options.mask;
     parts_->labels = options.labels;
+    parts_->channels_last = options.channels_last;
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options, true);
     parts_->targets = fields_named(options, false);
@@ -179,14 +190,16 @@ void Dataset::require_fitting(h5::File const& file) {
         read_facts(file, parts_->inputs.front().info().shape, first || !facts_.token_bytes.empty());
     if (first) {
         require_names(facts.classes, concat(path.string(), ": "));
+        facts.channels_last =
+            are_of_last(facts, parts_->inputs.front().info(), parts_->channels_last);
         for (auto& field : parts_->inputs) {
             bool const scaled = &field == &parts_->inputs.front();
             field.prepare(scaled ? facts.mean : std::vector<double>{},
-                          scaled ? facts.std : std::vector<double>{});
+                          scaled ? facts.std : std::vector<double>{}, facts.channels_last);
             facts.inputs.push_back(field.info());
         }
         for (auto& field : parts_->targets) {
-            field.prepare({}, {});
+            field.prepare({}, {}, false);
             facts.targets.push_back(field.info());
         }
         facts_ = std::move(facts);
@@ -245,7 +258,7 @@ void Dataset::complete() {
     }
 }
 
-void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
+void Dataset::scale_as(std::vector<double> mean, std::vector<double> std, bool last) {
     auto const& shape = sample_shape();
     if (!fit_channels(mean.size(), shape)) {
         auto const channels = shape.empty() ? 1 : shape.front();
@@ -255,7 +268,8 @@ void Dataset::scale_as(std::vector<double> mean, std::vector<double> std) {
                                             amount_of(mean.size(), "channel")),
                                      "Import all sets in the same way"});
     }
-    parts_->inputs.front().prepare(mean, std);
+    facts_.channels_last = mean.size() > 1 && axis_of_channels(mean.size(), shape, last) > 0;
+    parts_->inputs.front().prepare(mean, std, last);
     facts_.mean = std::move(mean);
     facts_.std = std::move(std);
 }

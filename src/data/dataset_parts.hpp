@@ -23,6 +23,7 @@ struct Dataset::Parts {
     std::optional<comm::SharedBlock> memory; ///< of what is kept there
     std::string weights;                     ///< name of their dataset
     Labels labels = Labels::guessed;
+    bool channels_last = false;                      ///< as the options have it
     std::string mask;                                ///< name of its dataset; or empty
     bool leaves_mask = false;                        ///< the first file's is not used
     std::vector<std::uint64_t> digests;              ///< of what is known of each file

@@ -72,21 +72,37 @@ std::string other_field(FieldInfo const& own, FieldInfo const& known, std::strin
     return {};
 }
 
+std::vector<std::string> names_of(std::vector<FieldInfo> const& fields) {
+    std::vector<std::string> all;
+    std::ranges::transform(fields, std::back_inserter(all), &FieldInfo::name);
+    return all;
+}
+
+/// Targets of other names, where they are values: a class is known by its own name.
+std::string other_targets(Facts const& set, Facts const& known, std::string const& whose) {
+    auto const of_values = [](Facts const& facts) {
+        return !facts.targets.empty() && facts.targets.front().vocabulary == 0 &&
+               (facts.targets.size() > 1 || !facts.targets.front().whole ||
+                (facts.targets.front().is_label() && facts.class_count == 0));
+    };
+    auto const here = names_of(set.targets);
+    auto const there = names_of(known.targets);
+    return here != there && of_values(set) && of_values(known)
+               ? concat("its targets are ", joined(here, ", "), ", but those of ", whose, " are ",
+                        joined(there, ", "))
+               : std::string();
+}
+
 std::string other_fields(std::string const& kind, std::vector<FieldInfo> const& own,
                          std::vector<FieldInfo> const& known, std::string const& whose, Use use) {
     if (own.empty() || known.empty()) {
         return {};
     }
-    auto const names = [](std::vector<FieldInfo> const& fields) {
-        std::vector<std::string> all;
-        std::ranges::transform(fields, std::back_inserter(all), &FieldInfo::name);
-        return all;
-    };
     if (own.size() != known.size()) {
-        return concat("a sample has the ", kind, " ", joined(names(own), ", "), ", but in ", whose,
-                      " ", joined(names(known), ", "));
+        return concat("a sample has the ", kind, " ", joined(names_of(own), ", "), ", but in ",
+                      whose, " ", joined(names_of(known), ", "));
     }
-    if (auto here = names(own), there = names(known);
+    if (auto here = names_of(own), there = names_of(known);
         here != there && std::ranges::is_permutation(here, there)) {
         return concat("the order of its ", kind, " is ", joined(here, ", "), ", but in ", whose,
                       " it is ", joined(there, ", "));
@@ -108,6 +124,7 @@ std::string difference(Facts const& set, Facts const& known, std::string const& 
     auto found = other_fields("inputs", set.inputs, known.inputs, whose, use);
     if (found.empty() && use == Use::as_it_is) {
         found = other_fields("targets", set.targets, known.targets, whose, use);
+        found = found.empty() ? other_targets(set, known, whose) : found;
     }
     if (found.empty()) {
         found = other_name("column", set.columns, known.columns, whose, use);
@@ -135,12 +152,15 @@ std::string difference(Facts const& set, Facts const& known, std::string const& 
 std::vector<std::string> renamed(Facts const& set, std::string const& name, Facts const& known,
                                  std::string const& whose) {
     std::vector<std::string> told;
-    for (auto const& [what, own, others] : {std::tuple("column", &set.columns, &known.columns),
-                                            std::tuple("class", &set.classes, &known.classes)}) {
-        if (auto const found = other_name(what, *own, *others, whose, Use::as_it_is);
-            !found.empty()) {
+    auto const tell = [&](std::string const& found) {
+        if (!found.empty()) {
             told.push_back(concat("the model is trained further on ", name, ": ", found));
         }
+    };
+    tell(other_targets(set, known, whose));
+    for (auto const& [what, own, others] : {std::tuple("column", &set.columns, &known.columns),
+                                            std::tuple("class", &set.classes, &known.classes)}) {
+        tell(other_name(what, *own, *others, whose, Use::as_it_is));
     }
     return told;
 }

@@ -52,6 +52,7 @@ Facts facts_of_json(Json const& json) {
             .class_count = json.at("class_count"),
             .mean = json.at("mean"),
             .std = json.at("std"),
+            .channels_last = json.value("channels_last", false), // of earlier versions, nowhere
             .scale_known = json.at("scale_known"),
             .columns = json.at("columns"),
             .sample_rate = json.at("sample_rate"),
@@ -86,6 +87,7 @@ std::string text_of(Facts const& facts) {
                     {"class_count", facts.class_count},
                     {"mean", facts.mean},
                     {"std", facts.std},
+                    {"channels_last", facts.channels_last},
                     {"scale_known", facts.scale_known},
                     {"columns", facts.columns},
                     {"sample_rate", facts.sample_rate},

@@ -142,13 +142,13 @@ void Field::require_alike(FieldInfo const& other, h5::File const& file) const {
     require(other.ragged == info_.ragged, "layout (with or without offsets)");
 }
 
-void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std) {
+void Field::prepare(std::vector<double> const& mean, std::vector<double> const& std, bool last) {
     // Tokens are numbers of things, labels are too; other inputs are real values.
     bool const tokens = info_.type == h5::Type::i64 || info_.type == h5::Type::u64;
     info_.whole =
         info_.whole && (tokens || !is_input_ || window_.length > 0 || info_.vocabulary > 0);
     if (!info_.whole) {
-        normaliser_.emplace(info_.type, info_.shape, mean, std);
+        normaliser_.emplace(info_.type, info_.shape, mean, std, last);
     }
 }
 

@@ -57,7 +57,7 @@ class Field {
     /// Decides the type that is handed out, once all files were added. Whole-number targets stay
     /// whole numbers. Of inputs, only 64-bit integers, and those with a window or a vocabulary, do;
     /// the others become float32.
-    void prepare(std::vector<double> const& mean, std::vector<double> const& std);
+    void prepare(std::vector<double> const& mean, std::vector<double> const& std, bool last);
 
     /// Its datasets in a file.
     std::vector<Column const*> columns_of(std::size_t file) const;

@@ -144,7 +144,7 @@ Facts read_facts(h5::File const& file, h5::Shape const& sample_shape, bool of_to
     };
     facts.classes = texts("classes");
     facts.columns = texts(columns_name);
-    bool const of_columns = sample_shape == h5::Shape{facts.columns.size()} &&
+    bool const of_columns = !sample_shape.empty() && sample_shape.back() == facts.columns.size() &&
                             std::ranges::all_of(facts.columns, is_utf8);
     if (!of_columns) { // an attribute of another program's
         facts.columns.clear();

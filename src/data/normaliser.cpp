@@ -9,9 +9,9 @@
 namespace lockstep::data {
 
 Normaliser::Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double> const& mean,
-                       std::vector<double> const& std)
+                       std::vector<double> const& std, bool last)
     : type_(type),
-      plane_(mean.size() > 1 && axis_of_channels(mean.size(), shape) > 0
+      plane_(mean.size() > 1 && axis_of_channels(mean.size(), shape, last) > 0
                  ? 1
                  : std::max<std::size_t>(
                        h5::elements(shape) / std::max<std::size_t>(mean.size(), 1), 1)),

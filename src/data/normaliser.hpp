@@ -13,10 +13,10 @@ namespace lockstep::data {
 /// In inputs, u8 stands for value / 255.
 class Normaliser {
   public:
-    /// `mean` and `std` have one value each, or one a channel, the first dimension of `shape`; or
-    /// none.
+    /// `mean` and `std` have one value each, or one a channel, the first dimension of `shape` or
+    /// the last; or none. `last`: as `axis_of_channels` has it.
     Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double> const& mean,
-               std::vector<double> const& std);
+               std::vector<double> const& std, bool last);
 
     /// Whether elements are float32 as they are stored, so that they can be read in place.
     bool changes_nothing() const noexcept;

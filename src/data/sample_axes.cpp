@@ -1,6 +1,7 @@
 #include "data/sample_axes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::data {
 
@@ -11,16 +12,32 @@ std::optional<std::size_t> channel_axis(h5::Shape const& shape) {
     return found ? std::optional(static_cast<std::size_t>(least - shape.begin())) : std::nullopt;
 }
 
-SampleAxes guessed_axes(FieldInfo const& field) {
+std::optional<std::size_t> axis_of_means(Facts const& facts) {
+    auto const& shape = facts.inputs.front().shape;
+    auto const means = facts.mean.size();
+    bool const found = means > 1 && shape.size() > 1 && !facts.inputs.front().ragged &&
+                       (means == shape.front()) != (means == shape.back());
+    return found ? std::optional(means == shape.front() ? 0 : shape.size() - 1) : std::nullopt;
+}
+
+SampleAxes guessed_axes(Facts const& facts) {
+    auto const& field = facts.inputs.front();
     auto const& shape = field.shape;
-    SampleAxes axes{{}, false};
+    bool const of_features = !facts.columns.empty() || (facts.sample_rate > 0 && shape.size() == 2);
+    SampleAxes axes{{}, of_features};
     if (field.ragged) {
         axes.places = {0};
     } else if (shape.size() > 1) {
-        bool const last = channel_axis(shape) == shape.size() - 1;
-        for (std::size_t axis = last || shape.size() == 2 ? 0 : 1;
-             axis < shape.size() - (last ? 1 : 0); ++axis) {
-            axes.places.push_back(axis);
+        auto channels = axis_of_means(facts);
+        if (of_features) {
+            channels = shape.size() - 1;
+        } else if (!channels && shape.size() > 2) {
+            channels = channel_axis(shape) == shape.size() - 1 ? shape.size() - 1 : 0;
+        }
+        axes.places.resize(shape.size());
+        std::iota(axes.places.begin(), axes.places.end(), std::size_t{0});
+        if (channels) {
+            std::erase(axes.places, *channels);
         }
     }
     return axes;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/data/batch.hpp"
+#include "lockstep/data/facts.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -14,13 +14,16 @@ struct SampleAxes {
     bool known = true;               ///< a model goes by them; else they were guessed
 };
 
-/// By the shape alone, for models that do not tell: rows of features where samples are ragged, a
-/// row of features, a picture without channels, or channels at the end that `channel_axis` finds
-/// there, and else at the front.
-SampleAxes guessed_axes(FieldInfo const& field);
+/// Of the first input, for models that do not tell: rows of features where samples are ragged, have
+/// named columns, or are frames of sound; a row of features, a picture without channels, or
+/// channels where their means or `channel_axis` find them, and else at the front.
+SampleAxes guessed_axes(Facts const& facts);
 
 /// The dimension of a picture, clip or volume that can only hold its channels: of 1, 3 or 4
 /// elements, where all others have more. None for a shape of fewer than three dimensions.
 std::optional<std::size_t> channel_axis(h5::Shape const& shape);
+
+/// The dimension whose channels several means are of, where they can be of one alone.
+std::optional<std::size_t> axis_of_means(Facts const& facts);
 
 } // namespace lockstep::data

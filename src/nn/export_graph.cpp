@@ -69,7 +69,7 @@ deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInpu
     std::vector<std::int64_t> extents;
     if (input.mean.size() > 1) { // one for each channel
         extents.assign(input.sample().size(), 1);
-        extents[data::axis_of_channels(input.mean.size(), input.info.shape) +
+        extents[data::axis_of_channels(input.mean.size(), input.info.shape, input.channels_last) +
                 (input.info.ragged ? 1 : 0)] = static_cast<std::int64_t>(input.mean.size());
     }
     auto const constant = [&](std::vector<double> const& values) {

@@ -15,6 +15,7 @@ struct ExportInput {
     std::int64_t rows = 0;      ///< of a sample, where the data's samples are ragged
     std::vector<double> mean{}; ///< as in data::Dataset: for u8 in units of 1/255
     std::vector<double> std{};
+    bool channels_last = false; ///< as in data::Facts
 
     /// The shape of a sample, with its rows.
     std::vector<std::int64_t> sample() const;

@@ -60,16 +60,21 @@ data::SampleAxes SampleLayout::axes() const {
     return axes;
 }
 
-bool SampleLayout::is_doubtful() const {
-    auto const own = channels_last_ ? shape_.size() - 1 : 0;
-    auto const axis = data::channel_axis(shape_);
-    return axis && (adds_channel_ || *axis != own);
+bool SampleLayout::is_elsewhere(std::size_t axis) const {
+    return adds_channel_ || axis != (channels_last_ ? shape_.size() - 1 : 0);
 }
 
-std::string SampleLayout::mend() const {
-    auto const axis = *data::channel_axis(shape_);
+std::optional<std::size_t> SampleLayout::doubtful_axis() const {
+    auto const axis = data::channel_axis(shape_);
+    return axis && is_elsewhere(*axis) ? axis : std::nullopt;
+}
+
+std::string SampleLayout::mend(std::size_t axis) const {
     bool const last = axis == shape_.size() - 1;
     auto const layout = concat("model.layout = ", last ? "channels-last" : "channels-first");
+    if (adds_channel_ && shape_.size() == 2) {
+        return "If these are rows of features, choose model.name = cnn1d";
+    }
     if (adds_channel_) { // pictures, taken for volumes
         return concat("If dimension ", axis,
                       " holds the channels of pictures, choose model.name = "
@@ -85,7 +90,12 @@ std::string SampleLayout::mend() const {
 }
 
 std::string SampleLayout::remark() const {
-    if (!is_doubtful()) {
+    auto const axis = doubtful_axis();
+    return axis ? remark_on(*axis) : std::string();
+}
+
+std::string SampleLayout::remark_on(std::size_t axis) const {
+    if (!is_elsewhere(axis)) {
         return {};
     }
     return concat("warning: samples of ", extents_text(shape_), " are read as ",
@@ -94,16 +104,17 @@ std::string SampleLayout::remark() const {
                   adds_channel_ ? std::string("they have no dimension for channels")
                                 : concat("model.layout = ",
                                          channels_last_ ? "channels-last" : "channels-first"),
-                  "). ", mend());
+                  "). ", mend(axis));
 }
 
 std::string SampleLayout::advice(std::string const& next) const {
-    if (!is_doubtful()) {
+    auto const axis = doubtful_axis();
+    if (!axis) {
         return next;
     }
     auto otherwise = next;
     otherwise.front() = static_cast<char>(std::tolower(otherwise.front()));
-    return concat(mend(), ". Otherwise, ", otherwise);
+    return concat(mend(*axis), ". Otherwise, ", otherwise);
 }
 
 torch::Tensor SampleLayout::arranged(torch::Tensor const& samples) const {

@@ -6,6 +6,7 @@
 #include "nn/axis_reader.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class SampleLayout {
     data::SampleAxes axes() const;
     /// A warning where the shape looks as if channels were elsewhere; else empty.
     std::string remark() const;
+    /// The same where that dimension holds them by what else is known.
+    std::string remark_on(std::size_t axis) const;
     /// What to do about samples that do not fit: to mend the layout where it looks wrong, or else
     /// `next`.
     std::string advice(std::string const& next) const;
@@ -39,9 +42,11 @@ class SampleLayout {
     torch::Tensor arranged(torch::Tensor const& samples) const;
 
   private:
-    bool is_doubtful() const;
-    /// What to do if the channels are where they seem to be.
-    std::string mend() const;
+    /// Where the channels seem to be instead.
+    std::optional<std::size_t> doubtful_axis() const;
+    bool is_elsewhere(std::size_t axis) const;
+    /// What to do if the channels are there.
+    std::string mend(std::size_t axis) const;
 
     std::int64_t channels_ = 1;
     h5::Shape shape_; ///< of a sample
@@ -57,6 +62,7 @@ class PictureModel : public Model, public AxisReader {
     explicit PictureModel(SampleLayout layout) : layout_(std::move(layout)) {}
 
     std::string remark() const override { return layout_.remark(); }
+    std::string remark_on(std::size_t axis) const override { return layout_.remark_on(axis); }
     data::SampleAxes axes() const override { return layout_.axes(); }
 
   protected:

@@ -164,13 +164,15 @@ class KeptAnswer : public nn::Model {
 };
 
 /// A number for all values, or for each channel, where data::Normaliser has it.
-torch::Tensor by_channel(std::vector<double> const& numbers, torch::Tensor const& inputs) {
+torch::Tensor by_channel(std::vector<double> const& numbers, torch::Tensor const& inputs,
+                         bool last) {
     auto const options = torch::TensorOptions(torch::kFloat32);
     std::vector<std::int64_t> extents(static_cast<std::size_t>(inputs.dim()), 1);
     if (numbers.size() > 1) {
         auto const shape = inputs.sizes().slice(1); // of a sample, or of a row of one
-        extents.at(1 + data::axis_of_channels(numbers.size(), {shape.begin(), shape.end()})) =
-            static_cast<std::int64_t>(numbers.size());
+        auto const axis =
+            data::axis_of_channels(numbers.size(), {shape.begin(), shape.end()}, last);
+        extents.at(1 + axis) = static_cast<std::int64_t>(numbers.size());
     }
     return torch::tensor(numbers, options).view(extents).to(inputs.device());
 }
@@ -181,8 +183,9 @@ nn::Fields copy_of(nn::Fields const& inputs, Rescaling const& rescaling = {}) {
     for (std::size_t at = 0; at < inputs.size(); ++at) {
         auto& field = fields.emplace_back(inputs[at]);
         if (at == 0 && !rescaling.factor.empty()) {
-            field.values = field.values * by_channel(rescaling.factor, field.values) +
-                           by_channel(rescaling.offset, field.values);
+            bool const last = rescaling.channels_last;
+            field.values = field.values * by_channel(rescaling.factor, field.values, last) +
+                           by_channel(rescaling.offset, field.values, last);
         } else {
             field.values = field.values.clone();
         }

@@ -18,6 +18,7 @@ namespace lockstep::task {
 struct Rescaling {
     std::vector<double> factor;
     std::vector<double> offset;
+    bool channels_last = false; ///< as in data::Facts
 };
 
 /// How a task is learnt from a model that was trained before.

@@ -13,6 +13,8 @@
 #include "train/precision.hpp"
 #include "train/workload_remarks.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "course.hpp"
@@ -69,7 +71,9 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,
                               nodes[static_cast<std::size_t>(world.rank())], parts.device});
-        parts.size.remarks = workload_remarks(parts.deck, parts.work);
+        parts.size.remarks = parts.work.remarks;
+        std::ranges::move(workload_remarks(parts.deck, parts.work),
+                          std::back_inserter(parts.size.remarks));
         auto const steps_per_epoch = parts.data_module->steps_per_epoch();
         parts.size.steps_per_epoch = steps_per_epoch;
         parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,

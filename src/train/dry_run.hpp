@@ -34,7 +34,7 @@ struct DryRunSize {
     std::int64_t steps_per_epoch = 0;
     std::int64_t samples_per_epoch = 0;
     double epochs = 0;                ///< of the whole run, as the deck says
-    std::vector<std::string> remarks; ///< as `workload_remarks`
+    std::vector<std::string> remarks; ///< on the sets, and on the workload
     bool plays = false; ///< each replica plays episodes: more replicas learn from more samples
 };
 

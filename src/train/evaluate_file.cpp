@@ -164,6 +164,7 @@ Measurable open_file_to_measure(comm::Communicator const& world, config::Deck co
             if (known.facts.scale_known) {
                 own.mean = known.facts.mean;
                 own.std = known.facts.std;
+                own.channels_last = known.facts.channels_last;
             }
             known.facts = data::completed(own, known.facts);
             known.whose = "data.train";

@@ -86,8 +86,9 @@ std::string scale_as(data::Dataset& set, std::string const& named, data::Facts c
         return {};
     }
     auto told = data::other_scale(set.facts(), named, known, whose);
-    if (set.mean() != known.mean || set.std() != known.std) {
-        set.scale_as(known.mean, known.std);
+    if (set.mean() != known.mean || set.std() != known.std ||
+        set.facts().channels_last != known.channels_last) {
+        set.scale_as(known.mean, known.std, known.channels_last);
     }
     return told;
 }

@@ -69,8 +69,11 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
         train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.facts);
     };
     if (options_.force && !run_.privacy) {
-        if (comm::failure_of(require_same) || run_.audit->differs_from(reader.record())) {
-            run_.setup.forced.emplace_back("other contents of data.train");
+        auto const changed = comm::failure_of(require_same);
+        if (changed || run_.audit->differs_from(reader.record())) {
+            run_.setup.forced.push_back(
+                concat("other contents of data.train",
+                       changed ? concat(" (", changed->text().why, ")") : ""));
         }
         return;
     }

@@ -10,6 +10,7 @@
 #include "train/quantised_file.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "plain_deck.hpp"
 #include "stored_deck.hpp"
@@ -36,8 +37,20 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     work.samples.masked = deck.task.kind == "language" && facts.targets.size() > 1;
     work.task = task::make_task_of(deck, work.samples);
     work.model = another_model(deck, work);
-    bool const named =
-        !record.deck.empty() && deck.data.train != stored_deck(record, file.path()).data.train;
+    if (record.deck.empty()) {
+        return work;
+    }
+    auto const trained = stored_deck(record, file.path()).data;
+    for (auto const& [key, own, known] :
+         {std::tuple("data.inputs", deck.data.inputs, trained.inputs),
+          std::tuple("data.targets", deck.data.targets, trained.targets)}) {
+        if (own != known) {
+            work.remarks.push_back(concat("warning: ", key, " = ", own,
+                                          " is not used: the model was trained with ", key, " = ",
+                                          known));
+        }
+    }
+    bool const named = deck.data.train != trained.train;
     if (auto const train = open_dataset(deck, named ? deck.data.train : ""); train) {
         work.remarks.push_back(
             read_as(*train, concat("data.train = ", deck.data.train), facts, data_of(file.path())));
@@ -92,6 +105,7 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
     }
     found.front().mean = work.facts.mean;
     found.front().std = work.facts.std;
+    found.front().channels_last = work.facts.channels_last;
     return found;
 }
 

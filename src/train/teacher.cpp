@@ -110,11 +110,24 @@ void require_same_samples(config::Deck const& deck, data::Facts const& teacher,
 }
 
 /// What inputs that are normalised as this run's become for the teacher.
-task::Rescaling rescaling_for(data::Facts const& teacher, data::Facts const& ours) {
-    task::Rescaling found;
-    if (!teacher.scale_known || (teacher.mean == ours.mean && teacher.std == ours.std)) {
+task::Rescaling rescaling_for(config::Deck const& deck, data::Facts const& teacher,
+                              data::Facts const& ours) {
+    task::Rescaling found{.factor = {}, .offset = {}, .channels_last = false};
+    bool const same_axis = teacher.channels_last == ours.channels_last;
+    if (!teacher.scale_known ||
+        (teacher.mean == ours.mean && teacher.std == ours.std && same_axis)) {
         return found;
     }
+    bool const both = teacher.mean.size() > 1 && ours.mean.size() > 1;
+    if (both && !same_axis) {
+        throw no_teacher(deck,
+                         concat("its inputs were normalized along the ",
+                                teacher.channels_last ? "last" : "first",
+                                " dimension of a sample, but those of this run along the ",
+                                ours.channels_last ? "last" : "first"),
+                         "Choose a teacher with the same order of the dimensions of a sample");
+    }
+    found.channels_last = teacher.channels_last || ours.channels_last;
     auto const at = [](std::vector<double> const& values, std::size_t i, double none) {
         return values.empty() ? none : values[values.size() == 1 ? 0 : i];
     };
@@ -144,7 +157,8 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
     }
     auto const facts = facts_of(weights->record(), file.path());
     require_same_samples(deck, facts, work);
-    return {file, teacher.model, work.train ? rescaling_for(facts, work.facts) : task::Rescaling{}};
+    return {file, teacher.model,
+            work.train ? rescaling_for(deck, facts, work.facts) : task::Rescaling{}};
 }
 
 /// Collective  over `world`

@@ -23,7 +23,7 @@ std::int64_t wanted_pictures(OpenedRun const& run, Progress const& progress) {
 
 bool has_channels_last(Workload const& work) {
     auto const& input = work.samples.inputs.front();
-    auto const places = nn::axes_of(*work.model, input).places;
+    auto const places = nn::axes_of(*work.model, work.facts).places;
     return places.size() > 1 && places.back() + 1 < input.shape.size();
 }
 

@@ -70,7 +70,7 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
 data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work) {
     auto const& samples = work.samples;
     auto const& input = samples.inputs.front();
-    data::Augmentation augmentation(deck.data.augment, input, nn::axes_of(*work.model, input),
+    data::Augmentation augmentation(deck.data.augment, input, nn::axes_of(*work.model, work.facts),
                                     static_cast<std::uint64_t>(deck.run.seed));
     if (!augmentation.moves_places()) {
         return augmentation;
@@ -101,8 +101,9 @@ data::Augmentation augmentation_of(config::Deck const& deck, Workload const& wor
 
 std::string augmentation_remark(config::Deck const& deck, Workload const& work) {
     auto const& input = work.samples.inputs.front();
-    auto const axes = nn::axes_of(*work.model, input);
-    bool const last = !axes.known && data::channel_axis(input.shape) == input.shape.size() - 1;
+    auto const axes = nn::axes_of(*work.model, work.facts);
+    bool const last = !axes.known && !input.ragged && !axes.places.empty() &&
+                      axes.places.back() + 1 < input.shape.size();
     return last && augmentation_of(deck, work).moves_places()
                ? concat("data.augment takes the last dimension of samples, which have the shape ",
                         h5::shape_text(input.shape), ", for channels, and moves none of them")

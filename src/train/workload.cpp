@@ -32,7 +32,10 @@ data::DatasetOptions dataset_options(config::Data const& data, std::string const
 
 data::DatasetOptions dataset_options(config::Deck const& deck, std::string const& files,
                                      std::string const& weights) {
-    return dataset_options(deck.data, files, weights, task::labels_of(deck.task));
+    auto options = dataset_options(deck.data, files, weights, task::labels_of(deck.task));
+    auto const layout = deck.model.own.find("layout");
+    options.channels_last = layout != deck.model.own.end() && layout->second == "channels-last";
+    return options;
 }
 
 std::unique_ptr<data::Dataset> open_dataset(config::Deck const& deck, std::string const& files,
@@ -86,14 +89,32 @@ void compare(Origin const& origin, data::Facts const& own, std::string const& na
     }
 }
 
-/// Begins with what the model of `origin` knows of its samples.
-void go_on_from(Origin const& origin, std::string const& named, Workload& work) {
+/// Begins with what the model of `origin` knows of its samples, and returns it. Where they mean
+/// something else at a resume, which only --force allows, the set alone tells, in every respect.
+data::Facts go_on_from(Origin const& origin, std::string const& named, Workload& work) {
     auto const own = work.train->facts();
-    compare(origin, own, named, work);
-    if (!data::fit_channels(origin.facts.mean.size(), own.inputs.front().shape)) {
-        return; // as little as the model fits it, which says more
+    if (auto const differs = data::difference(own, origin.facts, origin.whose);
+        !origin.use && !differs.empty()) {
+        work.remarks.push_back(concat(misfit_allowed(named, origin.whose, differs),
+                                      ". From now on, the model knows the columns, the classes, "
+                                      "the mean and the std of data.train"));
+        return {};
     }
-    work.remarks.push_back(scale_as(*work.train, named, origin.facts, origin.whose));
+    compare(origin, own, named, work);
+    if (data::fit_channels(origin.facts.mean.size(), own.inputs.front().shape)) {
+        work.remarks.push_back(scale_as(*work.train, named, origin.facts, origin.whose));
+    } // else the model fits it as little, which says more
+    return origin.facts;
+}
+
+/// Sets must agree on what the training set leaves open, too; either may lack the last classes.
+void require_agreement(data::Facts const& test, std::string const& named,
+                       data::Facts const& validation) {
+    constexpr char const* whose = "data.validation";
+    auto const differs = data::difference(test, validation, whose);
+    if (!differs.empty() && !data::difference(validation, test, named).empty()) {
+        throw does_not_fit(named, whose, differs);
+    }
 }
 
 void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) {
@@ -104,25 +125,20 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
         work.data_hash = TeacherOutputs::hash_of(*work.train);
         work.data_samples = work.train->samples();
     }
+    data::Facts known;
     if (datasets.origin) {
-        go_on_from(*datasets.origin, concat("data.train = ", deck.data.train), work);
+        known = go_on_from(*datasets.origin, concat("data.train = ", deck.data.train), work);
     }
+    auto* const validation = work.validation.get(); // not a share
     if (auto divided = divide(deck, *work.train)) {
         work.train = std::make_unique<data::Dataset>(std::move(divided->first));
         work.validation = std::make_unique<data::Dataset>(std::move(divided->second));
-    } else if (work.validation) {
-        work.remarks.push_back(read_as(*work.validation,
-                                       concat("data.validation = ", deck.data.validation),
-                                       work.train->facts(), "data.train"));
     }
-    if (work.test) {
-        work.remarks.push_back(read_as(*work.test, concat("data.test = ", deck.data.test),
-                                       work.train->facts(), "data.train"));
-    }
+    auto const told = read_like_training(deck, work.train->facts(), validation, work.test.get());
+    work.remarks.insert(work.remarks.end(), told.begin(), told.end());
     std::erase(work.remarks, "");
     work.samples = task::Samples::of(*work.train);
-    work.facts = datasets.origin ? data::completed(work.train->facts(), datasets.origin->facts)
-                                 : work.train->facts();
+    work.facts = data::completed(work.train->facts(), known);
 }
 
 void require_no_datasets(config::Deck const& deck) {
@@ -199,6 +215,27 @@ Datasets open_datasets_together(config::Deck const& deck, comm::Communicator con
                             return open_dataset_together(deck, files, weights, world);
                         })
                : Datasets{};
+}
+
+std::vector<std::string> read_like_training(config::Deck const& deck, data::Facts const& train,
+                                            data::Dataset* validation, data::Dataset* test) {
+    std::vector<std::string> told;
+    auto const named = [](std::string const& key, std::string const& files) {
+        return concat("data.", key, " = ", files);
+    };
+    if (validation != nullptr) {
+        told.push_back(
+            read_as(*validation, named("validation", deck.data.validation), train, "data.train"));
+    }
+    if (test != nullptr) {
+        auto const of_test = named("test", deck.data.test);
+        told.push_back(read_as(*test, of_test, train, "data.train"));
+        if (validation != nullptr) {
+            require_agreement(test->facts(), of_test, validation->facts());
+        }
+    }
+    std::erase(told, "");
+    return told;
 }
 
 Workload open_workload(config::Deck const& deck, Datasets datasets,

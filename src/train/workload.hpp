@@ -86,6 +86,14 @@ Datasets open_datasets(config::Deck const& deck);
 /// Throws      AgreedError as `open_datasets`
 Datasets open_datasets_together(config::Deck const& deck, comm::Communicator const& world);
 
+/// Lets the sets of a deck, or those of them that are in files of their own, be read as its
+/// training set is.
+///
+/// Throws   Error 65 where the samples of two of them mean something else
+/// Returns  lines for the user on sets that name another mean and std
+std::vector<std::string> read_like_training(config::Deck const& deck, data::Facts const& train,
+                                            data::Dataset* validation, data::Dataset* test);
+
 /// `check_size` is called with the number of parameters before the model is made, and may throw.
 ///
 /// Throws  Error as Dataset, make_task, make_model and `check_size` do

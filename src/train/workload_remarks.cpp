@@ -1,6 +1,7 @@
 #include "train/workload_remarks.hpp"
 
 #include "base/text.hpp"
+#include "nn/axis_reader.hpp"
 #include "task/remarks.hpp"
 #include "train/workload.hpp"
 
@@ -27,6 +28,11 @@ std::string batch_remark(config::Deck const& deck, data::Dataset const& train) {
 
 std::vector<std::string> workload_remarks(config::Deck const& deck, Workload const& work) {
     std::vector<std::string> remarks{work.model->remark()};
+    auto const* const reader = dynamic_cast<nn::AxisReader const*>(work.model.get());
+    auto const axis = work.train ? data::axis_of_means(work.facts) : std::nullopt;
+    if (reader != nullptr && axis && remarks.front().empty()) {
+        remarks.front() = reader->remark_on(*axis);
+    }
     if (auto const* task = dynamic_cast<task::Remarks const*>(work.task.get())) {
         remarks.push_back(task->remark(deck.data, *work.model));
     }

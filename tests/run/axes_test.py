@@ -179,10 +179,78 @@ def layouts_agree(scratch):
             check(states[0] == states[1], f"{name} with {augment}: the layouts differ")
 
 
+# shape of a sample, its dimension of channels, what else the file says, model
+BY_CHANNEL = {
+    "windows": ((4, 4), 1, {"columns": list("abcd")}, "name = transformer; layers = 1; width = 16; heads = 2"),
+    "long-windows": ((6, 4), 1, {"columns": list("abcd")}, "name = transformer; layers = 1; width = 16; heads = 2"),
+    "frames": ((5, 5), 1, {"sample_rate": 8000.0}, "name = cnn1d; channels = 4"),
+    "rows": ((5, 5), 1, {}, "name = mlp; hidden = 8"),
+    "pictures-last": ((4, 4, 4), 2, {}, "name = vit; patch = 2; width = 16; heads = 2; layers = 1; layout = channels-last"),
+    "pictures-first": ((4, 4, 4), 0, {}, "name = vit; patch = 2; width = 16; heads = 2; layers = 1"),
+    "named-boxes": ((4, 5, 4), 2, {"columns": list("abcd")}, "name = mlp; hidden = 8"),
+    "boxes": ((4, 5, 4), 0, {}, "name = mlp; hidden = 8"),
+    "table": ((4,), 0, {"columns": list("abcd")}, "name = mlp; hidden = 8"),
+}
+
+
+def normalised_along(scratch):
+    """A mean and std for each channel are those of the dimension that holds channels, wherever they are used: samples
+    that were normalised by hand give the same bits, and exported files agree."""
+    for kind in some(BY_CHANNEL, 3):
+        shape, axis, says, model = BY_CHANNEL[kind]
+        random = np.random.default_rng(2)
+        along = [1] * len(shape)
+        along[axis] = -1
+        mean, std = np.float32([0, 50, -3, 4, 9][:shape[axis]]), np.float32([1, 100, .2, 3, 5][:shape[axis]])
+        values = (random.normal(size=(48, *shape)) * std.reshape(along) + mean.reshape(along)).astype(np.float32)
+        by_hand = (values - mean.reshape(along)) / std.reshape(along)
+        states = []
+        for name, data, moments in (("raw", values, {"mean": np.float64(mean), "std": np.float64(std)}), ("hand", by_hand, {})):
+            path = write(scratch / f"{kind}-{name}.h5", data, **says, **moments)
+            run(["train", deck(scratch, f"{kind}-{name}", path, model, batch=8)]).expect(0)
+            states.append(weights(checkpoints(scratch / f"{kind}-{name}")[-1]))
+        check(states[0] == states[1], f"{kind}: normalised along another dimension")
+        newest, out = checkpoints(scratch / f"{kind}-raw")[-1], scratch / f"{kind}.c"
+        run(["checkpoint", "export", newest, out, "--overwrite"]).expect(0)
+        run(["export", "check", out, "--data", scratch / f"{kind}-raw.h5"]).expect(0, "It agrees with")
+        lines = [run(["evaluate", scratch / f"{kind}-{name}.ini", checkpoints(scratch / f"{kind}-{name}")[-1], "--data.test",
+                      scratch / f"{kind}-{name}.h5"]).expect(0).text.split("test: ")[1].splitlines()[0] for name in ("raw", "hand")]
+        check(lines[0].split("(")[0] == lines[1].split("(")[0], f"{kind}: {lines}")
+
+
+def told_by_the_file(scratch):
+    """Names of columns, a sample rate and means say which dimension holds features or channels."""
+    random = np.random.default_rng(3)
+    features = {"windows": ((6, 5), {"columns": list("abcde")}), "square": ((5, 5), {"columns": list("abcde")}),
+                "sound": ((12, 8), {"sample_rate": 8000.0}), "means": ((6, 5), {"mean": [0.] * 5, "std": [1.] * 5})}
+    for kind in some(features, 2):
+        shape, says = features[kind]
+        data = write(scratch / f"{kind}.h5", random.normal(size=(6, *shape)).astype(np.float32), **says)
+        run(["train", deck(scratch, kind, data, "name = mlp; hidden = 4", "flip")]).expect(64, "holds features")
+        run(["train", deck(scratch, kind, data, "name = mlp; hidden = 4", "flip:0, crop:1")]).expect(0)
+    table = write(scratch / "named.h5", random.normal(size=(6, 5)).astype(np.float32), columns=list("abcde"))
+    run(["train", deck(scratch, "named", table, "name = mlp; hidden = 4", "flip:0")]).expect(64, "holds features")
+    layouts = {"last": ((8, 8), -1, "name = cnn; channels = 4", "channels-last"),
+               "first": ((8, 8), 1, "name = cnn; channels = 4; layout = channels-last", "channels-first"),
+               "clips": ((6, 8, 8), -1, "name = cnn3d; channels = 4", "channels-last"),
+               "series": ((20,), 1, "name = cnn1d; channels = 4", "is read as time")}
+    for kind in some(layouts, 2):
+        places, at, model, mend = layouts[kind]
+        for count in some((2, 5, 13), 1):
+            values = np.moveaxis(random.normal(size=(6, count, *places)), 1, at).astype(np.float32)
+            data = write(scratch / f"{kind}.h5", values, mean=[0.] * count, std=[1.] * count)
+            name = deck(scratch, f"{kind}-{count}", data, model)
+            for command in ("plan", "train", "check"):
+                done = run([command, name])
+                check(mend in " ".join(done.text.split()), f"{kind} of {count}: {command} does not tell: {done.text}")
+
+
 def main():
     with Scratch() as scratch:
         seen_as_possible(scratch)
         layouts_agree(scratch)
+        normalised_along(scratch)
+        told_by_the_file(scratch)
     print("axes are what they mean")
 
 

@@ -2,6 +2,7 @@
 file. Every command that opens one gives the same after data.train was replaced or is gone; a set whose samples mean
 something else is refused by name, and one that is only normalised otherwise is told of. So are the sets of one run.
 The short form draws from the table of commands and of changes."""
+import itertools
 import json
 import re
 import shutil
@@ -238,10 +239,22 @@ def resumed(trained, change):
     words = ["train", trained.deck, "--run.directory", directory, "--train.epochs", 9]
     refused = run([*words, "--data.test", ""])
     refused.expect(66, "cur.h5") if change == "missing" else refused.expect(64, "data.train", "--force")
+    if change in ("columns", "classes"):
+        known_as_a_whole([*words, "--data.test", ""], directory, trained.current, CHANGES[change][1])
     if change == "scale":
         trained.tolerates(change, run([*words, "--force"]).expect(0, "other contents of data.train").text)
         facts = note_of(checkpoints(directory)[-1])
         check([facts["mean"], facts["std"]] == [trained.mean, trained.std], f"the scale stays the model's: {facts}")
+
+
+def known_as_a_whole(words, directory, data, why):
+    """A resume with samples of another meaning says so; names, mean and std change together, once."""
+    run([*words, "--force"]).expect(0, f"other contents of data.train ({why}", f": {why}", "From now on, the model knows")
+    facts = note_of(checkpoints(directory)[-1])
+    with h5py.File(data) as file:
+        own = {name: list(file.attrs[name]) for name in ("columns", "classes", "mean", "std")}
+    check({name: facts[name] for name in own} == own, f"one set's names and another's scale: {facts}, {own}")
+    run([*words, "--train.epochs", 10]).expect(0)
 
 
 def validated(trained, change):
@@ -414,8 +427,69 @@ def searched(scratch):
     words = ["search", space, deck, "--directory", scratch / "search", "--data.validation", "20 %", "--data.test", "",
              "--train.epochs", 1, "--train.validate-every", 1]
     run(words).expect(0)
+    other = table(scratch / "other.h5", 1, scale=50, shift=100)
+    told = run([*words, "--directory", scratch / "told", "--data.validation", other]).expect(0).text
+    check(told.count(OTHER_UNITS) == 1, f"told once: {told}")
+    told = " ".join(run(["check", deck, "--data.validation", other, "--data.test", ""]).text.split())
+    check(OTHER_UNITS in told, f"told by check: {told}")
     table(data, 1, scale=2)
     run(words).expect(64, "the files of data.train or data.validation have changed")
+
+
+def pairs(scratch):
+    """What the training set leaves open, the other sets must agree on, too."""
+    random = np.random.default_rng(6)
+    deck = scratch / "pairs.ini"
+
+    def write(name, **attributes):
+        path = scratch / f"{name}.h5"
+        with h5py.File(path, "w") as file:
+            file["inputs"] = random.normal(size=(48, 3)).astype(np.float32)
+            file["targets"] = np.arange(48) % 3
+            for key, value in attributes.items():
+                file.attrs[key] = value
+        return path
+
+    deck.write_text(f"[run]\ndevice = cpu\ndirectory = {scratch}/pairs\n[data]\ntrain = {write('open')}\nbatch = 8\n"
+                    "[model]\nname = mlp\nhidden = 4\n[train]\nepochs = 1\n[monitor]\nplots = false\nprogress = none\n")
+    differ = {"column": {"columns": list("abc")}, "class": {"classes": list("abc")}, "sample rate": {"sample_rate": 8000.0}}
+    others = {"column": {"columns": list("bac")}, "class": {"classes": list("bac")}, "sample rate": {"sample_rate": 16000.0}}
+    for what in some(differ, 2):
+        first, other = write("first", **differ[what]), write("other", **others[what])
+        for command in some(("train", "plan")):
+            run([command, deck, "--data.validation", first, "--data.test", other]).expect(
+                65, f"data.test = {other} does not fit data.validation", f"its {what}")
+    fewer = write("fewer", classes=list("abc"))
+    with h5py.File(write("two", classes=list("ab")), "r+") as file:
+        file["targets"][:] = np.arange(48) % 2
+    for sets in itertools.permutations((fewer, scratch / "two.h5")):
+        run(["train", deck, "--data.validation", sets[0], "--data.test", sets[1], "--checkpoint.resume", "none"]).expect(0)
+
+
+def targets(scratch):
+    """Values that are learnt are known by the names of their datasets, and inputs by theirs."""
+    random = np.random.default_rng(7)
+    data, deck = scratch / "values.h5", scratch / "values.ini"
+    with h5py.File(data, "w") as file:
+        for name in ("u", "v"):
+            file[name] = random.normal(size=(48, 3)).astype(np.float32)
+        for name, places in (("ab", (0, 1)), ("ba", (1, 0))):
+            file[name] = file["u"][:][:, places]
+    deck.write_text(f"[run]\ndevice = cpu\ndirectory = {scratch}/values\n[data]\ntrain = {data}\ntest = {data}\n"
+                    "inputs = u\ntargets = ab\nbatch = 8\n[model]\nname = mlp\nhidden = 4\n[task]\nkind = regression\n"
+                    "[train]\nepochs = 1\n[monitor]\nplots = false\nprogress = none\n")
+    run(["train", deck]).expect(0)
+    newest, out = checkpoints(scratch / "values")[-1], scratch / "values.onnx"
+    why = "its targets are ba, but those of "
+    run(["evaluate", deck, newest]).expect(0)
+    run(["evaluate", deck, newest, "--data.targets", "ba"]).expect(65, why)
+    run(["evaluate", deck, newest, "--data.targets", "ba", "--force"]).expect(0, why)
+    words = ["train", deck, "--run.directory", scratch / "more", "--data.targets", "ba"]
+    run([*words, "--model.weights", newest]).expect(0, f"the model is trained further on data.train = {data}: {why}")
+    run([*words, "--distill.teacher", newest, "--checkpoint.resume", "none"]).expect(64, why)
+    for key, value in (("inputs", "v"), ("targets", "ba")):
+        run(["checkpoint", "export", newest, out, "--overwrite", f"--data.{key}", value]).expect(
+            0, f"warning: data.{key} = {value} is not used")
 
 
 # Keys with which the same weights compute something else.
@@ -448,7 +522,7 @@ def model_keys(scratch):
                  "--checkpoint.resume", "none"]).expect(0, "were trained with another model", what)
 
 
-for part in (walk, *some((texts, pictures, market, searched, model_keys))):
+for part in (walk, *some((texts, pictures, market, searched, pairs, targets, model_keys), 2)):
     with Scratch() as scratch:
         part(scratch)
     print(part.__name__)

@@ -49,6 +49,7 @@ struct DatasetOptions {
     /// It is cut as the targets are, and becomes the second of them. Empty: none.
     std::string mask{};
     Labels labels = Labels::guessed;
+    bool channels_last = false; ///< the model takes the last dimension of a sample for channels
 };
 
 /// The files that a text names, in order; a glob's are sorted.
@@ -114,10 +115,11 @@ class Dataset {
     void keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host);
 
     /// Normalises the first input by these values, whatever the files say: one of each, one of each
-    /// per channel, or none.
+    /// per channel, or none. `last`: where channels may be the first dimension or the last, they
+    /// are the last.
     ///
     /// Throws  Error 65 where they are for another number of channels
-    void scale_as(std::vector<double> mean, std::vector<double> std);
+    void scale_as(std::vector<double> mean, std::vector<double> std, bool last);
 
     /// From now on `read` accepts only classes as values of the first target: whole numbers from 0
     /// to below `classes`, whatever type they are stored in.

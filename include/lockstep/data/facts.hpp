@@ -20,7 +20,8 @@ struct Facts {
     /// Shape  [channels], [1], or [0] where it is not normalised
     std::vector<double> mean{};
     std::vector<double> std{};
-    bool scale_known = false;                ///< whether that is known, also where it is nothing
+    bool channels_last = false; ///< several of them belong to the last dimension, not to the first
+    bool scale_known = false;   ///< whether that is known, also where it is nothing
     std::vector<std::string> columns{};      ///< of a table, or of a series
     double sample_rate = 0;                  ///< of sound, in Hz
     std::vector<std::uint8_t> token_bytes{}; ///< of text that each token stands for

@@ -135,7 +135,7 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     std::vector<std::string> same;
     auto const scaled = train::samples_for(saved, data, data.test, found.remarks);
     auto const unscaled = train::samples_for(saved, data, data.test, same);
-    unscaled->scale_as({}, {});
+    unscaled->scale_as({}, {}, false);
     found.samples = std::min(samples, scaled->samples());
     auto const ours = our_outputs(saved, *scaled, found.samples);
     auto const raw = first_samples(*unscaled, found.samples);

@@ -203,7 +203,7 @@ void require_privacy_key(SearchTask const& task, bool has_begun) {
 }
 
 /// A hash of what the trials learn from and are measured on; empty where trials may choose it, or
-/// learn from an environment.
+/// learn from an environment. What each trial would tell of its sets is told once.
 std::string data_of_trials(config::Deck const& deck, search::Space const& space) {
     constexpr std::array<std::string_view, 7> chosen{
         "data.train",    "data.validation", "data.inputs",        "data.targets",
@@ -215,6 +215,12 @@ std::string data_of_trials(config::Deck const& deck, search::Space const& space)
         return {};
     }
     auto const sets = train::open_datasets(deck);
+    for (auto const& each : train::read_like_training(deck, sets.train->facts(),
+                                                      sets.validation.get(), sets.test.get())) {
+        if (deck.model.weights.empty()) { // else the sets are normalised as its samples were
+            std::cerr << "lockstep: " << each << "\n";
+        }
+    }
     return concat(hex(sets.train->fingerprint()),
                   sets.validation ? hex(sets.validation->fingerprint()) : std::string());
 }

@@ -16,8 +16,13 @@ FieldInfo images(h5::Shape const& shape) {
     return {.name = "inputs", .type = h5::Type::f32, .shape = shape};
 }
 
+SampleAxes guessed(Facts facts, FieldInfo const& input) {
+    facts.inputs = {input};
+    return guessed_axes(facts);
+}
+
 Augmentation augmentation(std::string const& wanted, FieldInfo const& input, std::uint64_t seed) {
-    return {wanted, input, guessed_axes(input), seed};
+    return {wanted, input, guessed({}, input), seed};
 }
 
 /// Samples 0, 1, …, each of values 1, 2, 3, …
@@ -143,11 +148,25 @@ TEST_CASE("channels and features stay where they are, wherever they lie") {
     for (h5::Shape const& none : {h5::Shape{8, 3}, {8, 8, 5}, {3, 8, 3}, {4, 3, 3}, {}}) {
         CHECK_FALSE(channel_axis(none));
     }
-    CHECK(guessed_axes(images({8, 8, 3})).places == std::vector<std::size_t>{0, 1});
-    CHECK(guessed_axes(images({3, 8, 8})).places == std::vector<std::size_t>{1, 2});
-    CHECK(guessed_axes(images({5, 8, 8, 1})).places == std::vector<std::size_t>{0, 1, 2});
-    CHECK(guessed_axes(images({8, 8})).places == std::vector<std::size_t>{0, 1});
-    CHECK(guessed_axes(images({8})).places.empty());
+    CHECK(guessed({}, images({8, 8, 3})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed({}, images({3, 8, 8})).places == std::vector<std::size_t>{1, 2});
+    CHECK(guessed({}, images({5, 8, 8, 1})).places == std::vector<std::size_t>{0, 1, 2});
+    CHECK(guessed({}, images({8, 8})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed({}, images({8})).places.empty());
+    // what the file says of its dimensions
+    Facts const named{.columns = {"a", "b", "c", "d", "e"}};
+    std::vector<double> const five(5);
+    CHECK(guessed(named, images({6, 5})).places == std::vector<std::size_t>{0});
+    CHECK(guessed(named, images({5, 5})).known);
+    CHECK(guessed(named, images({6, 6, 5})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed(named, images({5})).places.empty());
+    CHECK(guessed({.sample_rate = 16000}, images({40, 20})).places == std::vector<std::size_t>{0});
+    CHECK(guessed({.mean = five}, images({8, 8, 5})).places == std::vector<std::size_t>{0, 1});
+    CHECK(guessed({.mean = five}, images({5, 8, 8})).places == std::vector<std::size_t>{1, 2});
+    CHECK(guessed({.mean = five}, images({5, 8})).places == std::vector<std::size_t>{1});
+    CHECK(guessed({.mean = five}, images({5, 5})).places == std::vector<std::size_t>{0, 1});
+    CHECK(axis_of_means({.inputs = {images({5, 8, 5})}, .mean = five}) == std::nullopt);
+    CHECK(axis_of_means({.inputs = {images({8, 8, 5})}, .mean = {0}}) == std::nullopt);
     Batch batch; // of samples with 3, 0 and 2 rows of two features
     batch.indices = {0, 1, 2};
     batch.fields.resize(2);
@@ -185,9 +204,9 @@ TEST_CASE("what has no mirror image is not flipped") {
     SampleAxes const last{.places = {0, 1}};
     SampleAxes const rows{.places = {0}};
     for (auto const& [wanted, input, axes, why] :
-         {Case{"flip", images({5}), guessed_axes(images({5})), "a row of features"},
-          Case{"crop:1", images({5}), guessed_axes(images({5})), "a row of features"},
-          Case{"mask:1:1", images({5}), guessed_axes(images({5})), "rows and columns"},
+         {Case{"flip", images({5}), guessed({}, images({5})), "a row of features"},
+          Case{"crop:1", images({5}), guessed({}, images({5})), "a row of features"},
+          Case{"mask:1:1", images({5}), guessed({}, images({5})), "rows and columns"},
           Case{"flip", frames, rows, "holds features"}, Case{"flip:1", frames, rows, "features"},
           Case{"flip", images({8, 5}), rows, "holds features"},
           Case{"flip:0", images({3, 8, 8}), first, "holds the channels"},
@@ -198,7 +217,7 @@ TEST_CASE("what has no mirror image is not flipped") {
         CHECK(error.code() == ExitCode::usage);
         CHECK(error.text().why.find(why) != std::string::npos);
     }
-    CHECK_NOTHROW(Augmentation("flip:0", images({5}), guessed_axes(images({5})), 0));
+    CHECK_NOTHROW(Augmentation("flip:0", images({5}), guessed({}, images({5})), 0));
 }
 
 TEST_CASE("what cannot be done is told at the start") {

@@ -22,6 +22,7 @@ Facts known() {
         .class_count = 3,
         .mean = {1, 2},
         .std = {0.5, 1e-300},
+        .channels_last = true,
         .scale_known = true,
         .columns = {"a", "b", "c"},
         .sample_rate = 16000,
@@ -106,6 +107,26 @@ TEST_CASE(
     CHECK(data::renamed(known(), "mine", known(), "them").empty());
 }
 
+TEST_CASE("values that are learnt are known by the names of their datasets, classes are not") {
+    auto const of = [](std::vector<std::string> const& names, bool whole, std::int64_t classes) {
+        Facts facts{.class_count = classes};
+        for (auto const& name : names) {
+            facts.targets.push_back({name, h5::Type::f32, {}, whole});
+        }
+        return facts;
+    };
+    auto const values = of({"ab"}, false, 0);
+    CHECK(data::difference(of({"ba"}, false, 0), values, "them") ==
+          "its targets are ba, but those of them are ab");
+    CHECK(data::renamed(of({"ba"}, false, 0), "mine", values, "them").size() == 1);
+    CHECK(data::difference(of({"ba"}, false, 0), values, "them", Use::trained_further).empty());
+    CHECK_FALSE(data::difference(of({"ba"}, true, 0), of({"ab"}, true, 0), "them").empty());
+    CHECK_FALSE(
+        data::difference(of({"a", "c"}, false, 0), of({"a", "b"}, false, 0), "them").empty());
+    CHECK(data::difference(of({"ba"}, true, 3), of({"ab"}, true, 3), "them").empty());
+    CHECK(data::difference(values, values, "them").empty());
+}
+
 TEST_CASE("another scale is told, and warned of where the units seem to be others") {
     auto const told = [](std::vector<double> mean, std::vector<double> std) {
         auto set = known();
@@ -128,6 +149,9 @@ TEST_CASE("facts are read back from their text as they were, and from no other t
     auto const text = data::text_of(known());
     CHECK(data::facts_of_text(text, "a file") == known());
     CHECK(data::facts_of_text(data::text_of({}), "a file") == Facts{});
+    auto earlier = text; // does not tell of the last dimension
+    earlier.replace(earlier.find("\"channels_last\":true,"), 21, "");
+    CHECK_FALSE(data::facts_of_text(earlier, "a file").channels_last);
     auto unfit = known();
     unfit.std.pop_back();
     for (auto const& wrong : {std::string(), std::string("{}"), std::string("[1]"),
