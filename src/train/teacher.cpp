@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/replica_tree.hpp"
+#include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/nn/registry.hpp"
@@ -112,22 +113,27 @@ void require_same_samples(config::Deck const& deck, data::Facts const& teacher,
 /// What inputs that are normalised as this run's become for the teacher.
 task::Rescaling rescaling_for(config::Deck const& deck, data::Facts const& teacher,
                               data::Facts const& ours) {
-    task::Rescaling found{.factor = {}, .offset = {}, .channels_last = false};
-    bool const same_axis = teacher.channels_last == ours.channels_last;
+    auto const is_last = [&](data::Facts const& facts) {
+        auto const means = facts.mean.size();
+        return means > 1 &&
+               data::axis_of_channels(means, ours.inputs.front().shape, facts.channels_last) > 0;
+    };
+    task::Rescaling found{.factor = {}, .offset = {}, .channels_last = is_last(teacher)};
+    bool const same_axis =
+        teacher.mean.size() <= 1 || ours.mean.size() <= 1 || found.channels_last == is_last(ours);
     if (!teacher.scale_known ||
         (teacher.mean == ours.mean && teacher.std == ours.std && same_axis)) {
         return found;
     }
-    bool const both = teacher.mean.size() > 1 && ours.mean.size() > 1;
-    if (both && !same_axis) {
+    if (!same_axis) {
         throw no_teacher(deck,
                          concat("its inputs were normalized along the ",
-                                teacher.channels_last ? "last" : "first",
+                                found.channels_last ? "last" : "first",
                                 " dimension of a sample, but those of this run along the ",
-                                ours.channels_last ? "last" : "first"),
+                                found.channels_last ? "first" : "last"),
                          "Choose a teacher with the same order of the dimensions of a sample");
     }
-    found.channels_last = teacher.channels_last || ours.channels_last;
+    found.channels_last = found.channels_last || is_last(ours);
     auto const at = [](std::vector<double> const& values, std::size_t i, double none) {
         return values.empty() ? none : values[values.size() == 1 ? 0 : i];
     };

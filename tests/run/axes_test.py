@@ -196,7 +196,8 @@ BY_CHANNEL = {
 def normalised_along(scratch):
     """A mean and std for each channel are those of the dimension that holds channels, wherever they are used: samples
     that were normalised by hand give the same bits, and exported files agree."""
-    for kind in some(BY_CHANNEL, 3):
+    doubtful = [kind for kind, (shape, *_) in BY_CHANNEL.items() if shape[0] == shape[-1] and len(shape) > 1]
+    for kind in [*some(doubtful), *some([kind for kind in BY_CHANNEL if kind not in doubtful])]:
         shape, axis, says, model = BY_CHANNEL[kind]
         random = np.random.default_rng(2)
         along = [1] * len(shape)
@@ -234,7 +235,7 @@ def told_by_the_file(scratch):
                "first": ((8, 8), 1, "name = cnn; channels = 4; layout = channels-last", "channels-first"),
                "clips": ((6, 8, 8), -1, "name = cnn3d; channels = 4", "channels-last"),
                "series": ((20,), 1, "name = cnn1d; channels = 4", "is read as time")}
-    for kind in some(layouts, 2):
+    for kind in some(layouts):
         places, at, model, mend = layouts[kind]
         for count in some((2, 5, 13), 1):
             values = np.moveaxis(random.normal(size=(6, count, *places)), 1, at).astype(np.float32)

@@ -252,7 +252,8 @@ def known_as_a_whole(words, directory, data, why):
     run([*words, "--force"]).expect(0, f"other contents of data.train ({why}", f": {why}", "From now on, the model knows")
     facts = note_of(checkpoints(directory)[-1])
     with h5py.File(data) as file:
-        own = {name: list(file.attrs[name]) for name in ("columns", "classes", "mean", "std")}
+        own = {name: [each.decode() if isinstance(each, bytes) else each for each in file.attrs[name]]
+               for name in ("columns", "classes", "mean", "std")}
     check({name: facts[name] for name in own} == own, f"one set's names and another's scale: {facts}, {own}")
     run([*words, "--train.epochs", 10]).expect(0)
 
