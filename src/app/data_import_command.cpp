@@ -91,16 +91,15 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
     auto const name = words.empty() ? std::string() : words.front();
     for (auto const& kind : import_kinds(told)) {
         if (kind.name == name) {
-            auto const positions = import_options(told, kind).parse(words).positions;
-            told.common.out = positions[2];
-            if (std::error_code none;
-                std::filesystem::equivalent(positions[1], positions[2], none)) {
-                throw Error(ExitCode::usage,
-                            {concat(positions[2], " is also the source of the import"),
-                             "the import would replace its own source",
-                             "Name a different file as OUT"});
+            auto const positions = parse_import(told, kind, {words.begin() + 1, words.end()});
+            auto const& [from, out] = std::pair(positions.at(0), positions.at(1));
+            told.common.out = out;
+            if (std::error_code none; std::filesystem::equivalent(from, out, none)) {
+                throw Error(ExitCode::usage, {concat(out, " is also the source of the import"),
+                                              "the import would replace its own source",
+                                              "Name a different file as OUT"});
             }
-            return kind.make(positions[1]);
+            return kind.make(from);
         }
     }
     throw Error(ExitCode::usage,

@@ -9,10 +9,17 @@
 #include "import/speech_source.hpp"
 #include "import/text_source.hpp"
 #include "import/video_source.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <string_view>
 
 namespace lockstep::app {
 
 namespace {
+
+constexpr auto with = ImportRule::Effect::with;
+constexpr auto without = ImportRule::Effect::without;
 
 Option size_option(std::uint64_t& width, std::uint64_t& height, std::string meaning) {
     return option::own("--size WxH", std::move(meaning), [&](std::string const& text) {
@@ -97,6 +104,7 @@ ImportKind video_kind(ImportTold& told) {
 
 ImportKind speech_kind(ImportTold& told) {
     auto& speech = told.speech;
+    constexpr char const* no_texts = "only transcripts have texts that it applies to";
     return {
         .name = "speech",
         .source = "a directory of recordings (WAV, FLAC, …), all with the same sample rate",
@@ -120,6 +128,14 @@ ImportKind speech_kind(ImportTold& told) {
                  option::flag("--raw", "store the recordings themselves instead of features",
                               speech.raw),
                  labels_option(speech.labels)},
+        .rules = {{"--text", with, "--transcripts", no_texts},
+                  {"--units", with, "--transcripts", no_texts},
+                  {"--lowercase", with, "--transcripts", no_texts},
+                  {"--drop", with, "--transcripts", no_texts},
+                  {"--symbols", with, "--transcripts", no_texts},
+                  {"--labels", without, "--transcripts",
+                   "the targets are either classes or the symbols of transcripts"},
+                  {"--mels", without, "--raw", "recordings themselves have no bands"}},
         .make = [&told, &speech](auto const& source) {
             speech.split_by = told.split_by;
             speech.words = told.units == "words";
@@ -149,8 +165,21 @@ ImportKind text_kind(ImportTold& told) {
                           "key of the prompt in each line of a .jsonl file; the prompt comes "
                           "before the text and, with data.mask = learnt, is left out of the loss",
                           text.prompt)},
+        .rules = {{"--vocabulary", without, "--tokenizer",
+                   "a tokenizer that exists has its own number of tokens"}},
         .make = [&told, &text](auto const& source) {
+            if (told.given.contains("--endings") && std::filesystem::is_regular_file(source)) {
+                throw Error(ExitCode::usage,
+                            {concat("--endings ", joined(text.endings, ",")),
+                             concat(source.string(),
+                                    " is a file, and only files of a directory are chosen by "
+                                    "their endings"),
+                             "Leave --endings out, or name a directory"});
+            }
             text.source = source;
+            for (auto& ending : text.endings) {
+                ending = ending.starts_with('.') ? ending : concat(".", ending);
+            }
             text.split_by = told.split_by;
             text.meanwhile = told.common.before_part;
             return import::text_source(text);
@@ -178,6 +207,14 @@ ImportKind series_kind(ImportTold& told) {
                  option::flag("--fill-forward",
                               "fill an empty cell with the previous value in its column and series",
                               series.fill_forward)},
+        .rules = {{"--regression", with, "--target",
+                   "regression needs a column with the target values"},
+                  {"--fill-forward", without, "--target",
+                   "with --target, each row is a separate sample, so no earlier row can fill an "
+                   "empty cell"},
+                  {"--group", without, "--target",
+                   "with --target, each row is a separate sample; to keep the rows of a group in "
+                   "one set, use --split-by"}},
         .make = [&told, &series](auto const& source) {
             series.source = source;
             series.split_by = told.split_by;
@@ -214,6 +251,50 @@ ImportKind hdf5_kind(ImportTold& told) {
         }};
 }
 
+std::string misuse(ImportRule const& rule) {
+    return rule.only == with ? concat(rule.option, " was given without ", rule.other)
+                             : concat(rule.option, " cannot be combined with ", rule.other);
+}
+
+void require_effect(std::set<std::string> const& given, std::vector<ImportRule> const& rules) {
+    for (auto const& rule : rules) {
+        if (given.contains(rule.option) && given.contains(rule.other) != (rule.only == with)) {
+            throw Error(ExitCode::usage,
+                        {misuse(rule), rule.why,
+                         rule.only == with
+                             ? concat("Add ", rule.other, ", or leave out ", rule.option)
+                             : concat("Leave out ", rule.option, " or ", rule.other)});
+        }
+    }
+}
+
+/// Its name is noted, and an empty value, such as of a variable that is not set, is none.
+Option noted(Option row, std::set<std::string>& given) {
+    bool const is_flag = row.value.empty();
+    row.takes_blank = true;
+    row.take = [take = std::move(row.take), name = row.name, is_flag,
+                &given](std::string const& value) {
+        if (value.empty() && !is_flag) {
+            throw RefusedValue{"its value is empty", concat("Write a value, or leave out ", name)};
+        }
+        given.insert(name);
+        take(value);
+    };
+    return row;
+}
+
+/// The kinds that have this option.
+std::vector<std::string> kinds_with(std::string const& option) {
+    ImportTold told;
+    std::vector<std::string> kinds;
+    for (auto const& kind : import_kinds(told)) {
+        if (std::ranges::find(kind.rows, option, &Option::name) != kind.rows.end()) {
+            kinds.push_back(kind.name);
+        }
+    }
+    return kinds;
+}
+
 } // namespace
 
 std::vector<ImportKind> import_kinds(ImportTold& told) {
@@ -240,8 +321,10 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
         told.common.split.by_group = true;
     };
     Options options{
-        .command = "lockstep data import",
-        .positions = {"KIND SOURCE OUT", 3, 3},
+        .command =
+            kind.name.empty() ? "lockstep data import" : concat("lockstep data import ", kind.name),
+        .positions =
+            kind.name.empty() ? Positions{"KIND SOURCE OUT", 3, 3} : Positions{"SOURCE OUT", 2, 2},
         .rows = {
             option::reals("--split 0.8,0.1,0.1",
                           "shares of the training, validation and test sets; each class is divided "
@@ -263,7 +346,41 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
                          common.skip_bad),
             option::flag("--overwrite", "replace existing data sets", common.overwrite)}};
     options.rows.insert(options.rows.end(), kind.rows.begin(), kind.rows.end());
+    for (auto& row : options.rows) {
+        row = noted(std::move(row), told.given);
+    }
     return options;
+}
+
+std::vector<std::string> parse_import(ImportTold& told, ImportKind const& kind,
+                                      std::vector<std::string> const& words) {
+    std::vector<std::string> positions;
+    try {
+        positions = import_options(told, kind).parse(words).positions;
+    } catch (Error const& error) {
+        constexpr std::string_view unknown = "unknown option ";
+        auto text = error.text();
+        auto const kinds = text.what.starts_with(unknown)
+                               ? kinds_with(text.what.substr(unknown.size()))
+                               : std::vector<std::string>{};
+        if (kinds.empty()) {
+            throw;
+        }
+        text.why += concat(", but imports of ", list_text(kinds), " have it");
+        throw Error(error.code(), text);
+    }
+    require_effect(told.given, {{"--split-by", with, "--split", "it says how to split"},
+                                {"--seed", with, "--split", "it is the random seed of the split"}});
+    require_effect(told.given, kind.rules);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+        if (positions[i].empty()) {
+            throw Error(ExitCode::usage,
+                        {i == 0 ? "SOURCE is empty" : "OUT is empty",
+                         "an import needs the names of its source and of its output",
+                         concat("Usage: ", import_options(told, kind).usage())});
+        }
+    }
+    return positions;
 }
 
 } // namespace lockstep::app

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,15 @@ struct ImportTold {
     std::string alpha = "drop";
     std::string units = "characters";
     std::string series_type = "f32";
+    std::set<std::string> given; ///< names of the options
+};
+
+/// An option that has no effect with another one, or without it.
+struct ImportRule {
+    std::string option;
+    enum class Effect { without, with } only; ///< where it has one
+    std::string other;
+    std::string why;
 };
 
 /// A kind of source: the options that only it has, and the function that opens a path as such a
@@ -40,6 +50,7 @@ struct ImportKind {
     std::string name;
     std::string source; ///< what SOURCE is, for --help
     std::vector<Option> rows;
+    std::vector<ImportRule> rules{};
     std::function<std::unique_ptr<import::ImportSource>(std::filesystem::path const&)> make;
 };
 
@@ -49,7 +60,14 @@ std::vector<ImportKind> import_kinds(ImportTold& told);
 /// Their names, in the same order.
 std::vector<std::string> import_kind_names();
 
-/// Options of every kind, KIND, SOURCE and OUT, and those of `kind`.
+/// Options of every kind and those of `kind`, SOURCE and OUT; KIND too where `kind` has no name.
 Options import_options(ImportTold& told, ImportKind const& kind);
+
+/// Stores what a command line says in `told`; `words` are those behind KIND. Returns SOURCE and
+/// OUT.
+///
+/// Throws  Error 64, also for an option that would have no effect
+std::vector<std::string> parse_import(ImportTold& told, ImportKind const& kind,
+                                      std::vector<std::string> const& words);
 
 } // namespace lockstep::app

@@ -32,6 +32,7 @@ constexpr char const* of_films =
 constexpr char const* of_federation =
     "Name a model of the federation: a file global/round-….h5 in the federation's directory. To "
     "list the federation's messages, run lockstep federate info DIRECTORY";
+constexpr char const* to_utf8 = "Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE >NEW";
 constexpr char const* a_model =
     "This file holds a model instead of samples. Set model.weights to this file";
 
@@ -88,6 +89,8 @@ constexpr std::array magics{
           "a program or a library", ""},
     Magic{0, "version https://git-lfs"sv, "a Git LFS pointer, not the file itself",
           "Fetch the file: git lfs pull"},
+    Magic{0, "\xff\xfe"sv, "in UTF-16", to_utf8},
+    Magic{0, "\xfe\xff"sv, "in UTF-16", to_utf8},
     Magic{0, "<!DOCTYPE html"sv, "a web page", "Download the file itself"},
     Magic{0, "<!doctype html"sv, "a web page", "Download the file itself"},
     Magic{0, "<html"sv, "a web page", "Download the file itself"},
@@ -171,6 +174,12 @@ FileKind archive(std::string_view names) {
     }
     if (holds("data.pkl")) {
         return pickled("a torch.save pickle");
+    }
+    if (holds("xl/workbook.xml")) {
+        return {"an Excel workbook",
+                "Save it as CSV, then make a data set of it: lockstep data import series TABLE.csv "
+                "OUT.h5",
+                "", ""};
     }
     if (holds(".npy")) {
         return {"an archive of NumPy arrays",

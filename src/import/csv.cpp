@@ -4,11 +4,11 @@
 #include "base/number.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
+#include "import/source.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 
-#include "import/source.hpp"
 #include "source_file.hpp"
 
 namespace lockstep::import {
@@ -190,6 +190,12 @@ std::size_t CsvTable::column_of(std::string const& option, std::string const& na
 CsvTable read_csv(std::filesystem::path const& path) {
     require_file(path);
     auto const text = read_text(path);
+    require_text(path, text);
+    if (text.find('\n') == text.npos && trimmed(text).find('\r') != text.npos) {
+        throw Error(ExitCode::data, {path.string(), "its lines end with carriage returns alone",
+                                     concat("Convert its line ends: tr '\\r' '\\n' <",
+                                            path.string(), " >NEW.csv")});
+    }
     CsvReader reader(path, text);
     CsvTable table{path, reader.next(), {}, {}, {}};
     require_bare_names(table);
@@ -206,11 +212,16 @@ CsvTable read_csv(std::filesystem::path const& path) {
                      concat("it has no column names, only numbers: ", joined(table.columns, ", ")),
                      "Insert a line with the column names above this line"});
     }
+    std::int64_t blank = 0;
+    std::size_t blank_at_end = 0;
     while (!reader.at_end()) {
         auto const line = reader.line();
         auto fields = reader.next();
-        if (fields.size() == 1 && fields.front().empty()) {
-            continue; // an empty line
+        bool const is_blank = fields.size() == 1 && fields.front().empty();
+        blank_at_end = is_blank ? blank_at_end + 1 : 0;
+        if (is_blank && table.columns.size() > 1) {
+            ++blank;
+            continue;
         }
         if (fields.size() != table.columns.size()) {
             throw Error(ExitCode::data, {concat(path.string(), ", line ", line),
@@ -222,6 +233,14 @@ CsvTable read_csv(std::filesystem::path const& path) {
         table.rows.push_back({std::move(fields), line});
     }
     table.remarks = reader.remarks();
+    if (table.columns.size() == 1) { // in which a blank line is a row with an empty cell
+        table.rows.resize(table.rows.size() - blank_at_end);
+        blank = static_cast<std::int64_t>(blank_at_end);
+    }
+    if (blank > 0) {
+        table.remarks.push_back(
+            concat(path.string(), ": skipped ", count_text(blank, "blank line")));
+    }
     return table;
 }
 

@@ -12,7 +12,8 @@ namespace lockstep::import {
 /// A table of text. With a tab in its first line it is TSV, whose fields hold neither tabs nor
 /// line ends, and in which quotes are letters like others. Else it is CSV (RFC 4180): fields
 /// separated by commas, quoted where they hold a comma, a quote or a line's end. The first line
-/// names the columns.
+/// names the columns. Blank lines are skipped, but in a table of one column they are empty cells,
+/// except at the end.
 struct CsvTable {
     std::filesystem::path path;
     std::vector<std::string> columns;
@@ -21,7 +22,7 @@ struct CsvTable {
         std::int64_t line = 0;           ///< in the file, from 1
     };
     std::vector<Row> rows;
-    std::vector<std::string> remarks; ///< on quotes that may not be what was meant, for the user
+    std::vector<std::string> remarks; ///< for the user: odd quotes, blank lines
     struct Place {
         std::size_t first = 0;
         bool again = false; ///< whether another column has the name, too

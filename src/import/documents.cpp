@@ -14,6 +14,7 @@
 
 #include "find_files.hpp"
 #include "listed_file.hpp"
+#include "source_file.hpp"
 
 namespace lockstep::import {
 
@@ -117,6 +118,14 @@ Documents::Documents(DocumentOptions const& options)
     if (blank_lines_ > 0) {
         remarks_.push_back(concat("skipped: ", count_text(blank_lines_, "blank line")));
     }
+    if (text_ != DocumentOptions().text &&
+        std::ranges::find(files_, true, &File::lines) == files_.end()) {
+        throw Error(ExitCode::usage,
+                    {concat("--text ", text_),
+                     concat(options.source.string(),
+                            " has only plain text, and only the lines of .jsonl files have keys"),
+                     "Leave --text out, or name a .jsonl file"});
+    }
     auto const whole = std::ranges::find(files_, false, &File::lines);
     if (!prompt_.empty() && whole != files_.end()) {
         throw Error(ExitCode::usage,
@@ -191,6 +200,7 @@ Document Documents::read(std::int64_t document) const {
     lockstep::File::open_read(files_[where.file].path)
         .read_at(where.first, std::as_writable_bytes(std::span(bytes)));
     if (where.line == 0) {
+        require_text(files_[where.file].path, bytes);
         return {{}, std::move(bytes)};
     }
     auto const json = parsed(bytes, name(document));

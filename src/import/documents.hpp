@@ -10,7 +10,7 @@ namespace lockstep::import {
 struct DocumentOptions {
     std::filesystem::path source;     ///< a file, or a folder of files
     std::vector<std::string> endings; ///< of the files of a folder
-    std::string text;                 ///< key of a line of JSON that has the text
+    std::string text = "text";        ///< key of a line of JSON that has the text
     std::string prompt;               ///< key of what comes before the text; empty: nothing does
     std::string split_by;             ///< empty, or "folder"
 };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "source_field.hpp"
@@ -75,7 +76,15 @@ class Hdf5Source : public ImportSource {
     }
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
-        return remark_.empty() ? std::vector<std::string>{} : std::vector{remark_};
+        std::vector<std::string> lines;
+        if (!remark_.empty()) {
+            lines.push_back(remark_);
+        }
+        if (auto const names = left_out(); !names.empty()) {
+            lines.push_back(concat("left out ", count_text(std::ssize(names), "dataset"),
+                                   " that no option names: ", shown(names)));
+        }
+        return lines;
     }
     std::int64_t items() const override {
         return static_cast<std::int64_t>(fields_.front().samples());
@@ -125,6 +134,29 @@ class Hdf5Source : public ImportSource {
         }
     }
 
+    /// Datasets that are neither imported nor say how the samples are divided.
+    std::vector<std::string> left_out() const {
+        std::set<std::string> used{options_.split_by};
+        for (auto const& field : fields_) {
+            auto const path = field.path().substr(field.path().starts_with('/') ? 1 : 0);
+            used.insert({path, path + "_offsets"});
+        }
+        std::vector<std::string> names;
+        for (auto const& name : file_.names()) {
+            if (!used.contains(name) && !name.starts_with("checksums/")) {
+                names.push_back(name);
+            }
+        }
+        return names;
+    }
+    static std::string shown(std::vector<std::string> const& names) {
+        constexpr std::size_t max = 8;
+        auto const some =
+            std::vector(names.begin(),
+                        names.begin() + static_cast<std::ptrdiff_t>(std::min(max, names.size())));
+        return concat(joined(some, ", "), names.size() > max ? ", …" : "");
+    }
+
     void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
         auto const same = std::ranges::find_if(fields_, [&](auto const& field) {
             return field.kept().name == name || field.path() == path;
@@ -153,6 +185,15 @@ class Hdf5Source : public ImportSource {
     /// Where the first target is one whole number per sample, it is a class, if it can be.
     void name_classes(SourceField& target) {
         if (!target.is_label()) {
+            if (!options_.classes.empty()) {
+                throw Error(ExitCode::usage,
+                            {concat("--classes ", joined(options_.classes, ",")),
+                             concat("the values of dataset ", target.path(),
+                                    " are not classes: it does not hold one whole number per "
+                                    "sample"),
+                             "Leave out --classes, or store the classes as integers, one per "
+                             "sample"});
+            }
             return;
         }
         auto const stored = target.kept().type;

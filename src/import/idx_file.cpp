@@ -1,5 +1,6 @@
 #include "idx_file.hpp"
 
+#include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "source_file.hpp"
 
@@ -29,8 +31,25 @@ IdxFile::IdxFile(std::filesystem::path path)
     }
     auto const magic = number();
     auto const dimensions = magic & 0xff;
-    if ((magic >> 8) != 0x08) { // two zero bytes, then the type: unsigned bytes
-        refuse("it does not begin like an IDX file of unsigned bytes");
+    auto const type = static_cast<std::uint8_t>(magic >> 8U);
+    if (magic >> 16U != 0) { // two zero bytes, then the type
+        auto const kind = kind_of_file(path_);
+        refuse(concat("it does not begin like an IDX file",
+                      kind.name.empty() ? "" : concat(": it is ", kind.name)),
+               kind.name.empty() ? "Download the file again" : "Name another file");
+    }
+    if (type != 0x08) {
+        constexpr std::array<std::pair<std::uint8_t, char const*>, 5> others{
+            {{0x09, "i8"}, {0x0b, "i16"}, {0x0c, "i32"}, {0x0d, "f32"}, {0x0e, "f64"}}};
+        auto const* const other =
+            std::ranges::find(others, type, [](auto const& each) { return each.first; });
+        refuse(other == others.end()
+                   ? concat("its header states the unknown type ", static_cast<int>(type))
+                   : concat("it holds values of type ", other->second, ", not unsigned bytes"),
+               other == others.end() ? "Download the file again"
+                                     : "Convert the values to unsigned bytes, or store them as a "
+                                       "dataset of an HDF5 file and import that with lockstep data "
+                                       "import hdf5");
     }
     if (dimensions == 0 || dimensions > max_dimensions) {
         refuse(concat("its header states ", dimensions, " dimensions, not 1 to ", max_dimensions));
@@ -75,8 +94,8 @@ void IdxFile::require_end() {
     }
 }
 
-void IdxFile::refuse(std::string const& why) const {
-    throw Error(ExitCode::data, {path_.string(), why, "Download the file again"});
+void IdxFile::refuse(std::string const& why, std::string const& next) const {
+    throw Error(ExitCode::data, {path_.string(), why, next});
 }
 
 std::uint32_t IdxFile::number() {

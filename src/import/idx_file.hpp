@@ -30,7 +30,9 @@ class IdxFile {
     /// Makes sure that nothing follows and, of a gzipped file, that its checksum is right.
     void require_end();
 
-    [[noreturn]] void refuse(std::string const& why) const; ///< Error 65, naming the file
+    [[noreturn]] void refuse(
+        std::string const& why,
+        std::string const& next = "Download the file again") const; ///< Error 65, naming the file
 
   private:
     std::uint32_t number();

@@ -29,6 +29,10 @@ IdxSet read_set(std::filesystem::path const& images_path,
                 std::filesystem::path const& labels_path) {
     IdxFile images(images_path);
     IdxFile labels(labels_path);
+    if (images.shape().size() == 1 && labels.shape().size() > 1) {
+        images.refuse(concat("it holds labels, but ", labels_path.string(), " holds images"),
+                      "Name the file of the images first: IMAGES,LABELS");
+    }
     if (labels.shape().size() != 1 || labels.shape()[0] != images.shape()[0]) {
         labels.refuse(concat("it does not hold ", images.shape()[0],
                              " labels, one for each image of ", images_path.string()));

@@ -7,6 +7,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -25,6 +26,13 @@ constexpr std::size_t many_classes = 10; ///< of which a digit could be the name
 std::optional<double> number(std::string const& text) {
     auto const value = number_of<double>(text);
     return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+bool is_out_of_range(std::string const& text) {
+    double value = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [at, failure] = std::from_chars(text.data(), end, value);
+    return at == end && failure == std::errc::result_out_of_range;
 }
 
 /// A table whose rows are samples, or the steps of one series for each group.
@@ -71,6 +79,10 @@ class SeriesSource : public ImportSource {
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
         auto lines = table_.remarks;
+        if (auto const filled = empty_cells(); options_.fill_forward && filled > 0) {
+            lines.push_back(concat("filled ", count_text(filled, "empty cell"),
+                                   " with the previous value in its column and series"));
+        }
         auto const classes = form_.class_names.size();
         bool const real_values =
             !options_.target.empty() && classes > many_classes && 2 * classes > items_.size() &&
@@ -103,12 +115,14 @@ class SeriesSource : public ImportSource {
         auto const& rows = items_[static_cast<std::size_t>(item)];
         std::vector<double> values;
         std::vector<double> times;
+        std::string rounded;
         for (std::size_t i = 0; i < rows.size(); ++i) {
             for (std::size_t c = 0; c < columns_.size(); ++c) {
                 auto const* const above = values.size() < columns_.size()
                                               ? nullptr
                                               : &values[values.size() - columns_.size()];
                 values.push_back(cell(row(item, i), columns_[c], above));
+                rounded = rounded.empty() ? rounding(values.back(), columns_[c]) : rounded;
             }
             if (!options_.time.empty()) {
                 times.push_back(time(row(item, i)));
@@ -124,7 +138,11 @@ class SeriesSource : public ImportSource {
             fields.push_back(bytes_of(times));
         }
         sink({std::move(fields), label(item)});
-        return {};
+        if (options_.regression && rounded.empty()) {
+            auto const column = table_.column(options_.target);
+            rounded = rounding(cell(row(item, 0), column, nullptr), column);
+        }
+        return rounded;
     }
 
   private:
@@ -230,6 +248,10 @@ class SeriesSource : public ImportSource {
             return *above;
         }
         auto const value = number(text);
+        if (!value && is_out_of_range(text)) {
+            refuse(row, table_.columns[column], concat("is outside of the range of f64: ", text),
+                   "Correct it");
+        }
         if (!value) {
             refuse(row, table_.columns[column],
                    text.empty() ? "is empty" : concat("is not a number: ", text),
@@ -246,6 +268,24 @@ class SeriesSource : public ImportSource {
                    "Correct it, or store the numbers with --type f64");
         }
         return *value;
+    }
+    /// What f32 makes of a whole number; empty: nothing.
+    std::string rounding(double value, std::size_t column) const {
+        bool const whole = std::trunc(value) == value;
+        return options_.doubles || !whole || static_cast<double>(static_cast<float>(value)) == value
+                   ? std::string()
+                   : concat("whole numbers in column ", table_.columns[column],
+                            " were rounded, since f32 holds all of them only up to 16,777,216; "
+                            "--type f64 keeps them");
+    }
+    std::int64_t empty_cells() const {
+        std::int64_t cells = 0;
+        for (auto const& row : table_.rows) {
+            for (auto const column : columns_) {
+                cells += row.fields[column].empty() ? 1 : 0;
+            }
+        }
+        return cells;
     }
     double time(CsvTable::Row const& row) const {
         auto const& text = row.fields[table_.column(options_.time)];
@@ -285,18 +325,6 @@ class SeriesSource : public ImportSource {
 } // namespace
 
 std::unique_ptr<ImportSource> series_source(SeriesImport const& options) {
-    if (options.regression && options.target.empty()) {
-        throw Error(ExitCode::usage,
-                    {"--regression was given without --target",
-                     "regression needs a column with the target values", "Add --target COLUMN"});
-    }
-    if (options.fill_forward && !options.target.empty()) {
-        throw Error(ExitCode::usage,
-                    {"--fill-forward cannot be combined with --target",
-                     "with --target, each row is a separate sample, so no earlier row can fill an "
-                     "empty cell",
-                     "Fill the table's empty cells beforehand, or leave out one of the options"});
-    }
     return std::make_unique<SeriesSource>(options);
 }
 

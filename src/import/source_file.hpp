@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace lockstep::import {
 
@@ -9,5 +10,8 @@ namespace lockstep::import {
 /// Throws  Error 66 when there is none, when it is a folder, or may not be read; 65 when it is a
 ///         pipe, a socket or a device
 void require_file(std::filesystem::path const& path);
+
+/// Throws  Error 65 where the beginning of a file is no text, and tells what the file is instead
+void require_text(std::filesystem::path const& path, std::string_view beginning);
 
 } // namespace lockstep::import

@@ -2,6 +2,7 @@
 
 #include "base/list.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "data/format.hpp"
 #include "import/log_mel.hpp"
 #include "lockstep/base/error.hpp"
@@ -86,14 +87,32 @@ class SpeechSource : public ListedSource {
         listing_.remarks = transcripts.remarks;
         listing_.looked_in = listing_options();
         std::set<std::string> found;
+        std::int64_t silent = 0;
+        std::string last;
         for (auto const& transcript : transcripts.rows) {
             listing_.entries.push_back(
                 {transcript.file, -1, transcript.group, transcript.set, transcript.line});
             texts_.push_back(transcript.text);
-            if (options_.symbols.empty()) {
-                auto const own = cut(transcript.text, transcript.file.string());
-                found.insert(own.begin(), own.end());
+            if (!options_.symbols.empty() && !is_utf8(transcript.text)) {
+                continue; // that is told when it is read
             }
+            auto const own = cut(transcript.text, transcript.file.string());
+            found.insert(own.begin(), own.end());
+            if (own.empty()) {
+                ++silent;
+                last = transcript.file.string();
+            }
+        }
+        if (silent == std::ssize(texts_)) {
+            throw Error(ExitCode::data,
+                        {options_.transcripts.string(), "no transcript has a symbol",
+                         "Write what is said into the transcripts, or remove less of it with "
+                         "--drop"});
+        }
+        if (silent > 0) {
+            listing_.remarks.push_back(concat(count_text(silent, "transcript"),
+                                              silent == 1 ? " is" : " are",
+                                              " empty, such as that of ", last));
         }
         std::vector<std::string> meanings;
         for (auto const& text : texts_) {
@@ -102,9 +121,18 @@ class SpeechSource : public ListedSource {
         require_once(listing_, meanings);
         listing_.class_names.assign(found.begin(), found.end());
         if (!options_.symbols.empty()) {
-            listing_.class_names = options_.words ? list_texts(options_.symbols)
-                                                  : symbols_of(options_.symbols, {}, "--symbols");
+            listing_.class_names =
+                options_.words ? list_texts(options_.symbols) : each_of(options_.symbols);
         }
+    }
+
+    /// All characters of --symbols: a blank is one, wherever it stands.
+    static std::vector<std::string> each_of(std::string const& symbols) {
+        std::vector<std::string> each;
+        for (auto const point : decoded(symbols, "--symbols")) {
+            each.push_back(encoded(point));
+        }
+        return each;
     }
 
     std::vector<std::string> cut(std::string const& text, std::string const& from) const {

@@ -72,8 +72,8 @@ struct ClassNeed {
     double left = 0;
     std::vector<double> lack;
 
-    /// What the sets will lack of it, or have too much of, in the end: each set gets at most what it
-    /// lacks, and then whole items.
+    /// What the sets will lack of it, or have too much of, in the end: each set gets at most what
+    /// it lacks, and then whole items.
     std::vector<double> rest() const {
         double wanted = 0;
         for (auto const each : lack) {
@@ -90,9 +90,9 @@ struct ClassNeed {
 
 /// Deals groups to sets (after Sechidis, Tsoumakas, Vlahavas, "On the stratification of multi-label
 /// data", ECML PKDD 2011: the greatest need first). A group goes to the set that lacks most of its
-/// classes. Where that is less than the group, a class is rounded: of the sets that lack some of it,
-/// the one that also lacks most after the rounding of the other classes gets the group, so that not
-/// all are rounded alike.
+/// classes. Where that is less than the group, a class is rounded: of the sets that lack some of
+/// it, the one that also lacks most after the rounding of the other classes gets the group, so that
+/// not all are rounded alike.
 class Dealing {
   public:
     Dealing(std::vector<Group> const& groups, std::vector<double> const& shares)

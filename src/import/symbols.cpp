@@ -41,7 +41,7 @@ std::vector<std::string> symbols_of(std::string const& text, SymbolOptions const
     if (!characters.empty() && characters.back() == " ") {
         characters.pop_back();
     }
-    if (!options.words) {
+    if (!options.words || characters.empty()) {
         return characters;
     }
     return split(trimmed(kept), ' ');

@@ -28,7 +28,8 @@ class TextSource : public ImportSource {
           tokenizer_(options.tokenizer.empty()
                          ? learnt(options.vocabulary, options.meanwhile)
                          : text::Tokenizer::of_json(read_text(options.tokenizer),
-                                                    options.tokenizer.string())) {
+                                                    options.tokenizer.string())),
+          wanted_(options.tokenizer.empty() ? options.vocabulary : 0) {
         bool const narrow = tokenizer_.tokens() <= 1 << 16;
         form_.fields = {{"inputs", narrow ? h5::Type::u16 : h5::Type::u32, {}, true}};
         if (!options.prompt.empty()) {
@@ -49,7 +50,16 @@ class TextSource : public ImportSource {
     std::string name(std::int64_t item) const override { return documents_.name(item); }
     std::string group(std::int64_t item) const override { return documents_.group(item); }
     std::string set(std::int64_t item) const override { return documents_.set(item); }
-    std::vector<std::string> remarks() const override { return documents_.remarks(); }
+    std::vector<std::string> remarks() const override {
+        auto lines = documents_.remarks();
+        if (tokenizer_.tokens() < wanted_) {
+            lines.push_back(
+                concat("the vocabulary has ", count_text(tokenizer_.tokens(), "token"),
+                       " instead of the ", count_text(wanted_),
+                       " of --vocabulary, since the texts have no more pairs to merge"));
+        }
+        return lines;
+    }
     std::int64_t items_at_once() const override {
         auto const each = std::max<std::uint64_t>(
             documents_.bytes() / static_cast<std::uint64_t>(std::max<std::int64_t>(items(), 1)), 1);
@@ -132,6 +142,7 @@ class TextSource : public ImportSource {
 
     Documents documents_;
     text::Tokenizer tokenizer_;
+    std::int64_t wanted_; ///< tokens of one that is learnt
     ImportForm form_;
 };
 

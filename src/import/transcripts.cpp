@@ -17,6 +17,14 @@ bool is_festvox(std::string_view text) {
 }
 
 Transcripts from_festvox(TranscriptOptions const& options, std::string const& text) {
+    auto const& group = options.group_column;
+    if (!group.empty() || options.text_column != "text") {
+        throw Error(
+            ExitCode::usage,
+            {group.empty() ? concat("--text ", options.text_column) : concat("--split-by ", group),
+             concat(options.path.string(), " is a file of Festvox, which has no columns"),
+             "Leave the option out, or name a table with columns"});
+    }
     Transcripts transcripts;
     std::int64_t number = 0;
     for (auto const& line : split(text, '\n')) {

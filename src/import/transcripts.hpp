@@ -25,7 +25,7 @@ struct TranscriptOptions {
 
 struct Transcripts {
     std::vector<Transcript> rows;
-    std::vector<std::string> remarks; ///< on the table's quotes
+    std::vector<std::string> remarks; ///< on the table's quotes and lines
 };
 
 /// Transcripts of a table, or of lines ( NAME "TEXT" ), which stand for NAME.wav.

@@ -100,8 +100,8 @@ void BytePairs::encode(std::string_view word, std::vector<Token>& into) const {
 
 namespace {
 
-/// What is learnt from: all words in one row of cells. A symbol's first cell holds its token and, if
-/// it has several, its last one minus their number; between the words there is a gap.
+/// What is learnt from: all words in one row of cells. A symbol's first cell holds its token and,
+/// if it has several, its last one minus their number; between the words there is a gap.
 class Learning {
   public:
     Learning(std::map<std::string, std::int64_t> const& words,
@@ -140,8 +140,8 @@ class Learning {
     /// Replaces a pair wherever it occurs, from the left to the right.
     void merge(Pair pair, Token whole) {
         auto const [left, right] = tokens_of(pair);
-        auto const length = lengths_[static_cast<std::size_t>(left)] +
-                            lengths_[static_cast<std::size_t>(right)];
+        auto const length =
+            lengths_[static_cast<std::size_t>(left)] + lengths_[static_cast<std::size_t>(right)];
         lengths_.push_back(length);
         auto const places = std::move(pairs_.at(pair).places);
         for (std::size_t const at : places) {

@@ -45,8 +45,8 @@ class BytePairs {
 
 /// Learns merges from words and how often each occurs: the most frequent pair becomes a token, of
 /// equally frequent ones the one with the smaller numbers, until there are `tokens` tokens or no
-/// pair. Bytes are the tokens `of_byte`; new ones are numbered from `next` on. A merge takes time in
-/// proportion to how often its pair occurs in the words; `before_merge` may throw to end it all.
+/// pair. Bytes are the tokens `of_byte`; new ones are numbered from `next` on. A merge takes time
+/// in proportion to how often its pair occurs in the words; `before_merge` may throw to end it all.
 ///
 /// Source  the `tokenizers` package, whose results this reproduces
 std::vector<Merge> learn_merges(std::map<std::string, std::int64_t> const& words,

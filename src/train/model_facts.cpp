@@ -72,7 +72,9 @@ Error does_not_fit(std::string const& named, std::string const& whose, std::stri
     return {
         ExitCode::data,
         {concat(named, " does not fit ", whose), why,
-         "Import all data sets in the same way, with the same --classes, --columns and --type"}};
+         "Import all data sets in the same way: tables with the same --columns and --type, texts "
+         "with the same --tokenizer. To give a data set other classes, run lockstep data import "
+         "hdf5 OLD NEW --classes A,B,C"}};
 }
 
 std::string misfit_allowed(std::string const& named, std::string const& whose,

@@ -1,6 +1,8 @@
 """What is odd about a source is said, with the right exit code, and nothing is left behind: files in an order that
 people do not mean, classes that would vanish, files that are there twice, cut videos, numbers that are too large,
 links in a circle, pipes, names that are no text. The short form draws some of these."""
+import gzip
+import io
 import os
 import pathlib
 import random
@@ -8,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+import zipfile
 
 import h5py
 import numpy as np
@@ -239,6 +242,85 @@ def caught(pid, number):
     return int(status.get("SigCgt", "0"), 16) >> (number - 1) & 1
 
 
+def options_without_effect(scratch):
+    """An option that would change nothing is refused, and the message says with or without what."""
+    table = write(scratch / "options.csv", "a,k,g\n1,x,p\n2,y,q\n")
+    write(scratch / "said.csv", "file,text\n1.wav,ab\n")
+    write(scratch / "said.data", '( 1 "ab" )\n')
+    write(scratch / "said/1.wav", media.wav(800, tone=0.2))
+    text, lines = write(scratch / "a.txt", "a b"), write(scratch / "a.jsonl", '{"text": "a b"}\n')
+    two_classes(scratch / "two")
+    with h5py.File(scratch / "floats.h5", "w") as file:
+        file["x"], file["y"], file["onehot"] = np.ones((4, 3), "f4"), np.ones(4, "f4"), np.eye(4, 3, dtype="u1")
+    hdf5 = ["hdf5", scratch / "floats.h5", "--inputs", "x", "--classes", "c,b,x"]
+    said = ["speech", scratch / "said"]
+    together = "cannot be combined with"
+    cases = [(["series", table, "--target", "k", "--group", "g"], f"--group {together} --target", "--split-by"),
+             (["series", table, "--regression"], "--regression was given without --target"),
+             (["series", table, "--target", ""], "--target", "its value is empty"),
+             (["series", table, "--target="], "--target", "its value is empty"),
+             (["series", table, "--columns", ""], "--columns", "its value is empty"),
+             (["series", table, "--target", "k", "--split-by", "g"], "--split-by was given without --split"),
+             (["images", scratch / "two", "--seed", 1], "--seed was given without --split"),
+             ([*hdf5, "--targets", "y"], "--classes c,b,x", "dataset y are not classes"),
+             ([*hdf5, "--targets", "onehot"], "--classes c,b,x", "dataset onehot are not classes"),
+             ([*said, "--transcripts", scratch / "said.csv", "--labels", table], f"--labels {together} --transcripts"),
+             ([*said, "--transcripts", scratch / "said.data", "--text", "words"], "--text words", "no columns"),
+             ([*said, "--transcripts", scratch / "said.data", "--split-by", "who", "--split", "1"], "--split-by who",
+              "no columns"),
+             ([*said, "--raw", "--mels", 10], f"--mels {together} --raw"),
+             *(([*said, *words], f"{words[0]} was given without --transcripts")
+               for words in (["--units", "words"], ["--symbols", "ab"], ["--drop", "."], ["--lowercase"], ["--text", "t"])),
+             (["text", text, "--tokenizer", text, "--vocabulary", 300], f"--vocabulary {together} --tokenizer"),
+             (["text", text, "--text", "foo"], "--text foo", "has only plain text"),
+             (["text", text, "--endings", ".txt"], "--endings .txt", "is a file"),
+             (["series", table, "--classes", "a"], "lockstep data import series has no such option",
+              "but imports of idx and hdf5 have it"),
+             (["text", lines, "--targt", "a"], "lockstep data import text has no such option")]
+    for words, *phrases in cases:
+        run(["data", "import", words[0], words[1], scratch / "never.h5", *words[2:]]).expect(64, *phrases)
+    run(["data", "import", "series", table, "", "--target", "k"]).expect(64, "OUT is empty")
+    check(not (scratch / "never.h5").exists(), "nothing was made")
+
+
+def other_formats(scratch):
+    """What a table, a text or an IDX file is instead is said, with what to do."""
+    rows = "a,b,k\n1,2,x\n3,4,y\n"
+    workbook = io.BytesIO()
+    with zipfile.ZipFile(workbook, "w") as file:
+        file.writestr("[Content_Types].xml", "<Types/>")
+        file.writestr("xl/workbook.xml", "<workbook/>")
+    with h5py.File(scratch / "set.h5", "w") as file:
+        file["x"] = np.ones(3)
+    for name, content, *phrases in (("t.xlsx", workbook.getvalue(), "an Excel workbook", "Save it as CSV"),
+                                    ("t.parquet", b"PAR1" + bytes(40) + b"PAR1", "a Parquet table"),
+                                    ("t.csv.gz", gzip.compress(rows.encode()), "compressed with gzip", "gunzip"),
+                                    ("utf16.csv", rows.encode("utf-16"), "in UTF-16", "iconv -f UTF-16"),
+                                    ("hdf5.csv", (scratch / "set.h5").read_bytes(), "an HDF5 file", "import hdf5"),
+                                    ("cr.csv", rows.replace("\n", "\r").encode(), "carriage returns alone", "tr ")):
+        source = write(scratch / name, content)
+        run(["data", "import", "series", source, scratch / "never.h5", "--target", "k"]).expect(65, name, *phrases)
+        if name != "cr.csv":
+            run(["data", "import", "text", source, scratch / "never.h5"]).expect(65, name, phrases[0])
+    run(["data", "import", "series", write(scratch / "par.csv", "PAR1,k\n1,x\n2,y\n"), scratch / "par.h5", "--target",
+         "k"]).expect(0)
+    series(scratch, "a,k\n1e400,x\n2,y\n", "--target", "k").expect(65, "outside of the range of f64: 1e400")
+    images_, labels = media.idx([2, 1, 1], b"\0\1"), media.idx([2], b"\0\1")
+    write(scratch / "idx/labels", labels)
+    words = ["data", "import", "idx", f"{scratch}/idx/images,{scratch}/idx/labels", scratch / "never.h5"]
+    for type_, name in ((9, "i8"), (0xb, "i16"), (0xc, "i32"), (0xd, "f32"), (0xe, "f64")):
+        write(scratch / "idx/images", images_[:2] + bytes([type_]) + images_[3:])
+        run(words).expect(65, f"it holds values of type {name}, not unsigned bytes", "HDF5")
+    write(scratch / "idx/images", rows)
+    run(words).expect(65, "it does not begin like an IDX file: it is a text table (CSV)")
+    write(scratch / "idx/images", images_)
+    run(["data", "import", "idx", f"{scratch}/idx/labels,{scratch}/idx/images", scratch / "never.h5"]).expect(
+        65, "it holds labels, but", "holds images", "IMAGES,LABELS")
+    write(scratch / "texts/a.txt", "some text")
+    run(["data", "import", "text", scratch / "texts", scratch / "texts.h5", "--endings", "txt"]).expect(
+        0, "1 sample", "instead of the 8,192 of --vocabulary")
+
+
 def held(words, out):
     """An import that is stopped after its first part, before its output is there."""
     parts = out.with_name(out.name + ".importing")
@@ -291,6 +373,7 @@ def changing(scratch):
 
 with Scratch() as scratch:
     for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, twice, cut_videos, tables,
-                      names_with_commas, outputs, directory_of_parts, long_words, interrupted, changing), 4):
+                      names_with_commas, outputs, directory_of_parts, long_words,
+                      options_without_effect, other_formats, interrupted, changing), 4):
         case(scratch)
         print(case.__name__.replace("_", " "))

@@ -180,12 +180,49 @@ def times(scratch):
         run(["data", "import", "series", table, scratch / "x.h5", "--time", "t"]).expect(65, "is not a time")
 
 
+def rows_and_cells(scratch):
+    """Blank lines, filled cells, rounded numbers, datasets and silent recordings."""
+    def series(text, *options):
+        return run(["data", "import", "series", write(scratch / "cells.csv", text), scratch / "cells.h5", "--overwrite",
+                    *options])
+    series("a\n1\n\n3\n").expect(65, "line 3: the value in column a is empty")
+    series("a\n1\n\n3\n\n\n", "--fill-forward").expect(0, "filled 1 empty cell", "skipped 2 blank lines")
+    with h5py.File(scratch / "cells.h5") as file:
+        check(file["inputs"][:].ravel().tolist() == [1, 1, 3], "a blank line is a missing value")
+    series("a,b\n1,2\n\n3,\n,5\n", "--fill-forward").expect(0, "skipped 1 blank line", "filled 2 empty cells")
+    rounded = "whole numbers in column a were rounded"
+    series("a,k\n16777217,x\n1,y\n33554433,x\n", "--target", "k").expect(0, "2 items, such as", "line 2", rounded, "f64")
+    series("b,a\n1,16777217\n1,2\n", "--target", "a", "--regression").expect(0, "1 item", rounded)
+    for text, *options in (("a,k\n16777217,x\n1,y\n", "--target", "k", "--type", "f64"),
+                           ("a,k\n16777216,x\n0.1,y\n", "--target", "k")):
+        check(rounded not in series(text, *options).expect(0).text, "only what is rounded")
+    with h5py.File(scratch / "more.h5", "w") as file:
+        file["x"], file["y"] = np.ones((4, 3), "f4"), np.arange(4) % 2
+        file["who"], file["sample_weights"], file["other/deep"] = np.arange(4), np.ones(4), np.ones(2)
+    words = ["data", "import", "hdf5", scratch / "more.h5", scratch / "some.h5", "--inputs", "x", "--targets", "y"]
+    run(words).expect(0, "left out 3 datasets that no option names: other/deep, sample_weights, who")
+    run(["data", "import", "hdf5", scratch / "some.h5", scratch / "same.h5", "--inputs", "inputs", "--targets",
+         "targets"]).expect(0)
+    check("left out" not in run(["data", "import", "hdf5", scratch / "some.h5", scratch / "again.h5"]).expect(0).text,
+          "of our own sets, nothing is")
+    for i in range(3):
+        write(scratch / f"silent/{i}.wav", media.wav(800, tone=0.2))
+    table = write(scratch / "silent.csv", "file,text\n0.wav,ab c\n1.wav,\n2.wav,..\n")
+    words = ["data", "import", "speech", scratch / "silent", scratch / "silent.h5", "--overwrite", "--transcripts", table]
+    run([*words, "--drop", "."]).expect(0, "2 transcripts are empty, such as that of", "2.wav")
+    run([*words, "--drop", ".abc"]).expect(65, "silent.csv", "no transcript has a symbol")
+    run([*words, "--drop", ".abc", "--units", "words"]).expect(65, "no transcript has a symbol")
+    run([*words, "--symbols", "abc. "]).expect(0)
+    with h5py.File(scratch / "silent.h5") as file:
+        check([name.decode() for name in file.attrs["classes"]] == list("abc. "), "a blank is a symbol")
+
+
 with Scratch() as scratch:
     recordings = scratch / "recordings"
     for i in range(6):
         write(recordings / f"{i}.wav", media.wav(800, tone=0.2 + i / 10))
     quotes_in_tsv(scratch, recordings)
     quotes_in_csv(scratch, recordings)
-    for case in (separators, lists, sounds, lines_of_json, folders, times):
+    for case in (separators, lists, sounds, lines_of_json, folders, times, rows_and_cells):
         case(scratch)
         print(case.__name__.replace("_", " "))

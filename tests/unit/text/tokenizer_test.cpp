@@ -97,8 +97,8 @@ TEST_CASE("merges are those of counting all pairs again for each token") {
             for (auto& [row, _] : rows) {
                 std::vector<Token> merged;
                 for (auto const token : row) {
-                    bool const joins = !merged.empty() && merged.back() == merge.left &&
-                                       token == merge.right;
+                    bool const joins =
+                        !merged.empty() && merged.back() == merge.left && token == merge.right;
                     if (joins) {
                         merged.back() = merge.whole;
                     } else {
@@ -108,9 +108,8 @@ TEST_CASE("merges are those of counting all pairs again for each token") {
                 row = std::move(merged);
             }
         }
-        bool const left = std::ranges::any_of(rows, [](auto const& row) {
-            return row.first.size() > 1;
-        });
+        bool const left =
+            std::ranges::any_of(rows, [](auto const& row) { return row.first.size() > 1; });
         CHECK((!left || next == 320));
     }
 }
@@ -122,8 +121,9 @@ TEST_CASE("learning ends where it is told to") {
             throw Error(ExitCode::interrupted, {"stop", "it was told to", ""});
         }
     };
-    CHECK_THROWS_AS(
-        Tokenizer::learnt(300, [](auto const& use) { use("a long text"); }, stop), Error);
+    CHECK_THROWS_AS(Tokenizer::learnt(
+                        300, [](auto const& use) { use("a long text"); }, stop),
+                    Error);
 }
 
 TEST_CASE("fewer tokens than asked for are learnt where there is no pair left") {
