@@ -200,6 +200,8 @@ _REASONS = (
      "(x.flatten(1), x.view(x.shape[0], -1)), never from the examples, and let the first dimension vary"),
     (r"fake tensor in the exported program", "forward writes through .data, which a program cannot: change buffers in "
      "place within torch.no_grad()"),
+    (r"attribute '\w+' already exists", "a buffer or parameter of the model has a name that PyTorch's GraphModule uses for "
+     "itself, such as code or graph: give it another name"),
     (r"requires gradients, and received a mutation", "forward changes a trained parameter in place, but only the "
      "optimizer may: change a copy of the parameter, or a buffer"),
 )

@@ -34,7 +34,9 @@ using WritableBytes = std::span<std::byte>;
 constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t max_header = 100'000'000;     // the format's own limit
 constexpr char const* metadata_name = "__metadata__"; // texts by name
-constexpr char const* facts_name = "lockstep_facts";  // among them: facts_note
+/// Notes of a model that are among them, by our names and by theirs.
+constexpr std::array<std::pair<char const*, char const*>, 2> kept_notes{
+    {{facts_note, "lockstep_facts"}, {shapes_note, "lockstep_shapes"}}};
 constexpr std::string_view index_ending = ".safetensors.index.json";
 
 template <class From, class To>
@@ -122,9 +124,12 @@ class SafetensorsFile : public Weights {
         for (auto const& [name, tensor] : parsed.items()) {
             if (name != metadata_name) {
                 add(name, tensor, size - begin_);
-            } else if (tensor.is_object() && tensor.contains(facts_name) &&
-                       tensor.at(facts_name).is_string()) {
-                record_.notes[facts_note] = tensor.at(facts_name);
+            } else if (tensor.is_object()) {
+                for (auto const& [note, named] : kept_notes) {
+                    if (tensor.contains(named) && tensor.at(named).is_string()) {
+                        record_.notes[note] = tensor.at(named);
+                    }
+                }
             }
         }
         sort_by_place();
@@ -301,8 +306,10 @@ std::vector<Stored> in_file_order(Weights const& weights, comm::Rounding roundin
 std::string header_of(std::vector<Stored> const& tensors, Record const& record) {
     OrderedJson header;
     header[metadata_name] = {{"format", "pt"}};
-    if (auto const facts = record.notes.find(facts_note); facts != record.notes.end()) {
-        header[metadata_name][facts_name] = facts->second;
+    for (auto const& [note, named] : kept_notes) {
+        if (auto const found = record.notes.find(note); found != record.notes.end()) {
+            header[metadata_name][named] = found->second;
+        }
     }
     std::uint64_t at = 0;
     for (auto const& tensor : tensors) {

@@ -84,6 +84,7 @@ ResumeTrial::ResumeTrial(ResumeTrialOptions options)
 
 void ResumeTrial::run() const {
     require_finished(train("straight", options_.ranks, ""), "straight");
+    require_kill_before_end();
     auto const fault = concat("kill:rank=", options_.ranks - 1, ":step=", options_.kill_at);
     auto const code = train("killed", options_.ranks, fault);
     if (code == 0 || !killed_in_time("killed")) {
@@ -110,6 +111,9 @@ int ResumeTrial::train(std::string const& run, std::int64_t ranks, std::string c
                                std::to_string(replicas)});
     for (auto const& [key, value] : keys_of(options_)) {
         words.insert(words.end(), {concat("--", key), value});
+    }
+    if (deck_.privacy.is_on() && deck_.privacy.key.empty()) { // one for both
+        words.insert(words.end(), {"--privacy.key", (runs_ / "privacy.key").string()});
     }
     std::cout << run << ": " << options_.steps << " steps on " << amount_of(ranks, "rank")
               << (fault.empty() ? "" : concat(", killed at step ", options_.kill_at)) << std::endl;
@@ -140,6 +144,25 @@ void ResumeTrial::require_finished(int code, std::string const& run) const {
                     {concat("the run named ", run, " ended with exit code ", code), last_words(),
                      "Correct that error first; lockstep train with the same deck shows more"});
     }
+}
+
+void ResumeTrial::require_kill_before_end() const {
+    auto const kept = checkpoint::Store(runs_ / "straight" / "checkpoints", 1).list();
+    if (kept.empty() || kept.front().step >= options_.kill_at) {
+        return;
+    }
+    auto const steps = kept.front().step;
+    auto const episodes = deck_.task.own.find("episodes");
+    auto const key = deck_.privacy.is_on() && deck_.privacy.epsilon > 0
+                         ? concat("privacy.epsilon = ", deck_.privacy.epsilon)
+                     : episodes != deck_.task.own.end()
+                         ? concat("task.episodes = ", episodes->second)
+                         : std::string("the end of data.train");
+    throw Error(ExitCode::usage,
+                {concat("--kill-at ", options_.kill_at),
+                 concat(key, " ends the run after ", amount_of(steps, "step"),
+                        ", so that it cannot be killed at this step"),
+                 concat("Choose an earlier step, or change ", key.substr(0, key.find(" =")))});
 }
 
 bool ResumeTrial::killed_in_time(std::string const& run) const {

@@ -50,6 +50,8 @@ class ResumeTrial {
   private:
     int train(std::string const& run, std::int64_t ranks, std::string const& fault) const;
     void require_finished(int code, std::string const& run) const;
+    /// Looks at how far the run came that was not killed.
+    void require_kill_before_end() const;
     bool killed_in_time(std::string const& run) const;
     std::filesystem::path newest(std::string const& run) const;
     std::string last_words() const;

@@ -1,5 +1,7 @@
 #include "nn/channel_graph.hpp"
 
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "nn/channel_tracer.hpp"
 #include "nn/evaluation_mode.hpp"
 
@@ -15,9 +17,22 @@ ChannelGraph::ChannelGraph(Model& model, std::vector<std::int64_t> const& sample
     auto shape = sample_shape;
     constexpr std::int64_t samples = 2;
     shape.insert(shape.begin(), samples);
-    auto const recording =
-        record_calls([&](auto const& given) { return model.forward(Fields(given.front())); },
-                     {torch::zeros(shape, device)}, ChannelTracer::known());
+    auto const recording = [&] {
+        try {
+            return record_calls(
+                [&](auto const& given) { return model.forward(Fields(given.front())); },
+                {torch::zeros(shape, device)}, ChannelTracer::known());
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::usage) {
+                throw;
+            }
+            throw Error(ExitCode::usage,
+                        {"prune.pattern = channels cannot be used with this model",
+                         concat("its channels cannot be followed through the forward method: ",
+                                error.text().why),
+                         "Change that part of the model, or set prune.pattern = unstructured"});
+        }
+    }();
     ChannelTracer tracer(*this, model);
     tracer.follow(recording);
     tracer.finish();
@@ -39,7 +54,7 @@ std::vector<std::int64_t> ChannelGraph::kept_indices(std::size_t tensor, std::si
 }
 
 double ChannelGraph::macs(std::vector<char> const& kept) const {
-    double sum = 0;
+    auto sum = fixed_macs_;
     for (auto const& product : products_) {
         auto macs = static_cast<double>(product.places);
         for (std::size_t extent = 0; extent < tensors_[product.weight].shape.size(); ++extent) {

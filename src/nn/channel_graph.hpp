@@ -50,7 +50,8 @@ class ChannelGraph {
     std::set<std::string> const& barriers() const noexcept { return barriers_; }
 
     /// Multiply-adds of convolutions and fully connected layers for one sample, with these
-    /// channels. With groups, as many per position as the weight has elements.
+    /// channels; also of layers whose weights are computed, which keep theirs. With groups, as many
+    /// per position as the weight has elements.
     ///
     /// Shape  kept [channels]
     double macs(std::vector<char> const& kept) const;
@@ -70,6 +71,7 @@ class ChannelGraph {
     std::vector<ChannelTensor> tensors_;
     std::vector<Channel> channels_;
     std::vector<Product> products_;
+    double fixed_macs_ = 0; ///< of layers that lose no channels
     std::size_t layers_ = 0;
     std::set<std::string> barriers_;
 };

@@ -433,8 +433,33 @@ void ChannelTracer::permutation(RecordedCall const& call) {
     give(call, given.channels, std::ranges::find(order, given.axis) - order.begin());
 }
 
+/// Notes products with a weight whose channels are not followed; a weight that depends on the
+/// inputs is none.
+void ChannelTracer::count_fixed_product(RecordedCall const& call) {
+    static std::map<std::string, std::size_t> const weights{
+        {"aten::convolution", 1}, {"aten::_convolution", 1}, {"aten::linear", 1},
+        {"aten::matmul", 1},      {"aten::mm", 1},           {"aten::addmm", 2}};
+    auto const found = weights.find(call.name);
+    if (found == weights.end() || call.values.at(found->second)) {
+        return;
+    }
+    auto const& argument = call.arguments[found->second];
+    auto const& result = call.results.front();
+    if (result.dim() < 2 || argument.toTensor().dim() < 2 || result.numel() == 0) {
+        return;
+    }
+    bool const is_convolution = call.name.ends_with("convolution");
+    auto const places = result.numel() / result.size(0) / result.size(is_convolution ? 1 : -1);
+    graph_.fixed_macs_ += static_cast<double>(places * argument.toTensor().numel());
+    if (!tensor_of(argument) && !transposed_of(argument)) {
+        graph_.barriers_.insert(concat(call.name, " with a weight that is no parameter, but is "
+                                                  "computed from some"));
+    }
+}
+
 /// Nothing is known of what comes out, so all that goes in stays.
 void ChannelTracer::unknown(RecordedCall const& call) {
+    count_fixed_product(call);
     bool const has_groups = rules().contains(call.name) &&
                             rules().at(call.name) == &ChannelTracer::convolution &&
                             call.arguments[groups_at].toInt() != 1;

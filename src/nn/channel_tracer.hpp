@@ -84,6 +84,7 @@ class ChannelTracer {
     std::optional<std::size_t> transposed_of(c10::IValue const& argument) const;
     std::optional<std::size_t> extent_along(std::size_t tensor, Value const& value) const;
     void count_product(std::size_t weight);
+    void count_fixed_product(RecordedCall const& call);
     void label(std::size_t tensor, std::size_t extent, std::vector<int> const& channels);
 
     ChannelGraph& graph_;

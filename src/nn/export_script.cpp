@@ -8,6 +8,7 @@
 
 #include <torch/script.h>
 
+#include "program/whole_records.hpp"
 #include "script.hpp"
 
 namespace lockstep::nn {
@@ -47,20 +48,31 @@ void require_same(Model& model, torch::jit::Module script,
     }
 }
 
+constexpr char const* facts_record = "lockstep_facts.json"; // of an archive, among its extra files
+
 } // namespace
 
-void export_script(Model& model, Interface const& interface, std::filesystem::path const& path) {
+void export_script(Model& model, Interface const& interface, std::string const& facts,
+                   std::filesystem::path const& path) {
     torch::NoGradGuard const no_grad;
     EvaluationMode const evaluation(model);
     std::ostringstream out; // torch does not survive a full disk
-    if (!save_if_script(model, out)) {
+    torch::jit::ExtraFilesMap extra;
+    if (!facts.empty()) {
+        extra.emplace(facts_record, facts);
+    }
+    if (!save_if_script(model, out, extra)) {
         require_one_input(interface);
         auto script = traced(model, samples(interface.sample_shape, 3));
         require_same(model, script, interface.sample_shape);
         script.eval();
-        script.save(out);
+        script.save(out, extra);
     }
     write_text_durably(path, out.str());
+}
+
+std::string facts_in_script(std::filesystem::path const& path) {
+    return program::record_of(path, concat("extra/", facts_record));
 }
 
 } // namespace lockstep::nn

@@ -291,7 +291,9 @@ class Script : public Mirror<Model> {
         module_.train(on);
     }
 
-    void save(std::ostream& out) const { module_.save(out); }
+    void save(std::ostream& out, torch::jit::ExtraFilesMap const& extra) const {
+        module_.save(out, extra);
+    }
 
   private:
     /// Runs a copy on two empty samples, so that shapes that do not fit are told at the start.
@@ -357,10 +359,11 @@ double script_parameters(config::OwnValues const& values, Interface const& /*int
 
 } // namespace
 
-bool save_if_script(Model const& model, std::ostream& out) {
+bool save_if_script(Model const& model, std::ostream& out,
+                    std::unordered_map<std::string, std::string> const& extra) {
     auto const* const script = dynamic_cast<Script const*>(&model);
     if (script != nullptr) {
-        script->save(out);
+        script->save(out, extra);
     }
     return script != nullptr;
 }

@@ -109,9 +109,10 @@ void require_fit(Description const& description, std::vector<at::Tensor> const& 
                     {concat(description.name, " cannot take this batch"),
                      concat("the program needs ", amount_of(description.given(), "input"),
                             ", but the batch has ", inputs.size()),
-                     "In data.inputs, name one dataset for each argument of the forward method. If "
-                     "the file has its own loss, name one dataset in data.targets for each target "
-                     "of the loss"});
+                     "In data.inputs, name one dataset for each argument of the forward method; "
+                     "samples with different numbers of rows need a further argument after theirs, "
+                     "for their lengths. If the file has its own loss, name one dataset in "
+                     "data.targets for each target of the loss"});
     }
     Fit fit(description);
     std::size_t at = 0;

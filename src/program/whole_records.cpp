@@ -48,4 +48,19 @@ void require_whole_records(std::filesystem::path const& file) {
     }
 }
 
+std::string record_of(std::filesystem::path const& file, std::string const& record) {
+    File::open_read(file); // its errors are clearer than LibTorch's
+    try {
+        caffe2::serialize::PyTorchStreamReader reader(file.string());
+        if (!reader.hasRecord(record) ||
+            reader.getRecordSize(record) > std::filesystem::file_size(file)) {
+            return {};
+        }
+        auto const [data, size] = reader.getRecord(record);
+        return {static_cast<char const*>(data.get()), size};
+    } catch (c10::Error const&) {
+        return {}; // loading it says what it is instead
+    }
+}
+
 } // namespace lockstep::program

@@ -1,6 +1,7 @@
 #include "channel_pruning.hpp"
 
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +54,13 @@ ChannelPruning::ChannelPruning(config::Prune const& prune, nn::Model& whole,
     : prune_(prune), schedule_(prune), sample_shape_(std::move(sample_shape)) {
     nn::ChannelGraph const graph(whole, sample_shape_, device_of(whole));
     whole_ = graph.macs();
+    if (whole_ == 0) {
+        throw Error(ExitCode::usage,
+                    {"prune.pattern = channels cannot be used with this model",
+                     "its forward method uses no convolution and no fully connected layer whose "
+                     "channels could be removed",
+                     "Set prune.pattern = unstructured, or choose another model"});
+    }
     auto const layout = Layout::of(whole);
     auto const scores = torch::zeros({layout.size}); // whether a target can be met is no question
     kept_channels(prune_, graph, layout, values_in(scores), // of scores

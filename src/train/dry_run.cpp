@@ -5,23 +5,21 @@
 #include "base/memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
+#include "nn/shapes.hpp"
 #include "train/batch_source.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
 #include "train/engine.hpp"
 #include "train/precision.hpp"
-#include "train/workload_remarks.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <limits>
 
+#include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
 #include "first_checkpoint.hpp"
 #include "make_data_module.hpp"
-#include "teacher.hpp"
 
 namespace lockstep::train {
 
@@ -30,6 +28,7 @@ struct DryRun::Parts {
     config::Deck deck;
     torch::Device device = torch::kCPU;
     Workload work{};
+    std::string shapes{}; ///< as of BegunWork
     std::unique_ptr<Engine> engine{};
     std::unique_ptr<DataModule> data_module{};
     std::unique_ptr<BatchSource> batches{};
@@ -48,32 +47,36 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     forget_peak_memory();
     auto& parts = *parts_;
     auto const topology = comm::Topology::discover(world);
+    std::uint64_t share = 0;
     comm::agree(world, "opening the data and the model", [&] {
         auto& run = parts.deck.run;
         settle_new(parts.deck, world.size());
         parts.device = choose_device(run, topology);
         configure_torch(run);
         configure_precision(parts.deck.precision, run.deterministic);
-        auto const share = memory_to_train_in(parts.device, topology.local_size);
+        share = memory_to_train_in(parts.device, topology.local_size);
         if (parts.device.is_cpu()) {
             limit_memory(share);
         } else {
             release_device_cache(parts.device);
             at::accelerator::resetPeakStats(parts.device.index());
         }
-        parts.work =
-            open_workload_within(parts.deck, open_datasets(parts.deck), world.size(), share);
     });
-    add_teacher(world, parts.deck, parts.device, parts.work);
+    std::optional<checkpoint::Found> const found = found_for(world, parts.deck, {}, false);
+    auto begun = begin_work(world, parts.deck,
+                            {.found = found,
+                             .ranks = world.size(),
+                             .device = parts.device,
+                             .check_size = fits_within(parts.deck, world.size(), share)});
+    parts.work = std::move(begun.work);
+    parts.shapes = std::move(begun.shapes);
+    parts.size.remarks = std::move(begun.remarks);
     comm::agree(world, "opening the data and the model", [&] {
         auto const replicas = static_cast<int>(parts.deck.run.replicas);
         auto const nodes = comm::subtrees_of_ranks(replicas, world.size());
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,
                               nodes[static_cast<std::size_t>(world.rank())], parts.device});
-        parts.size.remarks = parts.work.remarks;
-        std::ranges::move(workload_remarks(parts.deck, parts.work),
-                          std::back_inserter(parts.size.remarks));
         auto const steps_per_epoch = parts.data_module->steps_per_epoch();
         parts.size.steps_per_epoch = steps_per_epoch;
         parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,
@@ -86,7 +89,14 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
                       .model = *parts.work.model,
                       .task = *parts.work.task,
                       .device = parts.device,
-                      .another = [&parts] { return another_model(parts.deck, parts.work); },
+                      .another =
+                          [&parts] {
+                              auto model = another_model(parts.deck, parts.work);
+                              if (!parts.shapes.empty()) {
+                                  nn::narrow(*model, parts.shapes);
+                              }
+                              return model;
+                          },
                       .devices = concurrent_devices(parts.deck.run, world.size())});
     auto const& engine = *parts.engine;
     auto const& data_module = *parts.data_module;

@@ -129,6 +129,8 @@ struct Known {
         auto samples = task::Samples::of(learnt);
         samples.inputs = set.inputs();
         samples.targets = set.targets();
+        complete_vocabularies(samples.inputs, facts.inputs);
+        complete_vocabularies(samples.targets, facts.targets);
         samples.masked = set.is_masked();
         return samples;
     }

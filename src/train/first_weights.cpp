@@ -42,7 +42,7 @@ std::uint64_t teacher_hash(std::uint64_t tensors, nn::Model const& model,
 
 std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
                                 std::optional<checkpoint::VerifiedFile> const& first_weights,
-                                bool force) {
+                                config::Model const& model, bool force) {
     if (found) {
         auto const reader = checkpoint::reader_of(*found);
         return Origin{facts_of(reader->record(), reader->path()), data_of(reader->path())};
@@ -50,6 +50,12 @@ std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
     if (first_weights) {
         return Origin{facts_of(*first_weights), data_of(first_weights->path()),
                       data::Use::trained_further, force};
+    }
+    if (auto const file = model.own.find("file"); file != model.own.end()) {
+        if (auto facts = facts_of_program(model.name, file->second)) {
+            return Origin{std::move(*facts), data_of(file->second), data::Use::trained_further,
+                          force};
+        }
     }
     return std::nullopt;
 }
@@ -62,12 +68,27 @@ checkpoint::VerifiedFile open_first_weights(comm::Communicator const& world,
 }
 
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               checkpoint::VerifiedFile const& file) {
+                               checkpoint::VerifiedFile const& file, std::int64_t classes) {
     auto const& path = file.path();
     std::vector<std::string> without_place;
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
-        without_place = load_weights(model, file);
+        try {
+            without_place = load_weights(model, file);
+        } catch (Error const& error) {
+            if (auto const known = facts_of(file).class_count;
+                error.code() == ExitCode::data && classes > 0 && known > 0 && classes != known) {
+                throw Error(ExitCode::data,
+                            {concat(path.string(), " does not fit data.train"),
+                             concat("its model has ", amount_of(known, "output"),
+                                    ", one for each class that it was trained on, but data.train "
+                                    "has ",
+                                    classes, classes == 1 ? " class" : " classes"),
+                             "Import the data with all classes of the model (--classes), or name "
+                             "the weights of a model with as many classes"});
+            }
+            throw;
+        }
         require_finite_weights(model, path);
         own = hash_of_tensors(model);
     });

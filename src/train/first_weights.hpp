@@ -16,6 +16,7 @@ namespace lockstep::train {
 
 /// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors,
 /// also in several files with an index; or those of the safetensors files in a directory.
+/// `classes`: of data.train; 0: not known.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
@@ -23,7 +24,7 @@ namespace lockstep::train {
 ///             `load_weights`
 /// Returns     a remark for the start of the run
 std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               checkpoint::VerifiedFile const& file);
+                               checkpoint::VerifiedFile const& file, std::int64_t classes);
 
 /// The file that model.weights names, or the safetensors files of a directory.
 ///
@@ -33,10 +34,11 @@ checkpoint::VerifiedFile open_first_weights(comm::Communicator const& world,
                                             std::filesystem::path const& given);
 
 /// What is known of the samples that the model was trained on so far, in the checkpoint from which
-/// a run resumes or in the file of its first weights; nothing for a run that begins with neither.
+/// a run resumes, in the file of its first weights or in that of its program; nothing for a run
+/// that begins with none of them.
 std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
                                 std::optional<checkpoint::VerifiedFile> const& first_weights,
-                                bool force);
+                                config::Model const& model, bool force);
 
 /// XXH3 of a model's parameters and buffers.
 std::uint64_t hash_of_tensors(nn::Model const& model);

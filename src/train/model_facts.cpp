@@ -5,6 +5,7 @@
 #include "data/facts_text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/task/task.hpp"
+#include "nn/export_script.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -60,8 +61,23 @@ data::Facts facts_of(checkpoint::VerifiedFile const& file) {
     return facts_of(checkpoint::open_weights(file)->record(), file.path());
 }
 
+std::optional<data::Facts> facts_of_program(std::string const& kind,
+                                            std::filesystem::path const& file) {
+    auto const text = kind == "script" ? nn::facts_in_script(file) : std::string();
+    return text.empty() ? std::nullopt : std::optional(data::facts_of_text(text, file.string()));
+}
+
 data::Facts facts_of(rl::Spaces const& spaces) {
     return {.inputs = task::Samples::of(spaces).inputs, .classes = spaces.names};
+}
+
+void complete_vocabularies(std::vector<data::FieldInfo>& fields,
+                           std::vector<data::FieldInfo> const& known) {
+    for (std::size_t i = 0; i < std::min(fields.size(), known.size()); ++i) {
+        if (fields[i].whole && fields[i].vocabulary == 0) {
+            fields[i].vocabulary = known[i].vocabulary;
+        }
+    }
 }
 
 std::string data_of(std::filesystem::path const& file) {

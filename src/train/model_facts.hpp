@@ -7,7 +7,9 @@
 #include "lockstep/rl/environment.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -22,8 +24,19 @@ data::Facts facts_of(checkpoint::Record const& record, std::filesystem::path con
 /// The same of a file of weights. Throws  as checkpoint::open_weights, too
 data::Facts facts_of(checkpoint::VerifiedFile const& file);
 
+/// The same of a program of PyTorch, for model.name = `kind`; nothing where its file does not say
+/// it.
+///
+/// Throws  Error 65 as above, 66 for a missing file
+std::optional<data::Facts> facts_of_program(std::string const& kind,
+                                            std::filesystem::path const& file);
+
 /// What a policy knows of its observations.
 data::Facts facts_of(rl::Spaces const& spaces);
+
+/// Fields whose files do not state how many tokens there are have as many as those of `known`.
+void complete_vocabularies(std::vector<data::FieldInfo>& fields,
+                           std::vector<data::FieldInfo> const& known);
 
 /// How messages call the data of a model's file.
 std::string data_of(std::filesystem::path const& file);

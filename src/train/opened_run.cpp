@@ -13,10 +13,8 @@
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
 #include "train/device_memory.hpp"
-#include "train/model_changes.hpp"
 #include "train/precision.hpp"
 #include "train/privacy_key.hpp"
-#include "train/workload_remarks.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -25,46 +23,25 @@
 #include <unistd.h>
 #include <utility>
 
-#include "calibration.hpp"
+#include "begun_work.hpp"
 #include "data_cache.hpp"
 #include "earlier_records.hpp"
-#include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
-#include "narrow_as_noted.hpp"
 #include "placement.hpp"
 #include "privacy_rules.hpp"
 #include "prune_schedule.hpp"
 #include "smaller_model.hpp"
-#include "teacher.hpp"
 
 namespace lockstep::train {
-
-namespace {
-
-std::int64_t elements_of(nn::Model const& model) {
-    std::int64_t elements = 0;
-    for (auto const& tensor : model.parameters()) {
-        elements += tensor.numel();
-    }
-    return elements;
-}
-
-std::vector<std::int64_t> sample_shape_of(Workload const& work) {
-    auto const& shape = work.samples.inputs.front().shape;
-    return {shape.begin(), shape.end()};
-}
-
-} // namespace
 
 OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunSetup settled)
     : world(over), topology(std::move(places)), setup(std::move(settled)) {
     choose_device();
     open_work();
     nodes = place_replicas();
-    prepare_pruning();
-    fill_model();
+    note_initial_weights();
     plan();
     keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
     make_engine();
@@ -120,17 +97,20 @@ void OpenedRun::open_work() {
             limit_memory(share);
         }
     });
-    if (!setup.found && !deck().model.weights.empty()) {
-        first_weights_ = open_first_weights(world, deck().model.weights);
+    auto begun = begin_work(world, deck(),
+                            {.found = setup.found,
+                             .force = setup.force,
+                             .ranks = world.size(),
+                             .device = device,
+                             .check_size = fits_within(deck(), world.size(), share)});
+    work = std::move(begun.work);
+    channels = std::move(begun.channels);
+    shapes = std::move(begun.shapes);
+    if (!setup.found && world.is_root()) {
+        remark(lost_checkpoints(deck().run.directory));
     }
-    auto datasets = open_datasets_together(deck(), world);
+    std::ranges::for_each(begun.remarks, [&](auto& text) { remark(std::move(text)); });
     comm::agree(world, phase, [&] {
-        datasets.origin = origin_of(setup.found, first_weights_, setup.force);
-        work = open_workload_within(deck(), std::move(datasets), world.size(), share);
-        std::ranges::for_each(work.remarks, [&](auto const& text) { remark(text); });
-        for (auto& text : workload_remarks(deck(), work)) {
-            remark(std::move(text));
-        }
         if (world.is_root() && work.validation) {
             validation_hash = static_cast<std::int64_t>(data::Audit::hash_of(*work.validation) >>
                                                         1); // none is negative
@@ -138,7 +118,6 @@ void OpenedRun::open_work() {
     });
     validation_hash = comm::all_reduce(world, validation_hash, comm::Reduce::maximum);
     code = same_code_hashes(world, deck());
-    remark(add_teacher(world, deck(), device, work));
 }
 
 std::vector<comm::TreeNode> OpenedRun::place_replicas() const {
@@ -199,54 +178,16 @@ void OpenedRun::remark_on_length() {
     }
 }
 
-void OpenedRun::prepare_pruning() {
-    if (deck().prune.pattern == "channels") {
-        comm::agree(world, "looking for channels to remove", [&] {
-            require_channels_can_go(deck(), work);
-            channels.emplace(deck().prune, *work.model, sample_shape_of(work));
-            auto const trial = channels->one_of_each(*work.model, Layout::of(*work.model));
-            require_runs(*model_without(trial, *work.model, another_model(deck(), work)),
-                         sample_shape_of(work));
-        });
+void OpenedRun::note_initial_weights() {
+    if (!setup.privacy_key) {
+        return;
     }
-}
-
-void OpenedRun::fill_model() {
-    auto const whole = elements_of(*work.model);
-    if (!setup.found && world.is_root()) {
-        remark(lost_checkpoints(deck().run.directory));
-    }
-    std::shared_ptr<nn::Model> plain; // without the rounding of layers
-    if (deck().quantise.aware) {
-        comm::agree(world, "preparing for int8", [&] { plain = model_for_int8(deck(), work); });
-    }
-    if (first_weights_) {
-        comm::agree(world, "reading model.weights",
-                    [&] { remark(warning_of_model_changes(deck(), *first_weights_)); });
-        remark(load_first_weights(world, plain ? *plain : *work.model, *first_weights_));
-    }
-    auto const file = deck().model.own.find("file");
-    if (!setup.found && deck().model.weights.empty() && file != deck().model.own.end()) {
-        comm::agree(world, "looking at the weights of model.file",
-                    [&] { require_finite_weights(*work.model, file->second); });
-    }
-    if (plain && !setup.found) {
-        comm::agree(world, "calibrating", [&] { begin_scales(*plain, deck(), work); });
-    }
-    if (setup.found) {
-        comm::agree(world, "reading the checkpoint", [&] {
-            auto const reader = checkpoint::reader_of(*setup.found);
-            narrow_as_noted(*work.model, reader->record());
-            if (setup.privacy_key) {
-                initial_weights = integer_of(reader->record(), "initial_weights");
-            }
-        });
-    } else if (setup.privacy_key) {
-        initial_weights = static_cast<std::int64_t>(hash_of_tensors(*work.model) >> 1);
-    }
-    if (elements_of(*work.model) != whole) {
-        shapes = nn::shapes_text(*work.model);
-    }
+    comm::agree(world, "reading the checkpoint", [&] {
+        initial_weights =
+            setup.found
+                ? integer_of(checkpoint::reader_of(*setup.found)->record(), "initial_weights")
+                : static_cast<std::int64_t>(hash_of_tensors(*work.model) >> 1);
+    });
 }
 
 std::string OpenedRun::remove_channels(std::int64_t steps) {

@@ -49,7 +49,6 @@ class OpenedRun {
     /// The stream of all work on the device where it records graphs, which its default stream
     /// cannot do.
     std::optional<c10::StreamGuard> stream_;
-    std::optional<checkpoint::VerifiedFile> first_weights_; ///< of a run that begins with some
 
   public:
     comm::Communicator const& world;
@@ -77,8 +76,7 @@ class OpenedRun {
     void open_work();
     std::vector<comm::TreeNode> place_replicas() const;
     void plan();
-    void fill_model();
-    void prepare_pruning();
+    void note_initial_weights();
     void make_engine();
     void name_attempt();
 };

@@ -2,25 +2,23 @@
 
 #include "base/file.hpp"
 #include "base/memory.hpp"
-#include "checkpoint/safetensors.hpp"
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
 #include "train/layout.hpp"
 #include "train/optimizer.hpp"
 #include "train/precision.hpp"
-#include "train/workload_remarks.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "activations.hpp"
+#include "begun_work.hpp"
 #include "bucket_elements.hpp"
 #include "course.hpp"
 #include "decide.hpp"
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
-#include "first_weights.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
@@ -147,17 +145,13 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;
-    auto datasets = open_datasets(deck);
-    std::optional<checkpoint::VerifiedFile> weights;
-    if (!found && !deck.model.weights.empty()) {
-        weights =
-            checkpoint::VerifiedFile::unchecked(checkpoint::safetensors_of(deck.model.weights));
-    }
-    datasets.origin = origin_of(found, weights, /*force=*/false);
-    auto const work = open_workload(deck, std::move(datasets), [](double parameters) {
-        require_memory(parameters * sizeof(float), available_memory());
-    });
-    plan.remarks = work.remarks;
+    auto const begun =
+        begin_work(comm::Communicator::self(), deck,
+                   {.found = found, .ranks = ranks, .check_size = [](double parameters) {
+                        require_memory(parameters * sizeof(float), available_memory());
+                    }});
+    auto const& work = begun.work;
+    plan.remarks = begun.remarks;
     auto const layout = Layout::of(*work.model);
     comm::Partition const partition(layout.size, ranks,
                                     bucket_elements(deck.communication.first_bucket_mb),
@@ -188,8 +182,6 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.memory.program = on_cpus ? program : 0;
     plan.memory.activations = activation_bytes(deck, work);
     plan.remarks.push_back(slow_precision_text(deck.precision, on_cpus));
-    auto const of_samples = workload_remarks(deck, work);
-    plan.remarks.insert(plan.remarks.end(), of_samples.begin(), of_samples.end());
     std::erase(plan.remarks, "");
     return plan;
 }

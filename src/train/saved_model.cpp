@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
+#include "data/facts_text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
@@ -65,7 +66,9 @@ std::vector<std::string> export_script(config::Deck const& deck,
     auto const plain = plain_deck(deck);
     auto const work = open_model_of(plain, file);
     load_weights(*work.model, file);
-    nn::export_script(*work.model, model_interface(plain, work.samples, *work.task), out);
+    auto const facts = facts_of(file);
+    nn::export_script(*work.model, model_interface(plain, work.samples, *work.task),
+                      facts == data::Facts{} ? std::string() : data::text_of(facts), out);
     return work.remarks;
 }
 

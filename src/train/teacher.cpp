@@ -14,6 +14,7 @@
 #include "nn/named_code.hpp"
 #include "task/distilled.hpp"
 #include "train/device.hpp"
+#include "train/keys_of_others.hpp"
 #include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 #include "train/precision.hpp"
@@ -38,6 +39,8 @@ struct TeacherFile {
     std::optional<checkpoint::VerifiedFile> weights{}; ///< none: the model is a program of PyTorch
     config::Model model{};
     task::Rescaling rescaling{};
+    std::optional<data::Facts> facts{}; ///< of what it was trained on; none: not known
+    std::vector<std::string> ignored{}; ///< sentences on keys of distill.teacher-deck
 };
 
 /// The key that names the teacher, or the file of its outputs, and its value.
@@ -51,10 +54,13 @@ Error no_teacher(config::Deck const& deck, std::string why, std::string next) {
     return {ExitCode::usage, {key_of_teacher(deck), std::move(why), std::move(next)}};
 }
 
-config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const& weights) {
+/// Adds to `ignored` what the deck says in vain.
+config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const& weights,
+                             std::vector<std::string>& ignored) {
     if (auto const& named = deck.distill.teacher_deck; !named.empty()) {
         config::DeckSource source;
         source.read(named);
+        ignored = drop_keys_of_others(source);
         return source.parse();
     }
     if (weights.record().deck.empty()) {
@@ -112,7 +118,11 @@ void require_same_samples(config::Deck const& deck, data::Facts const& teacher,
 
 /// What inputs that are normalised as this run's become for the teacher.
 task::Rescaling rescaling_for(config::Deck const& deck, data::Facts const& teacher,
-                              data::Facts const& ours) {
+                              Workload const& work) {
+    if (!work.train) {
+        return {};
+    }
+    auto const& ours = work.facts;
     auto const is_last = [&](data::Facts const& facts) {
         auto const means = facts.mean.size();
         return means > 1 &&
@@ -149,7 +159,8 @@ task::Rescaling rescaling_for(config::Deck const& deck, data::Facts const& teach
 TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile const& file,
                             Workload const& work) {
     auto const weights = checkpoint::open_weights(file);
-    auto const teacher = deck_of_teacher(deck, *weights);
+    std::vector<std::string> ignored;
+    auto const teacher = deck_of_teacher(deck, *weights, ignored);
     if (auto const changes = model_changes(teacher, file); !changes.empty()) {
         throw no_teacher(deck,
                          concat("distill.teacher-deck has another model than the one that was "
@@ -163,8 +174,7 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
     }
     auto const facts = facts_of(weights->record(), file.path());
     require_same_samples(deck, facts, work);
-    return {file, teacher.model,
-            work.train ? rescaling_for(deck, facts, work.facts) : task::Rescaling{}};
+    return {file, teacher.model, rescaling_for(deck, facts, work), facts, std::move(ignored)};
 }
 
 /// Collective  over `world`
@@ -179,6 +189,13 @@ TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& de
         if (auto const code = nn::named_code(deck); code.contains("model.operators")) {
             program.model.own["operators"] = code.at("model.operators"); // of both programs
         }
+        comm::agree(world, "reading distill.teacher", [&] {
+            if (auto const facts = facts_of_program(program.model.name, path)) {
+                require_same_samples(deck, *facts, work);
+                program.rescaling = rescaling_for(deck, *facts, work);
+                program.facts = facts;
+            }
+        });
         return program;
     }
     auto const file = checkpoint::verify_together(world, path);
@@ -189,18 +206,22 @@ TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& de
 }
 
 /// Instances that may compute at once.
-int instances_on(comm::Communicator const& world, config::Deck const& deck) {
+int instances_on(comm::Communicator const& world, config::Deck const& deck, int ranks) {
     bool const concurrent = deck.run.mode == "dp" || deck.communication.sync_batch_norm;
-    auto const nodes = comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), world.size());
+    auto const nodes = comm::subtrees_of_ranks(static_cast<int>(deck.run.replicas), ranks);
     return concurrent ? nodes[static_cast<std::size_t>(world.rank())].count : 1;
 }
 
 std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile const& file,
                                         Workload const& work) {
-    auto const& shape = work.samples.inputs.front().shape;
+    auto inputs = work.samples.inputs;
+    if (file.facts) {
+        complete_vocabularies(inputs, file.facts->inputs);
+    }
+    auto const& shape = inputs.front().shape;
     nn::Interface const interface {
         .sample_shape = {shape.begin(), shape.end()}, .outputs = work.task->outputs(),
-        .inputs = work.samples.inputs, .targets = work.samples.targets,
+        .inputs = inputs, .targets = work.samples.targets,
         .of_samples = model_interface(deck, work.samples, *work.task).of_samples,
         .channels_last = memory_format(deck.precision) == "channels-last", .teaches = true
     };
@@ -360,10 +381,10 @@ std::string add_outputs(comm::Communicator const& world, config::Deck const& dec
 
 } // namespace
 
-std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
-                        torch::Device device, Workload& work) {
+std::vector<std::string> add_teacher(comm::Communicator const& world, config::Deck const& deck,
+                                     int ranks, torch::Device device, Workload& work) {
     if (!deck.distill.outputs.empty()) {
-        return add_outputs(world, deck, work);
+        return {add_outputs(world, deck, work)};
     }
     if (deck.distill.teacher.empty()) {
         return {};
@@ -371,7 +392,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
     bool of_classes = false;
     comm::agree(world, "opening distill.teacher", [&] {
         of_classes = task::learns_classes(deck.task.kind);
-        if (concurrent_devices(deck.run, world.size()).size() > 1) {
+        if (concurrent_devices(deck.run, ranks).size() > 1) {
             throw no_teacher(
                 deck,
                 "with a teacher, a process can use only one device, but this process uses several",
@@ -395,7 +416,7 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
         auto const weights = hash_of_tensors(first);
         work.teacher = recorded(teacher_hash(weights, first, file.model));
         work.teacher_weights = recorded(weights);
-        auto const wanted = first.runs_on_threads() ? instances_on(world, deck) : 1;
+        auto const wanted = first.runs_on_threads() ? instances_on(world, deck, ranks) : 1;
         while (static_cast<int>(lesson.teachers.size()) < wanted) {
             lesson.teachers.push_back(make_teacher(deck, file, work));
         }
@@ -405,11 +426,16 @@ std::string add_teacher(comm::Communicator const& world, config::Deck const& dec
     });
     require_roots(world, deck, work.teacher);
     work.task = task::distilled(std::move(work.task), std::move(lesson));
-    return concat("also learning from the outputs of ", deck.distill.teacher,
-                  file.rescaling.factor.empty()
-                      ? ""
-                      : ", which gets inputs normalized with the mean and std of its own training "
-                        "data");
+    auto remarks = file.ignored;
+    remarks.push_back(concat(
+        "also learning from the outputs of ", deck.distill.teacher,
+        !file.facts ? ", which does not say how its inputs were normalized or what its classes "
+                      "are: it gets inputs as this run's model does"
+        : file.rescaling.factor.empty()
+            ? ""
+            : ", which gets inputs normalized with the mean and std of its own training "
+              "data"));
+    return remarks;
 }
 
 } // namespace lockstep::train

@@ -7,19 +7,20 @@
 #include <torch/types.h>
 
 #include <string>
+#include <vector>
 
 namespace lockstep::train {
 
 /// Lets the workload's task be learnt from distill.teacher, too, or from its outputs in the file
 /// distill.outputs; does nothing where there is neither. The teacher is tried on empty samples
-/// first. Its outputs do not depend on ranks.
+/// first. Its outputs do not depend on ranks. `ranks`: of the run.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 64 for a teacher for another task, other classes or other samples, and
 ///             for keys of the deck with which its outputs cannot be read from a file; 65
 ///             for a damaged file; 66 for one that is missing, or differs from rank 0's
-/// Returns     a remark for the start of the run; empty: nothing to say
-std::string add_teacher(comm::Communicator const& world, config::Deck const& deck,
-                        torch::Device device, Workload& work);
+/// Returns     remarks for the start of the run
+std::vector<std::string> add_teacher(comm::Communicator const& world, config::Deck const& deck,
+                                     int ranks, torch::Device device, Workload& work);
 
 } // namespace lockstep::train

@@ -54,14 +54,13 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Deck const& deck,
                                         dataset_options(deck, files, weights), world));
 }
 
-Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
-                              std::uint64_t available) {
+std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
+                                                   std::uint64_t available) {
     auto const replicas = static_cast<int>(deck.run.replicas);
-    return open_workload(deck, std::move(datasets), [&](double parameters) {
-        require_memory(
-            memory_needed(parameters, deck.optimizer, (replicas + ranks - 1) / ranks, ranks),
-            available);
-    });
+    return [optimizer = deck.optimizer, most = (replicas + ranks - 1) / ranks, ranks,
+            available](double parameters) {
+        require_memory(memory_needed(parameters, optimizer, most, ranks), available);
+    };
 }
 
 namespace {
@@ -139,6 +138,12 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     std::erase(work.remarks, "");
     work.samples = task::Samples::of(*work.train);
     work.facts = data::completed(work.train->facts(), known);
+    for (auto* const fields : {&work.samples.inputs, &work.facts.inputs}) {
+        complete_vocabularies(*fields, known.inputs);
+    }
+    for (auto* const fields : {&work.samples.targets, &work.facts.targets}) {
+        complete_vocabularies(*fields, known.targets);
+    }
 }
 
 void require_no_datasets(config::Deck const& deck) {

@@ -100,11 +100,11 @@ std::vector<std::string> read_like_training(config::Deck const& deck, data::Fact
 Workload open_workload(config::Deck const& deck, Datasets datasets,
                        std::function<void(double parameters)> const& check_size);
 
-/// The same where training is to fit into `available` bytes on each of `ranks` ranks.
+/// Whether training fits into `available` bytes on each of `ranks` ranks, for `open_workload`.
 ///
-/// Throws  Error as `open_workload` and `require_memory` do
-Workload open_workload_within(config::Deck const& deck, Datasets datasets, int ranks,
-                              std::uint64_t available);
+/// Throws  Error as `require_memory` does, when it is called
+std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
+                                                   std::uint64_t available);
 
 /// What the targets of a training batch hold: those of the samples, then the outputs of a teacher
 /// where they are read from a file.

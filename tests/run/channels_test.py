@@ -4,7 +4,7 @@ import shutil
 
 import h5py
 
-from harness import DECK, LONG, Scratch, check, checkpoints, records, run, some, train
+from harness import DECK, DRAW, LONG, Scratch, check, checkpoints, records, run, some, train
 from harness_compress import SHORT, alike, measured
 
 try:
@@ -64,11 +64,13 @@ def readers(scratch, small):
     run(["checkpoint", "quantise", best, quantised, "--samples", 200]).expect(0, "in int8")
     figures = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, measured(deck, quantised))]
     check(abs(figures[0] - figures[1]) < 0.03, f"int8 of a smaller model: {figures}")
-    for format_ in some(("onnx", "c", "torchscript", "safetensors"), 2):
+    for format_ in {"safetensors", *some(("onnx", "c", "torchscript"), 1)}:
         run(["checkpoint", "export", best, scratch / f"small.{format_}", "--format", format_]).expect(0)
     # Training continues with it, without its deck's knowing.
     train(scratch / "on", *SHORT, "--model.weights", best).expect(0)
     check(shapes_in(scratch / "on/best.h5") == shapes_in(best), "a run from a smaller model has its shapes")
+    run(["plan", deck, "--run.directory", scratch / "plan", "--prune.pattern", "none", "--prune.score", "magnitude",
+         "--model.weights", scratch / "small.safetensors"]).expect(0)
     train(scratch / "on", *SHORT, "--model.weights", best, "--train.steps", 10, ranks=1).expect(0, "resumed from")
     check(shapes_in(checkpoints(scratch / "on")[-1]) == shapes_in(best), "so it has after a resume")
 
@@ -193,6 +195,27 @@ def groups_and_norms(scratch):
         64, "cannot take a batch", "to have 3 channels")
 
 
+def computed_weights(scratch):
+    """A weight that is computed from parameters keeps its channels, and its products are counted."""
+    wrap = getattr(torch.nn.utils.parametrizations, DRAW.choice(("spectral_norm", "weight_norm")))
+    layer, relu, flat = torch.nn.Linear, torch.nn.ReLU, torch.nn.Flatten
+    options = ("--prune.pattern", "channels", "--prune.begin", 1, "--prune.end", 2, "--prune.target")
+    for name, model in (("all", [flat(), wrap(layer(64, 8)), relu(), wrap(layer(8, 3))]),
+                        ("some", [flat(), wrap(layer(64, 64)), relu(), layer(64, 8), relu(), layer(8, 3)])):
+        file = scratch / f"{name}.pt2"
+        small_models.lockstep_export.save(torch.nn.Sequential(*model), torch.rand(4, 1, 8, 8), file)
+        words = [small_models.deck_of(scratch, "export", 4), "--run.directory", scratch / f"computed-{name}",
+                 "--model.file", file, *options]
+        if name == "all":
+            for command in ("train", "plan"):
+                run([command, *words, "macs 0.5"], 1).expect(64, "cannot be met", "computed from some")
+            continue
+        told = run(["train", *words, "macs 0.95"], 1).expect(0).text
+        left = shapes_in(scratch / "computed-some/best.h5")["3/weight"][0]
+        share = 100 * (64 * 64 + left * (64 + 3)) / (64 * 64 + 8 * (64 + 3))
+        check(f"{share:.1f} % of the multiply-adds remain" in told, f"{left} channels, {share:.1f} %: {told}")
+
+
 with Scratch() as scratch:
     whole = scratch / "whole"
     train(whole, *SHORT, "--train.steps", 16, "--train.validate-every", 16).expect(0)
@@ -203,3 +226,4 @@ with Scratch() as scratch:
     if torch:
         of_files(scratch)
         groups_and_norms(scratch)
+        computed_weights(scratch)

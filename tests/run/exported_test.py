@@ -563,12 +563,14 @@ def check_save(scratch):
     check(lockstep_export.save(Halves(""), inputs, scratch / "halves.pt2"), "inputs may be changed in place")
 
     averages = torch.nn.Sequential(torch.nn.Linear(24, 8), torch.nn.BatchNorm1d(8, momentum=None))
+    named = Wrong("")
+    named.register_buffer("code", torch.zeros(24))
     for model, phrase in ((Wrong("clamps"), "forward changes the parameter layer.weight in place"),
                           (Wrong("data"), "forward writes through .data"),
                           (Wrong("fixed"), "the batch size, or another varying dimension, is fixed"),
                           (Wrong("decides"), "forward takes a number or a decision out of a tensor"),
                           (Wrong("counts"), "It also loses what forward assigns to attributes (self.count += 1"),
-                          (averages, "1 is a batch norm with momentum=None")):
+                          (averages, "1 is a batch norm with momentum=None"), (named, "give it another name")):
         try:
             lockstep_export.save(model, inputs, scratch / "no.pt2")
         except ValueError as error:

@@ -97,6 +97,11 @@ class Trained:
         shutil.copyfile(self.kept, self.current)
         CHANGES[change][0](self.current)
 
+    def script(self):
+        out = self.scratch / "teacher.pt"
+        run(["checkpoint", "export", self.newest, out, "--overwrite"]).expect(0)
+        return out
+
     def evaluate(self):
         return run(["evaluate", self.deck, self.newest]).expect(0).text
 
@@ -205,11 +210,21 @@ def note_of(path):
         return json.loads(json.loads(file["record/notes"][()])["facts"])
 
 
+def refused_alike(trained, change, words, code):
+    """Whatever train refuses, plan and check refuse, with the same words."""
+    if change == "scale":
+        return
+    command = DRAW.choice(("plan", "check"))
+    code = 66 if change == "missing" else code
+    run([command, *words[1:]]).expect(code if command == "plan" else 69, CHANGES[change][1] if change != "shape" else "[2]")
+
+
 def fine_tuned(trained, change):
     directory = trained.scratch / "tuned"
     shutil.rmtree(directory, ignore_errors=True)
     words = ["train", trained.deck, "--run.directory", directory, "--data.test", "", "--model.weights", trained.newest,
              "--train.epochs", 1]
+    refused_alike(trained, change, words, 65)
     if change == "shape":  # the layers say it
         run(words).expect(65)
     elif not trained.refuses(change, words):
@@ -219,16 +234,48 @@ def fine_tuned(trained, change):
 
 
 def taught(trained, change):
+    """By a checkpoint, or by what was exported from it."""
     directory = trained.scratch / "taught"
     shutil.rmtree(directory, ignore_errors=True)
-    words = ["train", trained.deck, "--run.directory", directory, "--data.test", "", "--distill.teacher", trained.newest,
+    teacher = DRAW.choice((trained.newest, trained.script()))
+    words = ["train", trained.deck, "--run.directory", directory, "--data.test", "", "--distill.teacher", teacher,
              "--train.epochs", 1]
+    if change != "classes":
+        refused_alike(trained, change, words, 64)
     if change == "scale":
         run(words).expect(0, "which gets inputs normalized with the mean and std of its own training data")
     elif change == "classes":
         run(words).expect(64, "its classes are cat, dog, eel")
     else:
         run(words).expect(66 if change == "missing" else 64, CHANGES[change][1])
+
+
+def taught_by_deck(trained, _change):
+    """The deck of a teacher is read as train reads it, with keys that it says in vain."""
+    deck, weights = trained.scratch / "later.ini", trained.scratch / "later.safetensors"
+    deck.write_text(f"include = {trained.deck.name}\n[model]\nname = cnn1d\n")
+    named = trained.scratch / "named.ini"
+    named.write_text(deck.read_text().replace("cnn1d", "mlp\nhidden = 16\n[data]\nbatch = 12"))
+    run(["checkpoint", "export", trained.newest, weights, "--overwrite"]).expect(0)
+    words = ["plan", trained.deck, "--run.directory", trained.scratch / "plan", "--data.test", "", "--data.train", trained.kept,
+             "--distill.teacher", weights, "--distill.teacher-deck"]
+    run([*words, named]).expect(0, "also learning from the outputs of")
+    refused = run([*words, deck])
+    refused.expect(64)
+    check("unknown key" not in refused.text, f"what is of another model is dropped: {refused.text}")
+
+
+def script_trained(trained, change):
+    """An exported script that is trained further knows its data, too."""
+    directory = trained.scratch / "script-run"
+    shutil.rmtree(directory, ignore_errors=True)
+    words = ["train", trained.deck, "--run.directory", directory, "--data.test", "", "--model.name", "script",
+             "--model.file", trained.script(), "--train.epochs", 1]
+    if change == "shape":  # its code says it
+        run(words).expect(64)
+    elif not trained.refuses(change, words):
+        facts = note_of(checkpoints(directory)[-1])
+        check([facts["mean"], facts["std"]] == [trained.mean, trained.std], f"the scale stays the model's: {facts}")
 
 
 def resumed(trained, change):
@@ -290,8 +337,12 @@ def federated(trained, change):
         file.unlink()
     kept = trained.scratch / "gone.h5"
     trained.kept.rename(kept)
-    run(["federate", "init", federation, trained.deck, "--weights", trained.newest, "--key", key, "--min-sites", 1,
-         "--data.train", trained.kept, "--data.test", "", "--rounds", 1]).expect(0)
+    init = ["federate", "init", federation, trained.deck, "--weights", trained.newest, "--key", key, "--min-sites", 1,
+            "--data.test", "", "--rounds", 1, "--data.train"]
+    run([*init, trained.kept, "--model.weights", trained.newest]).expect(64, "only one first global model")
+    if CHANGES[change][1] and change != "missing":
+        run([*init, trained.current]).expect(65, CHANGES[change][1])
+    run([*init, trained.kept]).expect(0)
     kept.rename(trained.kept)
     run(["federate", "join", federation, "--site", "s", "--key", site]).expect(0)
     run(["federate", "round", federation, "--coordinator", "--key", key, "--accept", "all"])
@@ -310,7 +361,7 @@ def federated(trained, change):
 
 
 ALWAYS = (evaluated, exported, scripted, through_safetensors)
-BY_CHANGE = (checked, named_in_export, quantised, share, outputs, measured, fine_tuned, taught, resumed, validated, federated)
+BY_CHANGE = (checked, named_in_export, quantised, share, outputs, measured, fine_tuned, taught, taught_by_deck, script_trained, resumed, validated, federated)
 
 
 def walk(scratch):
@@ -370,6 +421,14 @@ def texts(scratch):
         run(["train", deck, "--run.directory", scratch / "no", f"--data.{key}", other]).expect(65, "another tokenizer")
     run(["evaluate", deck, newest, "--data.test", other]).expect(65, "another tokenizer")
     run([*words, "--data.train", other]).expect(65, "another tokenizer")
+    # A set that does not state the number of its tokens takes it from the model.
+    bare = scratch / "bare.h5"
+    with h5py.File(bare, "w") as file:
+        file["inputs"] = np.arange(800, dtype="i4") % 200
+    run(["evaluate", deck, newest, "--data.test", bare]).expect(0)
+    for more in (["--model.weights", newest], ["--task.vocabulary", 262, "--model.vocabulary", 262, "--distill.teacher", newest]):
+        shutil.rmtree(scratch / "bare-run", ignore_errors=True)
+        run(["train", deck, "--run.directory", scratch / "bare-run", "--data.train", bare, "--train.steps", 2, *more]).expect(0)
     run(["train", deck, "--run.directory", scratch / "no", "--data.train", other, "--model.weights", newest]).expect(
         65, "another tokenizer")
     shutil.copyfile(other, data)

@@ -8,6 +8,10 @@ with Scratch() as scratch:
     run([*base, "--ranks", ranks, "--resume-ranks", resume_ranks, "--kill-at", 7, "--steps", 10]).expect(
         0, "equal: every bit")
     check(not list(scratch.iterdir()), "nothing is left")
+    private = [*base, "--ranks", 1, "--resume-ranks", 1, "--model.name", "mlp", "--optimizer.clip-norm", 0]  # one key for both
+    run([*private, "--kill-at", 3, "--steps", 4, "--privacy.noise", 1.1]).expect(0, "equal: every bit")
+    run([*private, "--kill-at", 5, "--steps", 6, "--privacy.noise", 0.4, "--privacy.epsilon", 5.5]).expect(
+        64, "privacy.epsilon = 5.5 ends the run after")
     for options, code, told in some((
             (("--ranks", 2, "--resume-ranks", 9, "--kill-at", 3), 64, "9 ranks for run.replicas = 4"),
             (("--ranks", 2, "--kill-at", 3), 64, "--resume-ranks is missing"),

@@ -6,11 +6,10 @@
 #include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
-#include "lockstep/nn/registry.hpp"
-#include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
+#include "train/keys_of_others.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,22 +21,6 @@
 namespace lockstep::app {
 
 namespace {
-
-/// "model cnn", where `kinds` has such a kind with the key, and the one that is named lacks it.
-/// Keys of a plug-in are not known before it is loaded: nothing is another's then.
-template <class Kind>
-std::string owner_of(std::string const& what, std::vector<Kind> const& kinds,
-                     std::string const& named, std::string const& key) {
-    auto const has = [&](Kind const& kind) {
-        return std::any_of(kind.keys.begin(), kind.keys.end(),
-                           [&](config::OwnKey const& own) { return own.name == key; });
-    };
-    auto const chosen = std::find_if(kinds.begin(), kinds.end(),
-                                     [&](Kind const& kind) { return kind.name == named; });
-    auto const owner = std::find_if(kinds.begin(), kinds.end(), has);
-    bool const anothers = chosen != kinds.end() && !has(*chosen) && owner != kinds.end();
-    return anothers ? concat(what, " ", owner->name) : "";
-}
 
 /// Whoever names the run may expect its default directory, runs/NAME.
 std::string of_name_alone(config::DeckSource const& source) {
@@ -53,19 +36,6 @@ std::string of_name_alone(config::DeckSource const& source) {
 }
 
 } // namespace
-
-std::vector<std::string> drop_keys_of_others(config::DeckSource& source) {
-    auto ignored = source.drop_keys_of_another(
-        "model.name", [](std::string const& named, std::string const& key) {
-            return owner_of("model", nn::model_kinds(), named, key);
-        });
-    auto const of_tasks = source.drop_keys_of_another(
-        "task.kind", [](std::string const& named, std::string const& key) {
-            return owner_of("task", task::task_kinds(), named, key);
-        });
-    ignored.insert(ignored.end(), of_tasks.begin(), of_tasks.end());
-    return ignored;
-}
 
 DeckArguments read_deck(comm::Communicator const& world, Words const& words, std::size_t decks) {
     DeckArguments result;
@@ -96,7 +66,7 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
     comm::agree(world, "reading the deck", [&] {
         auto source = config::DeckSource::unpacked(packed);
         result.places = source.places(joined(files, ", "));
-        auto ignored = drop_keys_of_others(source);
+        auto ignored = train::drop_keys_of_others(source);
         result.deck = source.parse();
         std::ranges::move(config::ignored_values(source, result.deck), std::back_inserter(ignored));
         if (auto sentence = of_name_alone(source); !sentence.empty()) {

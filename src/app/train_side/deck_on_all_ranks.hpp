@@ -19,10 +19,6 @@ struct DeckArguments {
     std::map<std::string, config::Place> places; ///< where decks have their values
 };
 
-/// Removes the keys of a model or a task that a later deck has replaced; returns a sentence on
-/// each.
-std::vector<std::string> drop_keys_of_others(config::DeckSource& source);
-
 /// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the words' positions
 /// are decks (0: all of them); run.name and run.directory are filled in.
 ///

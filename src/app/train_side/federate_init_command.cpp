@@ -64,6 +64,38 @@ std::string classes_of(config::Deck const& deck, federate::ModelVector const& fi
     }
 }
 
+/// The sites' rounds would refuse such data; a coordinator may have none.
+void require_fitting_data(config::Deck const& deck, federate::ModelVector const& first,
+                          std::string const& weights) {
+    if (task::is_played(deck.task) || trimmed(deck.data.train).empty()) {
+        return;
+    }
+    try {
+        auto const differs =
+            data::difference(open_training_set(deck).facts(),
+                             train::facts_of(first.record(), weights), train::data_of(weights));
+        if (!differs.empty()) {
+            throw train::does_not_fit(concat("data.train = ", deck.data.train),
+                                      train::data_of(weights), differs);
+        }
+    } catch (Error const& error) {
+        if (error.code() != ExitCode::no_input) {
+            throw;
+        }
+    }
+}
+
+/// Both name the first global model.
+void require_one_name(std::string const& weights, config::Deck const& deck) {
+    if (!weights.empty() && !deck.model.weights.empty()) {
+        throw Error(
+            ExitCode::usage,
+            {concat("--weights ", weights, " and model.weights = ", deck.model.weights),
+             "a federation has only one first global model",
+             "Leave out --weights, or set model.weights to nothing (--model.weights \"\")"});
+    }
+}
+
 /// A mean of models is neither sparse nor smaller, and its zero points are no whole numbers.
 void require_fit_for_mean(config::Deck const& deck) {
     if (deck.prune.pattern != "none") {
@@ -146,6 +178,7 @@ ExitCode federate_init_command(Invocation const& invocation) {
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
             context.session.bind_device(train::device_of_rank(world, deck.run));
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
+            comm::agree(world, "reading the deck", [&] { require_one_name(told.weights, deck); });
             auto const first =
                 told.weights.empty()
                     ? first_weights(world, deck, directory / "first-weights", signals)
@@ -156,6 +189,9 @@ ExitCode federate_init_command(Invocation const& invocation) {
                 }
                 auto const& from =
                     told.weights.empty() ? first : federate::ModelVector::read(told.weights);
+                if (!told.weights.empty()) {
+                    require_fitting_data(deck, from, told.weights);
+                }
                 auto charter = charter_for(told.charter, deck, from);
                 charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
                 auto const key =

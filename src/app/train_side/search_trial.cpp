@@ -13,6 +13,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
+#include "train/keys_of_others.hpp"
 #include "train/privacy_key.hpp"
 
 #include <algorithm>
@@ -214,7 +215,7 @@ config::DeckSource source_of_trial(TrialSetting const& setting, search::Values c
 std::vector<std::string> ignored_in_trial(TrialSetting const& setting,
                                           search::Values const& values) {
     auto source = source_of_trial(setting, values);
-    auto sentences = drop_keys_of_others(source);
+    auto sentences = train::drop_keys_of_others(source);
     std::ranges::move(config::ignored_values(source, source.parse()),
                       std::back_inserter(sentences));
     std::erase_if(sentences, [&](std::string const& sentence) {
@@ -228,7 +229,7 @@ std::vector<std::string> ignored_in_trial(TrialSetting const& setting,
 config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                         search::Values const& values) {
     auto source = source_of_trial(setting, values);
-    drop_keys_of_others(source);
+    train::drop_keys_of_others(source);
     auto const set = [&](std::string const& key) { return source.values().contains(key); };
     auto deck = source.parse();
     if (deck.run.mode == "dp") {
