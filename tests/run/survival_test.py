@@ -2,6 +2,7 @@
 come, a terminal that closes, launchers with words of their own, disks without inodes. LOCKSTEP_LONG=1 tries every
 way of each."""
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -185,7 +186,9 @@ def a_launcher_that_loses_a_host(scratch):
     process = start([LOCKSTEP, *words(directory, "--restarts", 1)],
                     {**site.environment, "LOCKSTEP_INJECT": "slow:rank=0"})
     wait_for(process, "it trains", lambda: trains(directory))
-    os.kill(int((scratch / "ranks").read_text().split()[0]), signal.SIGTERM)
+    rank = (scratch / "ranks").read_text().split()[0]
+    launcher = int(pathlib.Path(f"/proc/{rank}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(launcher, signal.SIGTERM)
     text = finish(process, time.monotonic()).expect(0, "ending after step", "restart 1 of 1", "finished at step 30").text
     check("root cause" in text and site.calls() == 2, text)
 
