@@ -15,7 +15,7 @@ namespace lockstep::train {
 
 int Departure::asked() const {
     auto signal = parts_.signals.pending();
-    if (signal == SIGTERM && launched_ranks() > 1 && !others_have_asked()) {
+    if (signal == SIGTERM && launched_ranks() > 0 && !others_have_asked()) {
         signal = ended_by_launcher;
     }
     if (signal == 0 && also_) {
