@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "source_file.hpp"
 
@@ -74,10 +75,12 @@ Image with_alpha(Image image, Alpha alpha) {
     if (image.channels == wanted) {
         return image;
     }
-    Image changed{image.width, image.height, wanted, {}};
+    Image changed{image.width, image.height, wanted, {}, std::move(image.note)};
     changed.values.reserve(image.width * image.height * wanted);
+    bool clear = false;
     for (std::size_t at = 0; at < image.values.size(); at += image.channels) {
         int const opaque = image.channels == 4 ? image.values[at + 3] : 255;
+        clear = clear || opaque < 255;
         for (std::size_t c = 0; c < 3; ++c) {
             int const value = image.values[at + c];
             changed.values.push_back(static_cast<std::uint8_t>(
@@ -86,6 +89,9 @@ Image with_alpha(Image image, Alpha alpha) {
         if (wanted == 4) {
             changed.values.push_back(static_cast<std::uint8_t>(opaque));
         }
+    }
+    if (clear && alpha == Alpha::drop) {
+        add_note(changed, "its transparency was dropped");
     }
     return changed;
 }
@@ -112,6 +118,53 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kin
 }
 
 } // namespace
+
+namespace {
+
+/// Unsigned values of a TIFF file, in its byte order.
+class TiffReader {
+  public:
+    explicit TiffReader(std::span<std::byte const> bytes)
+        : bytes_(bytes), big_(!bytes.empty() && bytes.front() == std::byte{'M'}) {}
+
+    /// 0 past the end.
+    std::uint32_t take(std::uint64_t at, unsigned size) const {
+        if (at + size > bytes_.size()) {
+            return 0;
+        }
+        std::uint32_t value = 0;
+        for (unsigned i = 0; i < size; ++i) {
+            auto const byte = std::to_integer<std::uint32_t>(bytes_[at + i]);
+            value |= byte << 8 * (big_ ? size - 1 - i : i);
+        }
+        return value;
+    }
+
+  private:
+    std::span<std::byte const> bytes_;
+    bool big_;
+};
+
+} // namespace
+
+void add_note(Image& image, std::string_view clause) {
+    image.note += concat(image.note.empty() || clause.empty() ? "" : ", ", clause);
+}
+
+std::string orientation_note(std::span<std::byte const> exif) {
+    constexpr unsigned orientation = 274;
+    constexpr std::uint64_t entry_bytes = 12;
+    TiffReader const tiff(exif);
+    std::uint64_t const directory = tiff.take(4, 4);
+    for (std::uint64_t i = 0; i < tiff.take(directory, 2); ++i) {
+        auto const entry = directory + 2 + i * entry_bytes;
+        auto const value = tiff.take(entry + 8, 2);
+        if (tiff.take(entry, 2) == orientation && value > 1 && value <= 8) {
+            return concat("its EXIF orientation (", value, ") was not applied");
+        }
+    }
+    return {};
+}
 
 Image read_image(std::filesystem::path const& path, Alpha alpha) {
     require_file(path);

@@ -39,6 +39,7 @@ class ImageSource : public ListedSource {
 
     std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto image = read_image(entry(item).path, options_.alpha);
+        auto const note = image.note;
         if (options_.gray) {
             image = to_gray(image);
         }
@@ -52,7 +53,7 @@ class ImageSource : public ListedSource {
                                          "Scale all images to one size with --size WxH"});
         }
         sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
-        return {};
+        return note;
     }
 
   private:

@@ -102,7 +102,11 @@ class VideoSource : public ListedSource {
 
     std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         ClipCutter cutter(options_, label(item), sink);
+        std::string note;
         auto const add = [&](Image&& image) {
+            if (note.empty() && !image.note.empty()) {
+                note = concat("of a frame, ", image.note);
+            }
             if (options_.gray) {
                 image = to_gray(image);
             }
@@ -122,9 +126,11 @@ class VideoSource : public ListedSource {
                                                 ", but a clip needs ", options_.frames),
                                          "Lower --frames, or skip short videos with --skip-bad"});
         }
-        return cutter.leaves_frames()
-                   ? concat("its last frames are in no clip, since a clip needs ", options_.frames)
-                   : std::string();
+        if (cutter.leaves_frames()) {
+            note += concat(note.empty() ? "" : "; ",
+                           "its last frames are in no clip, since a clip needs ", options_.frames);
+        }
+        return note;
     }
 
   private:

@@ -124,6 +124,45 @@ def sounds(scratch):
             ranks=ranks).expect(0, "3 samples", "2 items, such as", "stereo/a/0.wav: its 2 channels were averaged")
 
 
+def pictures(scratch):
+    """What of a picture's file is not in its values; the same of the frames of a clip."""
+    def turned(order, value):
+        number = ">" if order == b"MM" else "<"
+        return order + struct.pack(number + "HIHHHIHH", 42, 8, 1, 274, 3, 1, value, 0)
+
+    def jpeg(record):
+        segment = b"Exif\0\0" + record
+        return media.JPEG[:20] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + media.JPEG[20:]
+    tag = media.png_chunk(b"eXIf", turned(b"II", 6))
+    pixel, clear = [[[9, 9, 9]]], [[[9, 9, 9, 100]]]
+    animated = media.png_chunk(b"acTL", struct.pack(">II", 2, 0))
+    deep = "its values of 16 bits were rounded to 8 bits"
+    for name, content, note, *options in (
+            ("plain", media.png(pixel, 8, 2), ""), ("opaque", media.png([[[9, 9, 9, 255]]], 8, 6), ""),
+            ("clear", media.png(clear, 8, 6), "its transparency was dropped"),
+            ("key", media.png(pixel, 8, 2, chunks=media.png_chunk(b"tRNS", struct.pack(">HHH", 9, 9, 9))),
+             "its transparency was dropped"),
+            ("blended", media.png(clear, 8, 6), "", "--alpha", "blend"),
+            ("kept", media.png(clear, 8, 6), "", "--alpha", "keep"),
+            ("deep", media.png([[[999, 9, 9]]], 16, 2), deep),
+            ("deep-clear", media.png([[[999, 9]]], 16, 4), deep + ", its transparency was dropped"),
+            ("turned", media.png(pixel, 8, 2, chunks=tag), "its EXIF orientation (6) was not applied"),
+            ("big", jpeg(turned(b"MM", 8)), "its EXIF orientation (8) was not applied"),
+            ("little", jpeg(turned(b"II", 3)), "its EXIF orientation (3) was not applied"),
+            ("upright", jpeg(turned(b"MM", 1)), ""), ("damaged", jpeg(turned(b"MM", 8)[:14]), ""),
+            ("animated", media.png(pixel, 8, 2, chunks=animated),
+             "of its animation, only the first picture was taken")):
+        end = "jpg" if content.startswith(b"\xff\xd8") else "png"
+        file = write(scratch / f"images-{name}/a/{name}.{end}", content)
+        text = run(["data", "import", "images", file.parents[1], scratch / f"images-{name}.h5", *options]).expect(0).text
+        check(f"1 item, such as {file}: {note}" in text if note else "such as" not in text, f"{name}: {text}")
+        if not options:
+            write(scratch / f"frames-{name}/a/clip/1.{end}", content)
+            text = run(["data", "import", "video", scratch / f"frames-{name}", scratch / f"frames-{name}.h5",
+                        "--frames", 1, "--size", "1x1"]).expect(0).text
+            check(f"of a frame, {note}" in text if note else "such as" not in text, f"{name}: {text}")
+
+
 def lines_of_json(scratch):
     good = '{"text": "abc"}\n'
     for line, *phrases in ((b'{"text": "\\ud800"}', "not valid JSON", "surrogate", "Correct the line"),
@@ -223,6 +262,6 @@ with Scratch() as scratch:
         write(recordings / f"{i}.wav", media.wav(800, tone=0.2 + i / 10))
     quotes_in_tsv(scratch, recordings)
     quotes_in_csv(scratch, recordings)
-    for case in (separators, lists, sounds, lines_of_json, folders, times, rows_and_cells):
+    for case in (separators, lists, sounds, pictures, lines_of_json, folders, times, rows_and_cells):
         case(scratch)
         print(case.__name__.replace("_", " "))

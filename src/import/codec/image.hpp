@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../alpha.hpp"
@@ -17,6 +18,8 @@ struct Image {
     std::uint64_t height = 0;
     std::uint64_t channels = 3;
     std::vector<std::uint8_t> values;
+    std::string note{}; ///< what of the file is not in the values, such as "its values of 16 bits
+                        ///< were rounded to 8 bits"; clauses joined by ", "
 };
 
 constexpr std::uint64_t max_pixels = std::uint64_t{1} << 26;
@@ -27,12 +30,20 @@ struct DecodeFailure {
 };
 
 /// Decodes to RGB, or to RGBA where pixels may be transparent. Values are those that are stored,
-/// regardless of gamma, profile or orientation; 16-bit values are divided by 257 and rounded. Four
-/// inks become (255 - ink) (255 - black) / 255, rounded.
+/// regardless of gamma, profile or orientation (noted); 16-bit values are divided by 257 and
+/// rounded. Four inks become (255 - ink) (255 - black) / 255, rounded.
 ///
 /// Throws  DecodeFailure; Error 69 where this build has no such decoder
 Image decode_png(std::span<std::byte const> bytes);
 Image decode_jpeg(std::span<std::byte const> bytes);
+
+/// The note on a picture that is to be shown turned or mirrored, by the orientation of its EXIF
+/// record (a TIFF file of its own: TIFF 6.0, section 2; tag 274); "" for an upright picture, one
+/// that states none, and a damaged record.
+std::string orientation_note(std::span<std::byte const> exif);
+
+/// Adds a clause to an image's note, unless the clause is empty.
+void add_note(Image& image, std::string_view clause);
 
 /// A PNG or JPEG file, told apart by how it begins, of 3 channels, or 4 with Alpha::keep.
 ///

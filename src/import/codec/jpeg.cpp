@@ -21,6 +21,33 @@ void to_rgb(Image& image) {
     image.values.resize(pixels * 3);
 }
 
+/// The EXIF record among the segments before the first scan; empty: none. A segment is a marker and
+/// its length, which counts itself (ITU-T T.81, B.1.1.4).
+std::span<std::byte const> exif_of(std::span<std::byte const> bytes) {
+    using namespace std::string_view_literals;
+    constexpr auto start = "Exif\0\0"sv;
+    auto const number = [&](std::size_t at) { return std::to_integer<std::size_t>(bytes[at]); };
+    std::size_t at = 2;
+    while (at + 4 <= bytes.size() && number(at) == 0xff) {
+        auto const marker = number(at + 1);
+        if (marker == 0xff) {
+            ++at; // a marker may begin with any number of these
+            continue;
+        }
+        auto const length = 256 * number(at + 2) + number(at + 3);
+        if (marker == 0xda || length < 2 || at + 2 + length > bytes.size()) {
+            break;
+        }
+        auto const content = bytes.subspan(at + 4, length - 2);
+        std::string_view const text(reinterpret_cast<char const*>(content.data()), content.size());
+        if (marker == 0xe1 && text.starts_with(start)) {
+            return content.subspan(start.size());
+        }
+        at += 2 + length;
+    }
+    return {};
+}
+
 } // namespace
 
 Image decode_jpeg(std::span<std::byte const> bytes) {
@@ -53,6 +80,7 @@ Image decode_jpeg(std::span<std::byte const> bytes) {
     if (inks) {
         to_rgb(image);
     }
+    add_note(image, orientation_note(exif_of(bytes)));
     return image;
 }
 

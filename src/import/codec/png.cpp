@@ -10,6 +10,9 @@ namespace lockstep::import {
 
 namespace {
 
+/// Chunks that are kept to be told of, each with a zero byte, as libpng has them.
+constexpr std::array<png_byte, 10> told_chunks{'a', 'c', 'T', 'L', 0, 'e', 'X', 'I', 'f', 0};
+
 /// One picture on its way through libpng, whose errors and warnings come back by a jump: what is
 /// jumped over has no destructors.
 class PngReader {
@@ -30,13 +33,19 @@ class PngReader {
         attempt([this] {
             // Only what makes the pixels counts: no gamma, no profile, no text.
             png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+            png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_ALWAYS, told_chunks.data(),
+                                        told_chunks.size() / 5);
             png_read_info(png_, info_);
             png_set_expand(png_);
             png_set_scale_16(png_);
             png_set_gray_to_rgb(png_);
             png_set_interlace_handling(png_);
         });
-        return {png_get_image_width(png_, info_), png_get_image_height(png_, info_), 3, {}};
+        Image image{png_get_image_width(png_, info_), png_get_image_height(png_, info_), 3, {}};
+        if (png_get_bit_depth(png_, info_) == 16) {
+            add_note(image, "its values of 16 bits were rounded to 8 bits");
+        }
+        return image;
     }
 
     void read_values(Image& image) {
@@ -50,8 +59,16 @@ class PngReader {
         }
         attempt([this, first = rows.data()] {
             png_read_image(png_, first);
-            png_read_end(png_, nullptr);
+            png_read_end(png_, info_);
         });
+        png_unknown_chunkp unknown = nullptr;
+        auto const count = png_get_unknown_chunks(png_, info_, &unknown);
+        for (auto const& chunk : std::span(unknown, static_cast<std::size_t>(count))) {
+            add_note(image,
+                     chunk.name[0] == 'a'
+                         ? "of its animation, only the first picture was taken"
+                         : orientation_note(std::as_bytes(std::span(chunk.data, chunk.size))));
+        }
     }
 
   private:
