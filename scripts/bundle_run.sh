@@ -11,7 +11,9 @@
 set -euo pipefail
 
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
-torch=${LOCKSTEP_LIBTORCH:-$("${LOCKSTEP_PYTHON:-python3}" -c 'import importlib.util as u
+torch=${LOCKSTEP_LIBTORCH:-$("${LOCKSTEP_PYTHON:-python3}" -c 'import sys
+sys.path = [each for each in sys.path if each] # not the working directory
+import importlib.util as u
 s = u.find_spec("torch"); print(s.submodule_search_locations[0] if s else "")' || true)}
 if [[ ! -e $torch/lib/libtorch.so ]]; then
     echo "run: no LibTorch in '$torch': the bundle does not contain it. Set LOCKSTEP_PYTHON to a Python that has" \
@@ -19,11 +21,12 @@ if [[ ! -e $torch/lib/libtorch.so ]]; then
     exit 69
 fi
 
+torch=$(cd "$torch" && pwd -P) # a relative place would be looked for wherever the command goes
 libraries=$bundle/lib:$torch/lib
 for place in "$torch"/../nvidia/*/lib; do
     libraries+=:$place
 done
-export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$bundle/bin:$PATH
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} PATH=$bundle/bin${PATH:+:$PATH}
 # Open MPI looks where it was installed, unless it is told.
 export OPAL_PREFIX=$bundle OPAL_LIBDIR=$bundle/lib OPAL_PKGDATADIR=$bundle/share/openmpi
 export OMPI_MCA_mca_base_component_path=$bundle/lib/openmpi

@@ -89,6 +89,13 @@ done < <(libraries_of "${files[@]}")
 mapfile -t files < <(find_elf)
 strip --strip-unneeded "${files[@]}"
 
+# The loader takes an empty or relative entry of a run path for the working directory.
+for each in "${files[@]}"; do
+    path=$(readelf -d "$each" | sed -n 's/.*(R\(UN\)\{0,1\}PATH).*\[\(.*\)\]/\2/p')
+    [[ -z $path || ! :$path: =~ :([^/\$:][^:]*)?: ]] ||
+        stop "${each#"$bundle"/} looks for libraries in the working directory (run path $path): build it again"
+done
+
 # Each library that a file asks for is in the bundle, or comes with torch, the driver or the system.
 missing=()
 needs_driver=no

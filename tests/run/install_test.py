@@ -50,11 +50,28 @@ def write_part(path, samples):
             part.attrs[name] = whole.attrs[name]
 
 
+def check_run_paths(place):
+    """The loader looks for libraries where the run path of a program or library says, and takes an empty or relative
+    entry for the working directory, where anybody may have put one."""
+    paths = {}
+    for path in sorted(place.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.open("rb").read(4) == b"\x7fELF":
+            told = call("readelf", "-d", path)
+            for found in re.finditer(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", told):
+                paths[path] = found[1].split(":")
+    check(len(paths) >= 4, f"{place} holds the program and its libraries: {list(paths)}")
+    for path, entries in paths.items():
+        for entry in entries:
+            check(entry.startswith(("/", "$ORIGIN")), f"{path} looks for libraries in {entry!r}: {entries}")
+
+
 with Scratch() as scratch:
+    check_run_paths(BUILD)
     write_part(scratch / "train.h5", 640)
     prefix, consumer = scratch / "prefix", scratch / "consumer"
     call("cmake", "--install", BUILD, "--prefix", prefix)
     check("lockstep" in call(prefix / "bin/lockstep", "--version"), "the installed program starts")
+    check_run_paths(prefix)
     completed = call("bash", "-c", f". {prefix}/share/bash-completion/completions/lockstep; "
                      f"COMP_WORDS=({prefix}/bin/lockstep ''); COMP_CWORD=1; _lockstep; "
                      "echo ${COMPREPLY[@]}; "
