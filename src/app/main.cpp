@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/arrival.hpp"
 #include "base/build_id.hpp"
+#include "base/escaped.hpp"
 #include "base/host_facts.hpp"
 #include "base/memory.hpp"
 #include "base/suggestion.hpp"
@@ -179,6 +180,9 @@ ExitCode dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     reset_signals();
+    // Names and texts of files are shown, and not obeyed.
+    EscapedStream const output(std::cout);
+    EscapedStream const errors(std::cerr);
     // A file beyond the limit on file sizes is then an error with a reason: "File too large".
     static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
     std::set_terminate(end_without_memory);

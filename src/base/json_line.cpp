@@ -1,5 +1,7 @@
 #include "base/json_line.hpp"
 
+#include "base/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -9,7 +11,7 @@
 namespace lockstep {
 
 JsonLine::JsonLine(std::string const& text) {
-    auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto json = json_or_nothing(text);
     if (json.is_object()) {
         json_ = std::make_shared<nlohmann::json const>(std::move(json));
     }

@@ -2,20 +2,41 @@
 
 #include "base/text.hpp"
 
-#include <nlohmann/json.hpp>
-
 namespace lockstep {
 
-nlohmann::json parsed_json(std::string const& text, int max_depth,
-                           std::function<void(std::string const& why)> const& refuse) {
-    using Json = nlohmann::json;
-    auto const check = [&](int depth, Json::parse_event_t /*event*/, Json const& /*parsed*/) {
-        if (depth > max_depth) {
-            refuse(concat("is nested more than ", max_depth, " levels deep"));
+bool nests_deeper(std::string_view text, int max_depth) {
+    int depth = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        switch (text[at]) {
+        case '"':
+            for (++at; at < text.size() && text[at] != '"'; ++at) {
+                at += text[at] == '\\' ? 1 : 0;
+            }
+            break;
+        case '[':
+        case '{':
+            if (++depth > max_depth) {
+                return true;
+            }
+            break;
+        case ']':
+        case '}':
+            --depth;
+            break;
+        default:
+            break;
         }
-        return true;
-    };
-    auto json = Json::parse(text, check, /*allow_exceptions=*/false);
+    }
+    return false;
+}
+
+nlohmann::json parsed_json(std::string_view text,
+                           std::function<void(std::string const& why)> const& refuse,
+                           int max_depth) {
+    if (nests_deeper(text, max_depth)) {
+        refuse(concat("is nested more than ", max_depth, " levels deep"));
+    }
+    auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) {
         refuse("is not JSON");
     }

@@ -1,5 +1,6 @@
 #include "checkpoint/layout.hpp"
 
+#include "base/json_text.hpp"
 #include "h5/element_type.hpp"
 
 #include <nlohmann/json.hpp>
@@ -34,7 +35,8 @@ std::string layout_text(std::vector<Array> const& arrays, std::vector<h5::View> 
 void read_layout(std::string const& text, std::filesystem::path const& path,
                  std::vector<Array>& arrays, std::vector<h5::View>& views) {
     parsing(path, [&] {
-        auto const layout = Json::parse(text);
+        auto const layout = parsed_json(
+            text, [&](std::string const& why) { throw not_ours(path, concat("its JSON ", why)); });
         for (auto const& entry : layout.at("arrays")) {
             auto const type = h5::type_named(entry.at("type").get<std::string>());
             if (!type) {

@@ -1,6 +1,7 @@
 #include "checkpoint/record.hpp"
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
 #include "lockstep/base/error.hpp"
@@ -84,7 +85,11 @@ Record read_record(h5::File const& file, std::string const& format) {
     record.history = file.read_text(below("history"));
     record.deck = file.read_text(below("deck"));
     record.notes = parsing(file.path(), [&] {
-        return Json::parse(file.read_text(below("notes"))).get<decltype(record.notes)>();
+        return parsed_json(file.read_text(below("notes")),
+                           [&](std::string const& why) {
+                               throw not_ours(file.path(), concat("its JSON ", why));
+                           })
+            .get<decltype(record.notes)>();
     });
     return record;
 }

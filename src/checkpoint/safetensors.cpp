@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/json_text.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/space.hpp"
@@ -117,9 +118,11 @@ class SafetensorsFile : public Weights {
         std::string header(length, ' ');
         file_.read_at(length_bytes, std::as_writable_bytes(std::span(header)));
         begin_ = length_bytes + length;
-        auto const parsed = nlohmann::json::parse(header, nullptr, /*allow_exceptions=*/false);
+        auto const parsed = parsed_json(header, [&](std::string const& why) {
+            throw not_safetensors(path, concat("its header ", why));
+        });
         if (!parsed.is_object()) {
-            throw not_safetensors(path, "its header is not JSON");
+            throw not_safetensors(path, "its header is not a JSON object");
         }
         for (auto const& [name, tensor] : parsed.items()) {
             if (name != metadata_name) {
@@ -133,6 +136,13 @@ class SafetensorsFile : public Weights {
             }
         }
         sort_by_place();
+        for (std::size_t at = 1; at < places_.size(); ++at) {
+            if (places_[at].first < places_[at - 1].end) {
+                throw not_safetensors(path,
+                                      concat("the bytes of its tensors ", entries_[at - 1].name,
+                                             " and ", entries_[at].name, " overlap"));
+            }
+        }
         if (end_ != size - begin_) {
             throw not_safetensors(path, concat("its last ", size - begin_ - end_,
                                                " bytes belong to none of its tensors"));
@@ -143,12 +153,15 @@ class SafetensorsFile : public Weights {
     struct Place {
         Kind const* kind;
         std::uint64_t first;
+        std::uint64_t end;
     };
 
     void sort_by_place() {
         std::vector<std::size_t> order(entries_.size());
         std::iota(order.begin(), order.end(), 0);
-        std::ranges::stable_sort(order, {}, [&](std::size_t at) { return places_[at].first; });
+        std::ranges::stable_sort(order, {}, [&](std::size_t at) { // empty ones come first
+            return std::pair(places_[at].first, places_[at].end);
+        });
         std::vector<Entry> entries;
         std::vector<Place> places;
         for (auto const at : order) {
@@ -180,7 +193,7 @@ class SafetensorsFile : public Weights {
                                   " do not match its shape, or lie beyond the end of the file"));
             }
             entries_.push_back({name, kind->becomes, shape});
-            places_.push_back({&*kind, begin_ + bounds[0]});
+            places_.push_back({&*kind, begin_ + bounds[0], begin_ + bounds[1]});
             end_ = std::max(end_, bounds[1]);
         } catch (nlohmann::json::exception const& failure) {
             throw not_safetensors(
@@ -240,8 +253,8 @@ class JoinedSafetensors : public Weights {
         if (File::open_read(path_).size() > max_header) {
             throw broken("it is too long");
         }
-        auto const parsed = nlohmann::json::parse(read_text(path_), nullptr,
-                                                  /*allow_exceptions=*/false);
+        auto const parsed = parsed_json(
+            read_text(path_), [&](std::string const& why) { throw broken(concat("it ", why)); });
         auto const map = parsed.is_object() ? parsed.find("weight_map") : parsed.end();
         if (map == parsed.end() || !map->is_object()) {
             throw broken("it is not JSON with a weight_map");

@@ -1,5 +1,6 @@
 #include "data/facts_text.hpp"
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -99,7 +100,8 @@ std::string text_of(Facts const& facts) {
 Facts facts_of_text(std::string const& text, std::string const& from) {
     std::string why = "its mean and std are not those of inputs";
     try {
-        auto facts = facts_of_json(Json::parse(text));
+        auto facts = facts_of_json(parsed_json(
+            text, [](std::string const& reason) { throw std::runtime_error("it " + reason); }));
         if (is_scale(facts)) {
             return facts;
         }

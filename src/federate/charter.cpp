@@ -1,5 +1,6 @@
 #include "federate/charter.hpp"
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
@@ -113,8 +114,13 @@ std::string Charter::text() const {
 }
 
 Charter Charter::of_text(std::string const& text) {
+    auto const broken = [](std::string const& why) {
+        return Error(ExitCode::data, {"the federation's charter cannot be read", why,
+                                      "Ask the coordinator to send the charter again"});
+    };
     try {
-        auto const json = Json::parse(text);
+        auto const json =
+            parsed_json(text, [&](std::string const& why) { throw broken(concat("it ", why)); });
         if (json.at("version").get<int>() != version) {
             throw Error(ExitCode::data,
                         {"the federation's charter cannot be read",
@@ -141,8 +147,7 @@ Charter Charter::of_text(std::string const& text) {
         }
         return charter;
     } catch (Json::exception const& failure) {
-        throw Error(ExitCode::data, {"the federation's charter cannot be read", failure.what(),
-                                     "Ask the coordinator to send the charter again"});
+        throw broken(failure.what());
     }
 }
 

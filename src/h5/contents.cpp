@@ -16,24 +16,41 @@ namespace lockstep::h5 {
 
 namespace {
 
+constexpr std::ptrdiff_t max_groups = 100; ///< HDF5 visits groups by recursion
+
+std::ptrdiff_t groups_above(std::string_view name) {
+    return std::ranges::count(name, '/');
+}
+
 herr_t collect_link(hid_t, char const* name, H5L_info_t const* info, void* into) {
     if (info->type == H5L_TYPE_SOFT || info->type == H5L_TYPE_EXTERNAL) {
         static_cast<std::vector<std::string>*>(into)->emplace_back(name);
     }
-    return 0;
+    return groups_above(name) < max_groups ? 0 : 1; // ends the visit
 }
 
 herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into) {
     if (info->type == H5O_TYPE_DATASET) {
         static_cast<std::vector<std::string>*>(into)->emplace_back(name);
     }
-    return 0;
+    return groups_above(name) < max_groups ? 0 : 1;
 }
 
-std::vector<std::string> names_of_datasets(Handle const& file) {
+/// What a visit of all links or objects of a file returned: that it came to its end.
+void require_all_visited(herr_t visited, char const* call, std::filesystem::path const& path) {
+    if (check(visited, Doing::reading, call) > 0) {
+        throw Error(ExitCode::data,
+                    {concat("cannot read ", path.string()),
+                     concat("its groups are nested more than ", max_groups, " levels deep"),
+                     "Copy its datasets to groups nearer to the root"});
+    }
+}
+
+std::vector<std::string> names_of_datasets(Handle const& file, std::filesystem::path const& path) {
     std::vector<std::string> names;
-    check(H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
-          Doing::reading, "H5Ovisit2");
+    require_all_visited(
+        H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
+        "H5Ovisit2", path);
     return names;
 }
 
@@ -57,6 +74,9 @@ bool File::exists(std::string const& path, int links) const {
         }
         return false;
     };
+    if (groups_above(path) > max_groups) {
+        return false;
+    }
     // Every group on the way must be asked for by itself.
     for (auto slash = path.find('/', 1); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
@@ -88,16 +108,16 @@ DatasetInfo File::info(std::string const& path) const {
 
 std::vector<DatasetInfo> File::datasets() const {
     std::vector<DatasetInfo> all;
-    for (auto const& name : names_of_datasets(file_)) {
+    for (auto const& name : names_of_datasets(file_, path_)) {
         all.push_back(info(name));
     }
     return all;
 }
 
 std::vector<std::string> File::names() const {
-    auto names = names_of_datasets(file_);
-    check(H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_link, &names), Doing::reading,
-          "H5Lvisit");
+    auto names = names_of_datasets(file_, path_);
+    require_all_visited(H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_link, &names),
+                        "H5Lvisit", path_);
     std::sort(names.begin(), names.end());
     return names;
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "import/source.hpp"
@@ -40,6 +41,10 @@ namespace {
 /// A line of JSON, which has to be an object.
 nlohmann::json parsed(std::string const& bytes, std::string const& line) {
     nlohmann::json json;
+    if (nests_deeper(bytes)) {
+        refuse_line(line, concat("the line nests more than ", max_json_depth, " levels deep"),
+                    "Correct the line");
+    }
     try {
         static_cast<void>(decoded(bytes, line));
         json = nlohmann::json::parse(bytes);
@@ -149,6 +154,7 @@ void Documents::add(File file) {
         bytes_ += size;
         return;
     }
+    lockstep::File::open_read(path); // refuses what is not a file: a pipe would never end
     std::ifstream stream(path, std::ios::binary);
     std::string line;
     std::uint64_t first = 0;

@@ -1,6 +1,7 @@
 #include "monitor/ledger.hpp"
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "lockstep/base/error.hpp"
 #include "monitor/resource_text.hpp"
 
@@ -23,7 +24,7 @@ void for_each_line(std::filesystem::path const& path, Visitor const& visit) {
     }
     std::ifstream lines(path);
     for (std::string line; std::getline(lines, line);) {
-        auto json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+        auto json = json_or_nothing<Json>(line);
         if (json.is_object()) {
             visit(std::move(json), line);
         }
@@ -68,7 +69,7 @@ void complete(Json& line, std::filesystem::path const& metrics) {
                 checkpoint_s += record.value("stall_s", 0.0);
                 write_s += record.value("seconds", 0.0);
             } else if (event == "epoch" && record.contains("resources")) {
-                used = added_resources(used, Json::parse(text)["resources"]);
+                used = added_resources(used, json_or_nothing<Json>(text)["resources"]);
             } else if (event == "failure") {
                 line["exit_code"] = record.value("exit_code", 0);
             }

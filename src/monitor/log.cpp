@@ -1,5 +1,6 @@
 #include "log.hpp"
 
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -50,26 +51,26 @@ void Log::line(std::string const& text, Style style) const {
     if (talk_ >= Talk::normal) {
         show(text, style);
     }
-    file_->info(text);
+    file_->info(escaped(text));
 }
 
 void Log::important(std::string const& text, Style style) const {
     if (talk_ >= Talk::quiet) {
         show(text, style);
     }
-    file_->info(text);
+    file_->info(escaped(text));
 }
 
 void Log::note(std::string const& text) const {
     if (talk_ >= Talk::verbose) {
         show(text, Style::dim);
     }
-    file_->info(text);
+    file_->info(escaped(text));
 }
 
 /// A reader that left, a terminal that was closed, a full disk: seen in the state of the stream.
 void Log::show(std::string const& text, Style style) const {
-    screen_->info(paint_(style, text));
+    screen_->info(paint_(style, escaped(text)));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
         file_->info("warning: standard output can no longer be written. The run continues, and so "

@@ -1,5 +1,6 @@
 #include "monitor/root_cause.hpp"
 
+#include "base/escaped.hpp"
 #include "base/file.hpp"
 #include "base/letters.hpp"
 #include "base/text.hpp"
@@ -127,8 +128,8 @@ void RootCause::set_places(std::map<std::string, config::Place> places) {
 void RootCause::tell(std::string const& cause, Error const& error) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
-        auto const line = concat("lockstep: root cause: ", cause, cause.empty() ? "" : ": ",
-                                 error.what(), places_text(places_, error), "\n");
+        auto const line = escaped(concat("lockstep: root cause: ", cause, cause.empty() ? "" : ": ",
+                                         error.what(), places_text(places_, error), "\n"));
         std::cerr << line << std::flush;
         record(line, cause, error);
     } catch (...) {
@@ -161,7 +162,7 @@ void RootCause::note(std::string const& lines) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
         if (has_log()) {
-            File::append(directory_ / "log.txt").append_text(lines);
+            File::append(directory_ / "log.txt").append_text(escaped(lines));
             return;
         }
     } catch (...) {

@@ -195,10 +195,8 @@ std::vector<Contradiction> contradictions_with(std::filesystem::path const& conf
                                       "Copy the file again from its source, or remove the file to "
                                       "skip its comparison with the deck"});
     };
-    constexpr int max_depth = 32;
-    auto const json = parsed_json(read_text(config), max_depth, [&](std::string const& why) {
-        throw broken(concat("it ", why));
-    });
+    auto const json = parsed_json(
+        read_text(config), [&](std::string const& why) { throw broken(concat("it ", why)); });
     if (!json.is_object()) {
         throw broken("it is not a JSON object");
     }

@@ -112,9 +112,10 @@ std::string Archive::text(std::string const& record) const {
 
 nlohmann::json Archive::json(std::string const& record) const {
     constexpr int max_depth = 1000;
-    return parsed_json(text(record), max_depth, [&](std::string const& why) {
-        damaged(concat("its record ", record, " ", why));
-    });
+    return parsed_json(
+        text(record),
+        [&](std::string const& why) { damaged(concat("its record ", record, " ", why)); },
+        max_depth);
 }
 
 at::Tensor Archive::bytes(std::string const& record) const {

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -35,7 +36,7 @@ nlohmann::json checked(std::string const& line, std::int64_t number,
     if (line.substr(body.size() + sum_key.size(), 16) != hex(hash64(body))) {
         refuse("its checksum does not match its text");
     }
-    auto record = nlohmann::json::parse(body + "}", nullptr, false);
+    auto record = json_or_nothing(body + "}");
     if (!record.is_object() || !record.contains("seq") || record["seq"] != number) {
         refuse("lines before it are missing, or it occurs twice");
     }

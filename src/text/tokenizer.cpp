@@ -1,5 +1,6 @@
 #include "text/tokenizer.hpp"
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
@@ -21,6 +22,7 @@ constexpr char const* end_name = "<|endoftext|>";
 constexpr char const* gpt2_words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a float32 can hold
+constexpr std::int64_t max_gap = 65536;                    // ids without a token
 
 [[noreturn]] void refuse(std::string const& from, std::string const& what) {
     throw Error(ExitCode::usage, {concat("the tokenizer ", from, " cannot be used"), what,
@@ -31,6 +33,14 @@ constexpr std::int64_t max_tokens = std::int64_t{1} << 24; // numbers that a flo
 [[noreturn]] void damaged(std::string const& from, std::string const& what) {
     throw Error(ExitCode::data, {concat("the tokenizer ", from, " is damaged"), what,
                                  "Download the tokenizer again, or train a new tokenizer"});
+}
+
+Token id_of(Json const& json, std::int64_t end, std::string const& from) {
+    if (!json.is_number_integer() || json < 0 || json >= end) {
+        damaged(from, concat("a token has the invalid id ", json.dump().substr(0, 40),
+                             ", which is not a whole number from 0 to ", end - 1));
+    }
+    return json.get<Token>();
 }
 
 bool is_set(Json const& json, char const* name) {
@@ -119,27 +129,33 @@ void require_known(Json const& file, std::string const& from) {
 
 Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
     try {
-        auto const file = Json::parse(json);
+        auto const file =
+            parsed_json(json, [&](std::string const& why) { damaged(from, concat("it ", why)); });
         require_known(file, from);
         auto const& model = file.at("model");
         Tokenizer made;
         made.json_ = json;
-        auto const take = [&](std::string const& bytes, std::int64_t number) {
-            if (number < 0 || number >= max_tokens) {
-                damaged(from, concat("a token has the invalid id ", number));
-            }
+        auto const added_tokens = file.value("added_tokens", Json::array());
+        auto const end = std::min(max_tokens, max_gap + std::ssize(model.at("vocab")) +
+                                                  std::ssize(added_tokens));
+        auto const take = [&](std::string const& bytes, Json const& id) {
+            auto const number = id_of(id, end, from);
             auto const at = static_cast<std::size_t>(number);
             if (at >= made.bytes_.size()) {
                 made.bytes_.resize(at + 1);
                 made.special_.resize(at + 1, true); // until a text is known
             }
+            // Added tokens may stand among the others, too.
+            if (!made.special_[at] && made.bytes_[at] != bytes) {
+                damaged(from, concat("two of its tokens have the id ", number));
+            }
             made.bytes_[at] = bytes;
             made.special_[at] = false;
+            return number;
         };
         std::unordered_map<std::string, Token> places;
         for (auto const& [letters, number] : model.at("vocab").items()) {
-            take(bytes_of_letters(letters), number.get<std::int64_t>());
-            places.emplace(letters, number.get<Token>());
+            places.emplace(letters, take(bytes_of_letters(letters), number));
         }
         std::array<Token, 256> of_byte{};
         of_byte.fill(no_token);
@@ -165,10 +181,9 @@ Tokenizer Tokenizer::of_json(std::string const& json, std::string const& from) {
             merges.push_back({place(left), place(right), place(left + right)});
         }
         made.pairs_ = BytePairs(of_byte, merges);
-        for (auto const& added : file.value("added_tokens", Json::array())) {
+        for (auto const& added : added_tokens) {
             auto const content = added.at("content").get<std::string>();
-            auto const number = added.at("id").get<Token>();
-            take(content, number);
+            auto const number = take(content, added.at("id"));
             made.special_[static_cast<std::size_t>(number)] = added.value("special", false);
             if (!content.empty()) {
                 made.set_apart_.emplace(content, number);

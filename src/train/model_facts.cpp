@@ -1,5 +1,6 @@
 #include "train/model_facts.hpp"
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "data/facts_text.hpp"
@@ -18,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::vector<double> numbers(std::string const& text) {
-    auto const json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto const json = json_or_nothing(text);
     bool const whole = json.is_array() &&
                        std::ranges::all_of(json, [](Json const& each) { return each.is_number(); });
     return whole ? json.get<std::vector<double>>() : std::vector<double>{};

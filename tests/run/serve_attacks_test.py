@@ -30,11 +30,6 @@ def response(file):
     return status, file.read(length)
 
 
-def memory(server):
-    with open(f"/proc/{server.process.pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
 def answers(server):
     status, body, _ = server.get("/api/runs")
     harness.check(status == 200, "the server still answers")
@@ -60,14 +55,14 @@ def pipelined(server):
 
 def who_does_not_read(server):
     """Clients that ask for megabytes and read nothing cost little memory, and get their answers when they read."""
-    before = memory(server)
+    before = serve_test.memory(server)
     request = words(server, "/api/series?run=1&columns=" + ",".join(["loss", "step_ms", "forward_ms"] * 20) + "&buckets=4000")
     silent = [connected(server) for _ in range(20)]
     for each in silent:
         each.sendall(request * 60)
     for _ in range(5):
         answers(server)
-    grown = (memory(server) - before) / 2**20
+    grown = (serve_test.memory(server) - before) / 2**20
     harness.check(grown < 400, f"20 clients that do not read cost {grown:.0f} MiB")
     file = silent[0].makefile("rb")
     lengths = {len(response(file)[1]) for _ in range(60)}

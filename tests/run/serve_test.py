@@ -50,6 +50,11 @@ class Server:
         harness.check(self.process.wait(timeout=30) == 0, f"signal {number} ends the server with 0")
 
 
+def memory(server):
+    with open(f"/proc/{server.process.pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
 def step_record(step, loss=1.0):
     return json.dumps({"event": "step", "time": f"2026-01-01T00:{step // 60 % 60:02}:{step % 60:02}.000Z", "elapsed_s": step,
                        "step": step, "loss": loss, "step_ms": 10.0, "forward_ms": 4.0, "backward_ms": 6.0}) + "\n"
@@ -168,16 +173,25 @@ def live(server, run):
     stream.close()
 
 
+PATHS = ("/api/series?run=0&columns=loss&from=1&to=5", "/", "/api/runs", "/api/run?run=0", "/api/log?run=0", "/api/deck?run=0",
+         "/api/series?run=99999999999999999999&columns=" + "a," * 999)
+INSERTED = (b"%00", b"..", b"\r\n", b"Content-Length: 99999999999\r\n", b"&run=-1", b"=" * 999, b"A" * 70000, b"1e999", b"POST ",
+            b"Range: bytes=0-18446744073709551615\r\n")
+
+
 def fuzzed(server):
-    """Requests that are none do no harm."""
+    """Requests that are none do no harm, and cost no memory."""
     draw = random.Random(harness.SEED)
-    plain = (f"GET /api/series?run=0&columns=loss&from=1&to=5 HTTP/1.1\r\nHost: localhost\r\n"
-             f"Authorization: Bearer {server.token}\r\n\r\n").encode()
+    before = memory(server)
     for _ in range(REQUESTS):
-        words = bytearray(plain)
+        words = bytearray(f"GET {draw.choice(PATHS)} HTTP/1.1\r\nHost: localhost\r\n"
+                          f"Authorization: Bearer {server.token}\r\n\r\n".encode())
         for _ in range(draw.randrange(1, 8)):
             at = draw.randrange(len(words))
             words[at:at + draw.randrange(3)] = bytes(draw.choices(b"\r\n\0%?&=:/ A9\xff", k=draw.randrange(4)))
+        if draw.random() < 0.3:
+            at = draw.randrange(len(words))
+            words[at:at] = draw.choice(INSERTED)
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         try:
             connection.sendall(bytes(words)[:draw.choice([len(words), draw.randrange(len(words) + 1)])])
@@ -189,6 +203,7 @@ def fuzzed(server):
         connection.close()
     harness.check(server.get("/" + "a" * 20000)[0] == 431, "a long request is refused")
     harness.check(server.get("/api/runs")[0] == 200, "the server still answers")
+    harness.check(memory(server) - before < 256 << 20, f"{REQUESTS} requests cost {(memory(server) - before) >> 20} MiB")
 
 
 def by_socket(scratch, run):

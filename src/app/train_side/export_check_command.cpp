@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -41,7 +42,7 @@ std::string facts_text(std::filesystem::path const& file) {
 }
 
 ExportFacts facts_in(std::filesystem::path const& file) {
-    auto const json = nlohmann::json::parse(facts_text(file), nullptr, /*allow_exceptions=*/false);
+    auto const json = json_or_nothing(facts_text(file));
     if (!json.is_object() || !json.contains("checkpoint") || !json["checkpoint"].is_string() ||
         !json.contains("rows") || !json["rows"].is_number_integer()) {
         auto const kind = kind_of_file(file).name;

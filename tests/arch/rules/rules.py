@@ -64,6 +64,10 @@ PLACES = {
                ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/train/cuda_graphs", "src/train/nvtx", "src/config/describe.hpp"]),
     "nccl": (r"\b(one)?n?ccl[A-Z]\w*\s*\(|#include <(nccl|rccl|oneapi|cuda_runtime|hip)",
              ["src/comm/nccl", "src/comm/oneccl"]),
+    # Of others it is read by base/json_text.hpp, up to a depth; these read what this program sends itself, or check first.
+    "json": (r"(?i)\bjson::parse\(",
+             ["src/base/json_text", "src/app/train_side/search_", "src/config/deck_source.cpp", "src/import/documents.cpp",
+              "src/train/profiler.cpp"]),
     # Text is made by {fmt} (base/text.hpp), but where a stream is wanted or nothing may be allocated.
     "fmt": (r"\bostringstream\b|\bsnprintf\b",
             ["src/base/proc_file.cpp", "src/import/codec/png.cpp", "src/launch/job_script.cpp", "src/nn/export_script.cpp",

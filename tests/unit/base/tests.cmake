@@ -13,6 +13,7 @@ lockstep_add_unit_test(base/host_facts)
 lockstep_add_unit_test(base/file_kind)
 lockstep_add_unit_test(base/json_line)
 lockstep_add_unit_test(base/json_text)
+lockstep_add_unit_test(base/escaped)
 lockstep_add_unit_test(base/exact_sum)
 
 add_library(lockstep_test_driver MODULE unit/base/test_driver.cpp)

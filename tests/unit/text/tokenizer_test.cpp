@@ -182,10 +182,26 @@ TEST_CASE("a damaged file is refused") {
     CHECK(code_of("{}") == ExitCode::data);
     CHECK(code_of(file_with(R"("l o")", R"("l ö o")")) == ExitCode::data);
     CHECK(code_of(file_with(R"("id":)", R"("id":-)")) == ExitCode::data);
+    CHECK(code_of(std::string(50'000, '[') + std::string(50'000, ']')) == ExitCode::data);
+    CHECK(code_of(file_with(R"("pre_tokenizer":{)",
+                            R"("pre_tokenizer":{"was":)" + std::string(50'000, '[') +
+                                std::string(50'000, ']') + ",")) == ExitCode::data);
     auto const whole = learnt_from({"some text"}, 270).json();
     for (std::size_t cut = 1; cut < whole.size(); cut += 97) {
         CHECK(code_of(whole.substr(0, whole.size() - cut)) == ExitCode::data);
     }
+}
+
+TEST_CASE("an id that is no place of a token, or of two, is refused") {
+    for (auto const* const id : {"16777215", "4294967301", "4294967553", "18446744073709551615",
+                                 "-1", "257.5", "1e2", "3", "true", "null", R"("257")", "[257]"}) {
+        CAPTURE(id);
+        CHECK(code_of(file_with(R"("lo":)", concat(R"("lo":)", id, R"(,"was":)"))) ==
+              ExitCode::data);
+    }
+    CHECK(code_of(file_with(R"("lo":)", R"("lo":400,"was":)")) ==
+          ExitCode::ok); // ids may have gaps
+    CHECK(code_of(file_with(R"("id":261)", R"("id":260)")) == ExitCode::data);
 }
 
 TEST_CASE("fewer tokens than bytes cannot be learnt") {

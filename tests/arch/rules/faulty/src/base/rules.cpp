@@ -16,3 +16,5 @@ int in_turn = pass_over(limits.most); // two a sample
 double least = max_of(least_);        // 3 ms a step
 
 std::ostringstream text;
+
+auto const json = nlohmann::json::parse(text);

@@ -1,0 +1,88 @@
+#include "base/escaped.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lockstep {
+
+namespace {
+
+bool is_plain(char letter) {
+    auto const byte = static_cast<unsigned char>(letter);
+    return (byte >= 0x20 && byte < 0x7f) || letter == '\n' || letter == '\t';
+}
+
+/// The bytes of a code point that `text` begins with; 0: none that may be shown.
+std::size_t shown_bytes(std::string_view text) {
+    auto const byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    auto const first = byte(0);
+    auto const count = first >= 0xf0 && first < 0xf5   ? 4U
+                       : first >= 0xe0 && first < 0xf0 ? 3U
+                       : first >= 0xc2 && first < 0xe0 ? 2U
+                                                       : 0U;
+    if (count == 0 || text.size() < count) {
+        return 0;
+    }
+    for (std::size_t at = 1; at < count; ++at) {
+        if ((byte(at) & 0xc0U) != 0x80) {
+            return 0;
+        }
+    }
+    return first == 0xc2 && byte(1) < 0xa0 ? 0 : count; // controls of eight bits
+}
+
+/// The bytes of a colour, as monitor/terminal.hpp sets it, that `text` begins with; 0: none.
+std::size_t colour_bytes(std::string_view text) {
+    auto const end = text.find('m');
+    bool const found = text.starts_with("\033[") && end != std::string_view::npos && end <= 4 &&
+                       std::ranges::all_of(text.substr(2, end - 2), [](char letter) {
+                           return letter >= '0' && letter <= '6';
+                       });
+    return found ? end + 1 : 0;
+}
+
+} // namespace
+
+std::string escaped(std::string_view text, bool keep_colours) {
+    std::string result;
+    result.reserve(text.size());
+    while (!text.empty()) {
+        auto const bytes = is_plain(text[0])                   ? 1
+                           : text[0] == '\033' && keep_colours ? colour_bytes(text)
+                                                               : shown_bytes(text);
+        if (bytes > 0) {
+            result += text.substr(0, bytes);
+        } else {
+            result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+        }
+        text.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+    return result;
+}
+
+EscapedStream::EscapedStream(std::ostream& stream) : stream_(stream), before_(stream.rdbuf(this)) {}
+
+EscapedStream::~EscapedStream() {
+    stream_.rdbuf(before_);
+}
+
+std::streamsize EscapedStream::xsputn(char const* text, std::streamsize count) {
+    std::string_view const all(text, static_cast<std::size_t>(count));
+    if (std::ranges::all_of(all, is_plain)) {
+        return before_->sputn(text, count);
+    }
+    auto const shown = escaped(all, /*keep_colours=*/true);
+    auto const size = static_cast<std::streamsize>(shown.size());
+    return before_->sputn(shown.data(), size) == size ? count : 0;
+}
+
+EscapedStream::int_type EscapedStream::overflow(int_type letter) {
+    auto const one = traits_type::to_char_type(letter);
+    return xsputn(&one, 1) == 1 ? letter : traits_type::eof();
+}
+
+int EscapedStream::sync() {
+    return before_->pubsync();
+}
+
+} // namespace lockstep

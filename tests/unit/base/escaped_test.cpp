@@ -1,0 +1,45 @@
+#include "base/escaped.hpp"
+
+#include <sstream>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("what a terminal would obey is written as text") {
+    struct Case {
+        std::string text;
+        std::string shown;
+    };
+    for (auto const& [text, shown] : {
+             Case{"plain\n\ttext ~", "plain\n\ttext ~"},
+             {"größer …🙂", "größer …🙂"},
+             {"a\033]0;title\007b", "a\\x1b]0;title\\x07b"},
+             {"\033[2J\r\b\177", "\\x1b[2J\\x0d\\x08\\x7f"},
+             {std::string("\0", 1), "\\x00"},
+             {"\xc2\x9b"
+              "2J\xc2\xa0",
+              "\\xc2\\x9b"
+              "2J\xc2\xa0"},
+             {"\x9b"
+              "2J \xe9t\xe9",
+              "\\x9b"
+              "2J \\xe9t\\xe9"},
+             {"\xf0\x9f\x99", "\\xf0\\x9f\\x99"},
+             {"\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m"},
+         }) {
+        CAPTURE(shown);
+        CHECK(escaped(text) == shown);
+    }
+    CHECK(escaped("\033[31mred\033[0m\033[8m\033[1", true) == "\033[31mred\033[0m\\x1b[8m\\x1b[1");
+}
+
+TEST_CASE("a stream is escaped while it is asked for") {
+    std::ostringstream stream;
+    {
+        EscapedStream const shown(stream);
+        stream << "a\033[2Jb" << '\r' << 5 << std::endl;
+    }
+    stream << "\r";
+    CHECK(stream.str() == "a\\x1b[2Jb\\x0d5\n\r");
+}
