@@ -118,13 +118,15 @@ int index_of(std::string const& name, std::string const& devices, std::vector<Gp
                      "Correct the value, for example to 0,1 or GPU-6f2e"});
     }
     if (index >= static_cast<int>(gpus.size())) {
-        throw Error(ExitCode::unavailable,
-                    {concat("run.devices = ", devices),
-                     gpus.size() == 1 ? concat("this host has no GPU ", name, "; its only GPU is 0")
-                                      : concat("this host has no GPU ", name,
-                                               "; its GPUs are 0 to ", gpus.size() - 1),
-                     concat("Choose GPUs of this host, which lockstep check lists. ",
-                            visible_text(), " may hide some of them")});
+        throw Error(
+            ExitCode::unavailable,
+            {concat("run.devices = ", devices),
+             gpus.empty() ? std::string("this host has no GPU that can be used")
+             : gpus.size() == 1
+                 ? concat("this host has no GPU ", name, "; its only GPU is 0")
+                 : concat("this host has no GPU ", name, "; its GPUs are 0 to ", gpus.size() - 1),
+             concat("Choose GPUs of this host, which lockstep check lists. ", visible_text(),
+                    " may hide some of them")});
     }
     return index;
 }

@@ -151,7 +151,7 @@ std::size_t Augmentation::flipped_axis(std::string const& word,
             concat("a sample has no such dimension (it has ", dimensions(), ", numbered from 0)"),
             "Write flip, or a smaller number");
     }
-    if (axes_.known && std::ranges::count(places, axis) == 0) {
+    if (axes_.found && std::ranges::count(places, axis) == 0) {
         std::vector<std::string> others;
         for (auto const place : places) {
             others.push_back(concat("flip:", place));
@@ -160,7 +160,7 @@ std::size_t Augmentation::flipped_axis(std::string const& word,
                concat("dimension ", axis, " of a sample holds ",
                       places.size() > 1 ? "the channels" : "features",
                       ", which have no mirror image"),
-               concat("Write ", joined(others, " or ")));
+               others.empty() ? "Leave out flip" : concat("Write ", joined(others, " or ")));
     }
     return axis;
 }

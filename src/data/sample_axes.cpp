@@ -24,15 +24,18 @@ SampleAxes guessed_axes(Facts const& facts) {
     auto const& field = facts.inputs.front();
     auto const& shape = field.shape;
     bool const of_features = !facts.columns.empty() || (facts.sample_rate > 0 && shape.size() == 2);
-    SampleAxes axes{{}, of_features};
+    SampleAxes axes{{}, of_features, of_features};
     if (field.ragged) {
         axes.places = {0};
     } else if (shape.size() > 1) {
         auto channels = axis_of_means(facts);
         if (of_features) {
             channels = shape.size() - 1;
-        } else if (!channels && shape.size() > 2) {
-            channels = channel_axis(shape) == shape.size() - 1 ? shape.size() - 1 : 0;
+        } else if (auto const shown = channel_axis(shape); !channels && shape.size() > 2) {
+            axes.found = shown == 0 || shown == shape.size() - 1;
+            channels = shown == shape.size() - 1 ? shape.size() - 1 : 0;
+        } else {
+            axes.found = channels.has_value();
         }
         axes.places.resize(shape.size());
         std::iota(axes.places.begin(), axes.places.end(), std::size_t{0});

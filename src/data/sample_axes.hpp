@@ -12,6 +12,7 @@ namespace lockstep::data {
 struct SampleAxes {
     std::vector<std::size_t> places; ///< in space or time; the others hold channels or features
     bool known = true;               ///< a model goes by them; else they were guessed
+    bool found = true; ///< else the channels were only assumed at the front: nothing shows them
 };
 
 /// Of the first input, for models that do not tell: rows of features where samples are ragged, have

@@ -80,6 +80,14 @@ class Hdf5Source : public ImportSource {
         if (!remark_.empty()) {
             lines.push_back(remark_);
         }
+        for (auto const& field : fields_) {
+            if (auto const unapplied = data::unapplied_attributes(file_, field.path());
+                !unapplied.empty()) {
+                lines.push_back(concat("warning: dataset ", field.path(),
+                                       " is taken as it is stored, without its ",
+                                       joined(unapplied, ", ")));
+            }
+        }
         if (auto const names = left_out(); !names.empty()) {
             lines.push_back(concat("left out ", count_text(std::ssize(names), "dataset"),
                                    " that no option names: ", shown(names)));

@@ -28,14 +28,17 @@ AttemptStatus RunWatcher::attempt() const {
         auto const event = record.text("event");
         bool const before =
             same_file && lines && static_cast<std::uintmax_t>(lines.tellg()) <= metrics_size_;
-        attempt.started = attempt.started || (event == "start" && !before);
-        if (event == "end" && !before) {
+        if (event == "start" && !before) {
+            attempt = {.started = true, .end = {}, .saved_step = attempt.saved_step};
+        }
+        // Until it has started, an attempt before it may still end: that is not its own end.
+        if (event == "end" && attempt.started) {
             attempt.end = record.text("reason");
         }
-        if (event == "signal" && !before) {
+        if (event == "signal" && attempt.started) {
             attempt.ended_by_launcher = record.flag("by_launcher", false);
         }
-        if (event == "step" && !before) {
+        if (event == "step" && attempt.started) {
             attempt.step = record.whole("step", 0);
         }
         if (event == "checkpoint") {

@@ -97,6 +97,7 @@ struct Known {
     data::Facts facts;
     std::string whose;
     std::int64_t fingerprint = 0; ///< of the training set; 0: not known
+    std::string share{};          ///< of it that was kept for validation; "": not known
     bool force = false;
     std::int64_t outputs_are_for = 0; ///< hash of the set as other runs read it
     std::vector<std::string> remarks{};
@@ -136,6 +137,14 @@ struct Known {
     }
 };
 
+/// What decides which samples a share of data.train holds.
+std::string share_text(config::Deck const& deck) {
+    auto const& validation = deck.data.validation;
+    auto const share = config::share_of(validation);
+    return concat("data.validation = ", share ? concat(*share, " %") : trimmed(validation),
+                  ", run.seed = ", deck.run.seed);
+}
+
 /// Collective  over `world`
 Known known_of(comm::Communicator const& world, checkpoint::VerifiedFile const& file, bool force) {
     Known known{.facts = {}, .whose = data_of(file.path()), .fingerprint = 0, .force = force};
@@ -143,6 +152,7 @@ Known known_of(comm::Communicator const& world, checkpoint::VerifiedFile const& 
         auto const record = checkpoint::open_weights(file)->record();
         known.facts = facts_of(record, file.path());
         known.fingerprint = integer_of(record, "data", 0);
+        known.share = record.deck.empty() ? "" : share_text(stored_deck(record, file.path()));
     });
     return known;
 }
@@ -216,6 +226,11 @@ Measurable open_share_to_measure(comm::Communicator const& world, config::Deck c
                 "warning: data.train = ", deck.data.train, " does not hold the samples that ",
                 "the model was trained on: some of those of data.validation = ",
                 trimmed(deck.data.validation), " may be among them"));
+        } else if (auto const share = share_text(deck);
+                   !known.share.empty() && known.share != share) {
+            known.remarks.push_back(
+                concat("warning: the model was trained with ", known.share,
+                       ": it has learnt samples of the share that is evaluated, ", share));
         }
         set.samples = known.samples_of(rest);
         set.dataset = std::make_unique<data::Dataset>(std::move(share));

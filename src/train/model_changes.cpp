@@ -6,6 +6,7 @@
 #include "config/changes.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "nn/find_kind.hpp"
+#include "train/model_facts.hpp"
 
 #include <map>
 #include <vector>
@@ -26,7 +27,11 @@ std::string plain(std::string const& value) {
     return joined(parts, ", ");
 }
 
-std::map<std::string, std::string> values_of(config::Model const& model) {
+constexpr char const* layout = "model.layout";
+constexpr char const* observation_scale = "observation-scale"; ///< of a task, but on the inputs
+
+std::map<std::string, std::string> values_of(config::Deck const& deck) {
+    auto const& model = deck.model;
     std::map<std::string, std::string> values;
     values["model.name"] = nn::names_plugin(model.name) ? "a plug-in" : model.name;
     for (auto const& kind : nn::model_kinds()) {
@@ -42,18 +47,32 @@ std::map<std::string, std::string> values_of(config::Model const& model) {
     for (auto const* key : {"dropout", "compiled", "operators", "file"}) {
         values.erase(concat("model.", key));
     }
+    if (auto const scale = deck.task.own.find(observation_scale); scale != deck.task.own.end()) {
+        values[concat("task.", observation_scale)] = plain(scale->second);
+    } else {
+        values[concat("task.", observation_scale)] = "1";
+    }
     return values;
+}
+
+/// Weights without a deck may still know on which side their channels are.
+std::string changed_layout(config::Deck const& deck, data::Facts const& facts) {
+    auto const own = values_of(deck);
+    auto const now = own.find(layout);
+    std::string const before = facts.channels_last ? "channels-last" : "channels-first";
+    return facts.mean.size() < 2 || now == own.end() || now->second == before
+               ? std::string()
+               : concat(layout, " = ", now->second, " (was ", before, ")");
 }
 
 } // namespace
 
 std::string model_changes(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const record = checkpoint::open_weights(file)->record();
-    return record.deck.empty()
-               ? std::string()
-               : joined(config::changes(values_of(stored_deck(record, file.path()).model),
-                                        values_of(deck.model)),
-                        "; ");
+    return record.deck.empty() ? changed_layout(deck, facts_of(record, file.path()))
+                               : joined(config::changes(values_of(stored_deck(record, file.path())),
+                                                        values_of(deck)),
+                                        "; ");
 }
 
 std::string warning_of_model_changes(config::Deck const& deck,

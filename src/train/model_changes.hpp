@@ -7,11 +7,12 @@
 
 namespace lockstep::train {
 
-/// What a deck says of the model otherwise than the deck that the weights in `file` were trained
-/// under: "model.heads = 2 (was 4)". Such weights may fit and compute something else. Keys that
-/// matter only in training are left out, and code and programs, which are told by their contents.
+/// What a deck says of the model, or of the scale of its observations, otherwise than the deck that
+/// the weights in `file` were trained under: "model.heads = 2 (was 4)". Such weights may fit and
+/// compute something else. Keys that matter only in training are left out, and code and programs,
+/// which are told by their contents. Of a file without a deck, the layout alone is known.
 ///
-/// Returns  "" where all is the same, or the file holds no deck
+/// Returns  "" where all is the same, or nothing is known
 /// Throws   as checkpoint::open_weights; Error 64 or 65 for a deck that this version cannot read
 std::string model_changes(config::Deck const& deck, checkpoint::VerifiedFile const& file);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fnmatch.h>
+#include <limits>
 
 #include "block_squares.hpp"
 #include "parallel_parts.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr char const* first_name = "first";
 constexpr char const* average_name = "ema";
+constexpr double largest_divisor = std::numeric_limits<float>::max(); ///< the kernels' type
 
 bool adapts_to_trust(config::Optimizer const& options) {
     return options.name == "lars" || options.name == "lamb";
@@ -127,7 +129,8 @@ void SliceOptimizer::update(torch::Tensor const& parameters, torch::Tensor const
     if (options_.clip_norm > 0) {
         auto const norm = options_.proximal > 0 ? norm_of(gradients, step) : step.norm;
         if (norm > options_.clip_norm) {
-            clipped.divisor *= (norm + 1e-6) / options_.clip_norm;
+            clipped.divisor =
+                std::min(clipped.divisor * ((norm + 1e-6) / options_.clip_norm), largest_divisor);
         }
     }
     if (correction_.defined()) { // unclipped, so that over all sites it adds up to nothing

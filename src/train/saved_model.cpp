@@ -18,6 +18,19 @@
 
 namespace lockstep::train {
 
+namespace {
+
+/// Exported files take observations as the model does.
+std::string remark_on_observations(config::Deck const& deck) {
+    auto const scale = deck.task.own.find("observation-scale");
+    return scale == deck.task.own.end() || scale->second == "1"
+               ? std::string()
+               : concat("warning: the exported file does not apply task.observation-scale = ",
+                        scale->second, ". Multiply observations by it");
+}
+
+} // namespace
+
 Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
     deck.data.validation.clear();
     deck.data.test.clear();
@@ -30,7 +43,10 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     auto const record = checkpoint::open_weights(file)->record();
     auto const facts = facts_of(record, file.path());
     if (facts.inputs.empty() || task::is_played(deck.task)) {
-        return open_by_data(deck, file);
+        auto work = open_by_data(deck, file);
+        work.remarks.push_back(remark_on_observations(deck));
+        std::erase(work.remarks, "");
+        return work;
     }
     Workload work;
     work.facts = facts;

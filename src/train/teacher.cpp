@@ -189,6 +189,11 @@ TeacherFile open_teacher(comm::Communicator const& world, config::Deck const& de
         if (auto const code = nn::named_code(deck); code.contains("model.operators")) {
             program.model.own["operators"] = code.at("model.operators"); // of both programs
         }
+        if (!deck.distill.teacher_deck.empty()) {
+            program.ignored.push_back(
+                concat("ignored: distill.teacher-deck = ", deck.distill.teacher_deck,
+                       ", because the program ", path, " needs no deck"));
+        }
         comm::agree(world, "reading distill.teacher", [&] {
             if (auto const facts = facts_of_program(program.model.name, path)) {
                 require_same_samples(deck, *facts, work);

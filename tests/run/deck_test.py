@@ -108,6 +108,9 @@ def share(scratch):
     found = run(["evaluate", DECK, *SETS[:2], "--data.validation", "10%", checkpoints(scratch / "share1")[-1]],
                 2).expect(0, "validation: 6,000 samples")
     check(f"loss {measured[-1]['loss']:.6f}" in found.text, f"{found.text} {measured[-1]}")
+    check("has learnt samples" not in found.text, found.text)
+    run(["evaluate", DECK, *SETS[:2], "--data.validation", "20 %", checkpoints(scratch / "share1")[-1]]).expect(
+        0, "warning: the model was trained with data.validation = 10 %, run.seed = ", "has learnt samples")
     if LONG:
         other = run(["evaluate", DECK, *SETS[:2], "--data.validation", "10 %", "--run.seed", 99,
                      checkpoints(scratch / "share1")[-1]]).expect(0)
@@ -192,6 +195,9 @@ def words_that_are_refused(scratch):
             0, "ignored: optimizer.betas (command line) applies only to optimizer.name = adamw, adam or lamb",
             "ignored: schedule.factor")
         check("ignored: optimizer.momentum" not in told.text, told.text)
+    run(["train", deck, "--task.metric", "loss", "--model.name", "mlp", "--optimizer.name", "sgd", "--optimizer.nesterov",
+         "true", "--optimizer.clip-norm", "1e-46", "--run.directory", scratch / "clipped"]).expect(
+        0, "ignored: optimizer.nesterov (command line) applies only to optimizer.momentum = a number above 0")
     for fault in some(("kil:rank=0:step=1", "kill:rank=x:step=1", "kill:step=99:rank", "kill:rank=0", "kill:rank=-1:step=1",
                        "kill:rank=0:rank=1:step=2", "nan:phase=update", "bitflip:step=2:phase=update", "clock:rank=0",
                        "clock:rank=0:seconds=nan")):

@@ -150,6 +150,8 @@ def pictures(scratch):
             ("big", jpeg(turned(b"MM", 8)), "its EXIF orientation (8) was not applied"),
             ("little", jpeg(turned(b"II", 3)), "its EXIF orientation (3) was not applied"),
             ("upright", jpeg(turned(b"MM", 1)), ""), ("damaged", jpeg(turned(b"MM", 8)[:14]), ""),
+            ("several", media.JPEG[:20] + b"\xff\xe2\0\x08MPF\0ab" + media.JPEG[20:],
+             "of its pictures, only the first was taken"),
             ("animated", media.png(pixel, 8, 2, chunks=animated),
              "of its animation, only the first picture was taken")):
         end = "jpg" if content.startswith(b"\xff\xd8") else "png"
@@ -244,6 +246,11 @@ def rows_and_cells(scratch):
          "targets"]).expect(0)
     check("left out" not in run(["data", "import", "hdf5", scratch / "some.h5", scratch / "again.h5"]).expect(0).text,
           "of our own sets, nothing is")
+    with h5py.File(scratch / "some.h5", "a") as file:
+        file["inputs"].attrs["scale_factor"] = 0.1
+        file["inputs"].attrs["_FillValue"] = -999.0
+    run(["data", "import", "hdf5", scratch / "some.h5", scratch / "unscaled.h5"]).expect(
+        0, "dataset inputs is taken as it is stored, without its scale_factor = 0.1, _FillValue = -999")
     for i in range(3):
         write(scratch / f"silent/{i}.wav", media.wav(800, tone=0.2))
     table = write(scratch / "silent.csv", "file,text\n0.wav,ab c\n1.wav,\n2.wav,..\n")

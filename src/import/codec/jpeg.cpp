@@ -1,4 +1,6 @@
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <turbojpeg.h>
 
 #include "image.hpp"
@@ -21,11 +23,15 @@ void to_rgb(Image& image) {
     image.values.resize(pixels * 3);
 }
 
-/// The EXIF record among the segments before the first scan; empty: none. A segment is a marker and
-/// its length, which counts itself (ITU-T T.81, B.1.1.4).
-std::span<std::byte const> exif_of(std::span<std::byte const> bytes) {
-    using namespace std::string_view_literals;
-    constexpr auto start = "Exif\0\0"sv;
+constexpr std::size_t exif_marker = 0xe1;
+constexpr std::string_view exif_start("Exif\0\0", 6);
+constexpr std::size_t pictures_marker = 0xe2; ///< of CIPA DC-007, several pictures in a file
+constexpr std::string_view pictures_start("MPF\0", 4);
+
+/// What follows `start` in the first such segment before the first scan; nothing: there is none. A
+/// segment is a marker and its length, which counts itself (ITU-T T.81, B.1.1.4).
+std::optional<std::span<std::byte const>> segment_of(std::span<std::byte const> bytes,
+                                                     std::size_t wanted, std::string_view start) {
     auto const number = [&](std::size_t at) { return std::to_integer<std::size_t>(bytes[at]); };
     std::size_t at = 2;
     while (at + 4 <= bytes.size() && number(at) == 0xff) {
@@ -40,12 +46,12 @@ std::span<std::byte const> exif_of(std::span<std::byte const> bytes) {
         }
         auto const content = bytes.subspan(at + 4, length - 2);
         std::string_view const text(reinterpret_cast<char const*>(content.data()), content.size());
-        if (marker == 0xe1 && text.starts_with(start)) {
+        if (marker == wanted && text.starts_with(start)) {
             return content.subspan(start.size());
         }
         at += 2 + length;
     }
-    return {};
+    return std::nullopt;
 }
 
 } // namespace
@@ -80,7 +86,12 @@ Image decode_jpeg(std::span<std::byte const> bytes) {
     if (inks) {
         to_rgb(image);
     }
-    add_note(image, orientation_note(exif_of(bytes)));
+    if (auto const exif = segment_of(bytes, exif_marker, exif_start)) {
+        add_note(image, orientation_note(*exif));
+    }
+    if (segment_of(bytes, pictures_marker, pictures_start)) {
+        add_note(image, "of its pictures, only the first was taken");
+    }
     return image;
 }
 

@@ -203,6 +203,9 @@ TEST_CASE("what has no mirror image is not flipped") {
     SampleAxes const first{.places = {1, 2}};
     SampleAxes const last{.places = {0, 1}};
     SampleAxes const rows{.places = {0}};
+    auto const six = images({6, 8, 8});
+    auto const at_front = guessed({.mean = std::vector(6, 0.5), .std = std::vector(6, 1.0)}, six);
+    auto const at_end = guessed({}, images({8, 8, 3}));
     for (auto const& [wanted, input, axes, why] :
          {Case{"flip", images({5}), guessed({}, images({5})), "a row of features"},
           Case{"crop:1", images({5}), guessed({}, images({5})), "a row of features"},
@@ -211,6 +214,8 @@ TEST_CASE("what has no mirror image is not flipped") {
           Case{"flip", images({8, 5}), rows, "holds features"},
           Case{"flip:0", images({3, 8, 8}), first, "holds the channels"},
           Case{"flip:2", images({8, 8, 3}), last, "holds the channels"},
+          Case{"flip:0", six, at_front, "holds the channels"},
+          Case{"flip:2", images({8, 8, 3}), at_end, "holds the channels"},
           Case{"mask:1:1", images({3, 4, 8, 8}), {.places = {1, 2, 3}}, "rows and columns"}}) {
         CAPTURE(wanted, why);
         auto const error = test::error_of([&] { Augmentation(wanted, input, axes, 0); });
@@ -218,6 +223,7 @@ TEST_CASE("what has no mirror image is not flipped") {
         CHECK(error.text().why.find(why) != std::string::npos);
     }
     CHECK_NOTHROW(Augmentation("flip:0", images({5}), guessed({}, images({5})), 0));
+    CHECK_NOTHROW(Augmentation("flip:0", six, guessed({}, six), 0));
 }
 
 TEST_CASE("what cannot be done is told at the start") {
