@@ -9,6 +9,7 @@
 #include "federate/coordinator.hpp"
 #include "federate/report.hpp"
 #include "federate/site.hpp"
+#include "federate/sound_charter.hpp"
 #include "federate_options.hpp"
 
 namespace lockstep::app {
@@ -30,6 +31,7 @@ ExitCode join_command(Invocation const& invocation) {
                      "Ask the coordinator for the correct fingerprint by telephone or in another "
                      "way that does not use the directory"});
     }
+    federate::require_sound(federation.charter());
     federate::require_key_outside(told.key, words.positions[0]);
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();

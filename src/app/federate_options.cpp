@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "federate/accountant.hpp"
-
 namespace lockstep::app {
 
 namespace {
+
+option::RealLimits charter_limits(char const* field) {
+    auto const [min, max] = federate::limits_of(field);
+    return {.min = min, .max = max};
+}
 
 /// What a federation is founded on.
 std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
@@ -22,15 +25,15 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
         option::whole("--rounds N", "number of rounds", charter.rounds),
         option::whole("--min-sites N", "minimum number of sites in a round", charter.min_sites),
         option::real("--participation P", "probability that a site is drawn for a round",
-                     charter.participation, {.min = 1e-6, .max = 1}),
+                     charter.participation, charter_limits("participation")),
         option::real("--server-rate R", "learning rate of the global model", charter.server_rate),
         option::real("--server-epsilon E", "fedadam: term added to the denominator",
-                     charter.server_epsilon, {.min = 1e-12}),
+                     charter.server_epsilon, charter_limits("server_epsilon")),
         option::real("--proximal MU", "fedprox: strength of the pull towards the global model",
                      charter.proximal),
         option::real("--range R",
                      "largest change of a weight in a round; larger changes are clipped",
-                     charter.range, {.min = 1e-9, .max = 1e9}),
+                     charter.range, charter_limits("range")),
         option::flag("--secure", "secure aggregation: the coordinator sees only the sum of changes",
                      secure),
         option::whole("--threshold T",
@@ -46,7 +49,7 @@ std::vector<Option> charter_rows(federate::Charter& charter, bool& secure) {
                       "with --noise: expected number of sites, used to compute the mean",
                       charter.expected_sites),
         option::real("--delta D", "delta at which epsilon is reported", charter.delta,
-                     {.min = 1e-30, .max = 0.5}),
+                     charter_limits("delta")),
         option::real("--epsilon E", "stop before epsilon exceeds this value; 0: no limit",
                      charter.budget),
         option::one_of("--accountant", {"rdp", "prv"},
@@ -68,15 +71,6 @@ void settle_charter(federate::Charter& charter, bool secure, std::int64_t sites)
         charter.threshold = std::max<std::int64_t>(2, (2 * sites + 2) / 3);
     }
     charter.require_sound();
-    if (charter.budget > 0) {
-        auto const first = federate::epsilon_of({charter.participation, charter.noise}, 1,
-                                                charter.delta, charter.accountant);
-        if (first > charter.budget) {
-            throw Error(ExitCode::usage, {concat("--epsilon ", charter.budget),
-                                          concat("epsilon is already ", first, " after one round"),
-                                          "Raise --epsilon or --noise, or lower --participation"});
-        }
-    }
 }
 
 Options federate_init_options(FederateInitTold& told) {

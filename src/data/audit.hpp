@@ -33,6 +33,11 @@ class Audit {
     /// A hash of what a set holds, as far as its checksums and some samples show: equal for equal
     /// files under any names.
     static std::uint64_t hash_of(Dataset const& set);
+    /// A hash of every byte of a set's inputs and targets, as they are stored: by their checksums
+    /// or, where there are none, by reading all of them.
+    ///
+    /// Throws  Error 65 or 74 for a file that cannot be read
+    static std::uint64_t content_of(Dataset const& set);
 
     /// Bytes that are to be checked.
     std::uint64_t bytes() const noexcept { return bytes_; }

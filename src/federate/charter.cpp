@@ -9,7 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "federate/accountant.hpp"
 
 namespace lockstep::federate {
 
@@ -50,6 +55,57 @@ void for_each_field(SomeCharter& charter, Visit const& visit) {
     for_each_option(charter, visit);
 }
 
+std::string option_of(std::string name) {
+    std::ranges::replace(name, '_', '-');
+    return concat("--", name == "budget" ? "epsilon" : name);
+}
+
+template <class Number>
+void require_within(std::string const& name, Number value) {
+    auto const [min, max] = limits_of(name);
+    auto const number = static_cast<double>(value);
+    if (!std::isfinite(number) || number < min || number > max) {
+        throw Error(ExitCode::usage,
+                    {concat(option_of(name), " ", value),
+                     concat("expected a number ", max < std::numeric_limits<double>::infinity()
+                                                      ? concat("from ", min, " to ", max)
+                                                      : concat("of at least ", min)),
+                     "Give such a number"});
+    }
+}
+
+void require_one_of(std::string const& name, std::string const& value,
+                    std::initializer_list<std::string_view> values) {
+    if (std::ranges::find(values, value) == values.end()) {
+        throw Error(ExitCode::usage,
+                    {concat(option_of(name), " ", value),
+                     "this version of Lockstep does not know it",
+                     concat("Give one of ",
+                            joined(std::vector<std::string>(values.begin(), values.end()), ", "))});
+    }
+}
+
+/// Of a JSON value that is not of the field's kind: others would be converted.
+void require_kind(Json const& json, std::string const& name, bool fits) {
+    if (!fits) {
+        throw Error(ExitCode::data,
+                    {"the federation's charter cannot be read",
+                     concat("its ", name, " is ", json.dump(-1, ' ', true).substr(0, 80)),
+                     "Ask the coordinator to send the charter again"});
+    }
+}
+
+template <class Value>
+bool is_of_kind(Json const& json, Value const& /*like*/) {
+    if constexpr (std::is_floating_point_v<Value>) {
+        return json.is_number();
+    } else if constexpr (std::is_integral_v<Value>) {
+        return json.is_number_integer();
+    } else {
+        return json.is_string();
+    }
+}
+
 void require(bool holds, std::string const& what, std::string const& why, std::string const& next) {
     if (!holds) {
         throw Error(ExitCode::usage, {what, why, next});
@@ -60,14 +116,33 @@ void require(bool holds, std::string const& what, std::string const& why, std::s
 
 std::map<std::string, std::string> Charter::options() const {
     std::map<std::string, std::string> options{{"--secure", config::printed(is_secure())}};
-    for_each_option(*this, [&](std::string name, auto const& value) {
-        std::ranges::replace(name, '_', '-');
-        options[concat("--", name == "budget" ? "epsilon" : name)] = config::printed(value);
+    for_each_option(*this, [&](std::string const& name, auto const& value) {
+        options[option_of(name)] = config::printed(value);
     });
     return options;
 }
 
+Limits limits_of(std::string const& field) {
+    static std::map<std::string, Limits> const limits{
+        {"server_epsilon", {.min = 1e-12}},
+        {"rounds", {.min = 1}},
+        {"min_sites", {.min = 1}},
+        {"threshold", {.min = 0, .max = 255}}, // 0: not secure
+        {"participation", {.min = 1e-6, .max = 1}},
+        {"range", {.min = 1e-9, .max = 1e9}},
+        {"delta", {.min = 1e-30, .max = 0.5}}};
+    auto const found = limits.find(field);
+    return found != limits.end() ? found->second : Limits{};
+}
+
 void Charter::require_sound() const {
+    for_each_option(*this, [](std::string const& name, auto const& value) {
+        if constexpr (!std::is_convertible_v<decltype(value), std::string>) {
+            require_within(name, value);
+        }
+    });
+    require_one_of("strategy", strategy, {"fedavg", "fedprox", "fedadam", "scaffold"});
+    require_one_of("accountant", accountant, {"rdp", "prv"});
     require(!is_secure() || threshold >= 2, concat("--threshold ", threshold),
             "a single site could unmask another", "Give at least 2");
     require(min_sites >= threshold, concat("--min-sites ", min_sites),
@@ -105,6 +180,10 @@ void Charter::require_sound() const {
     require(accountant == "rdp" || is_private(), concat("--accountant ", accountant),
             "without noise, epsilon is infinite",
             "Add --noise and --clip, or leave --accountant out");
+    auto const first = budget > 0 ? epsilon_of({participation, noise}, 1, delta, accountant) : 0;
+    require(first <= budget, concat("--epsilon ", budget),
+            concat("epsilon is already ", first, " after one round"),
+            "Raise --epsilon or --noise, or lower --participation");
 }
 
 std::string Charter::text() const {
@@ -121,7 +200,7 @@ Charter Charter::of_text(std::string const& text) {
     try {
         auto const json =
             parsed_json(text, [&](std::string const& why) { throw broken(concat("it ", why)); });
-        if (json.at("version").get<int>() != version) {
+        if (json.at("version") != version) {
             throw Error(ExitCode::data,
                         {"the federation's charter cannot be read",
                          concat("its format has version ", json.at("version").dump(),
@@ -134,9 +213,14 @@ Charter Charter::of_text(std::string const& text) {
             std::string_view const field = name;
             bool const newer = field == "files" || field == "classes" || field == "accountant";
             if (json.contains(name) || !newer) {
-                json.at(name).get_to(value);
+                auto const& given = json.at(name);
+                require_kind(given, name, is_of_kind(given, value));
+                given.get_to(value);
             }
         });
+        // It goes into the lines of a site's journal.
+        bool const plain = charter.id.find_first_not_of("0123456789abcdef") == std::string::npos;
+        require_kind(json.at("id"), "id", plain && !charter.id.empty() && charter.id.size() <= 64);
         if (charter.accountant != "rdp" && charter.accountant != "prv") {
             throw Error(ExitCode::data,
                         {"the federation's charter cannot be read",

@@ -2,10 +2,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 
 namespace lockstep::federate {
+
+/// What a number of a charter may be; all are finite.
+struct Limits {
+    double min = 0;
+    double max = std::numeric_limits<double>::infinity();
+};
+/// By the name of the field, such as "server_rate".
+Limits limits_of(std::string const& field);
 
 /// What a federation was founded on: the same for all, signed by the coordinator, never changed.
 struct Charter {
@@ -40,7 +49,7 @@ struct Charter {
     /// The options of `federate init` that it was made from, as --name and value.
     std::map<std::string, std::string> options() const;
 
-    /// Throws  Error 64 for values that contradict each other
+    /// Throws  Error 64 for a value out of its limits, or values that contradict each other
     void require_sound() const;
 
     /// Conversion to JSON, and back. Throws Error 65 for a text that is not a charter

@@ -68,7 +68,12 @@ std::vector<std::string> Coordinator::sites_of(std::int64_t round, std::string c
     return lines_in(federation_.read_of_coordinator(round, phase).text("sites"));
 }
 
-Secret Coordinator::noise_key(std::int64_t round) const {
+/// For one sum in a round: the difference of two sums with the same noise would be without noise.
+/// `sum`: a digest of what was added up.
+Secret Coordinator::noise_key(std::int64_t round, std::string const& sum) const {
+    if (federation_.charter().is_private()) {
+        key_.promise(federation_.charter().id, "sum", sum, round);
+    }
     return key_.secret().derived(concat("noise\n", federation_.charter().id, " ", round));
 }
 
@@ -300,7 +305,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
         return false;
     }
     auto const roster = federation_.roster(round);
-    auto const change = mean_change(sum, roster, counted, charter, noise_key(round));
+    auto const change =
+        mean_change(sum, roster, counted, charter, noise_key(round, hex_text(survivors.digest())));
     auto const values = model.values.size();
     apply_change(model, std::span(change).first(values), charter);
     if (charter.has_controls()) {
@@ -319,7 +325,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
 void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     auto model = federation_.first_model(round);
     auto const& charter = federation_.charter();
-    apply_change(model, mean_of_noise(model.values.size(), charter, noise_key(round)), charter);
+    apply_change(model, mean_of_noise(model.values.size(), charter, noise_key(round, "of-no-site")),
+                 charter);
     write_result(round, model, {});
     auto const sites = sites_of(round, phase::plan).size();
     progress.lines.push_back(concat(

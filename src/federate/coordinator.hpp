@@ -47,7 +47,7 @@ class Coordinator {
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
     std::int64_t min_answers() const;
     bool can_be_summed(std::int64_t round) const;
-    Secret noise_key(std::int64_t round) const;
+    Secret noise_key(std::int64_t round, std::string const& sum) const;
     void plan(std::int64_t round) const;
     char const* next_list(std::int64_t round) const;
     bool close_phase(std::int64_t round, std::string const& phase, Waiting waiting,

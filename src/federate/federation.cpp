@@ -2,7 +2,6 @@
 
 #include "base/file.hpp"
 #include "base/inject.hpp"
-#include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -19,7 +18,7 @@ std::map<std::string, PublicKey> keys_in(std::string const& text) {
     for (auto const& line : split(text, '\n')) {
         auto const words = split(line, ' ');
         auto const key = words.size() == 2 ? fixed_octets<32>(words[1]) : std::nullopt;
-        if (!key) {
+        if (!key || !is_site_name(words[0])) {
             throw Error(ExitCode::data,
                         {"the list of accepted sites cannot be read",
                          concat("its line \"", line, "\" does not consist of a name and a key"),
@@ -48,10 +47,7 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
 }
 
 void require_site_name(std::string const& name) {
-    bool const plain = std::ranges::all_of(name, [](char letter) {
-        return is_alphanumeric(letter) || letter == '-' || letter == '_';
-    });
-    if (name.empty() || name.size() > 64 || !plain || name == coordinator_name) {
+    if (!is_site_name(name)) {
         throw Error(ExitCode::usage, {concat("--site ", name), "this is not a valid site name",
                                       "Use 1 to 64 letters, digits, - or _, but not the "
                                       "reserved name \"coordinator\""});

@@ -63,6 +63,13 @@ ErrorText broken_promise(std::string const& what, std::int64_t round, std::strin
                 "which then makes the first update again. Or ask the coordinator to abandon the "
                 "round (--abandon)"};
     }
+    if (what == "sum") {
+        return {concat("round ", round, " was already ended with other updates"),
+                concat(journal, " has recorded the sum to which the noise of this round was added, "
+                                "and two sums with the same noise could reveal a site's update"),
+                "Copy the federation's directory back from a backup that has the same survivors.h5 "
+                "in this round, or end the round with --abandon"};
+    }
     return {concat(sites_in(what), " in round ", round, " has changed"),
             concat(journal, " has recorded another list, and to answer two lists could reveal "
                             "secrets"),

@@ -1,5 +1,6 @@
 #include "federate/roster.hpp"
 
+#include "base/letters.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -31,6 +32,13 @@ bool contains(std::vector<std::string> const& names, std::string const& name) {
     return std::ranges::find(names, name) != names.end();
 }
 
+bool is_site_name(std::string const& name) {
+    return !name.empty() && name.size() <= 64 && name != "coordinator" &&
+           std::ranges::all_of(name, [](char letter) {
+               return is_alphanumeric(letter) || letter == '-' || letter == '_';
+           });
+}
+
 std::string Roster::text() const {
     std::vector<std::string> lines;
     for (auto const& member : members) {
@@ -50,7 +58,7 @@ Roster Roster::of_text(std::string const& text) {
         auto const share_key = fixed_octets<32>(words[1]);
         auto const mask_key = fixed_octets<32>(words[2]);
         auto const samples = number_of<std::int64_t>(words[3]);
-        if (!share_key || !mask_key || !samples || *samples < 1) {
+        if (!is_site_name(words[0]) || !share_key || !mask_key || !samples || *samples < 1) {
             throw no_roster(
                 concat("its line \"", line, "\" is not a name, two keys and a number of samples"));
         }

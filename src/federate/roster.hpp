@@ -47,4 +47,8 @@ std::vector<std::string> lines_in(std::string const& text);
 
 bool contains(std::vector<std::string> const& names, std::string const& name);
 
+/// Whether a site can have this name, which is part of names of files: 1 to 64 letters, digits, -
+/// and _.
+bool is_site_name(std::string const& name);
+
 } // namespace lockstep::federate

@@ -9,6 +9,19 @@
 
 namespace lockstep::nn {
 
+namespace {
+
+constexpr char const* compiled_key = "compiled";
+
+/// Empty where the deck does not set it.
+std::string own_value(config::Model const& model, char const* key) {
+    auto const found = model.own.find(key);
+    bool const is_set = found != model.own.end() && !trimmed(found->second).empty();
+    return is_set ? found->second : std::string();
+}
+
+} // namespace
+
 std::map<std::string, std::string> named_code(config::Deck const& deck) {
     std::map<std::string, std::string> code;
     for (auto const& [key, value] :
@@ -17,21 +30,50 @@ std::map<std::string, std::string> named_code(config::Deck const& deck) {
             code[key] = value;
         }
     }
-    auto const libraries = deck.model.own.find(operators_key);
-    if (deck.model.name == "export" && libraries != deck.model.own.end() &&
-        !trimmed(libraries->second).empty()) {
-        code[concat("model.", operators_key)] = libraries->second;
+    auto const add = [&](char const* key) {
+        if (auto const value = own_value(deck.model, key); !value.empty()) {
+            code[concat("model.", key)] = value;
+        }
+    };
+    if (deck.model.name == "export") {
+        add(operators_key);
+        auto const compiled = own_value(deck.model, compiled_key);
+        if (!compiled.empty() && trimmed(compiled) != "none") {
+            add(compiled_key);
+            add("file");
+        }
     }
     return code;
+}
+
+std::map<std::string, std::string> named_scripts(config::Deck const& deck) {
+    std::map<std::string, std::string> scripts;
+    if (auto const file = own_value(deck.model, "file");
+        deck.model.name == "script" && !file.empty()) {
+        scripts["model.file"] = file;
+    }
+    if (deck.distill.teacher.ends_with(".pt")) {
+        scripts["distill.teacher"] = deck.distill.teacher;
+    }
+    return scripts;
+}
+
+config::Model without_compiled_step(config::Model model) {
+    if (model.own.contains(compiled_key)) {
+        model.own[compiled_key] = "none";
+    }
+    return model;
 }
 
 std::map<std::string, std::vector<std::string>> code_files(config::Deck const& deck) {
     std::map<std::string, std::vector<std::string>> files;
     for (auto const& [key, value] : named_code(deck)) {
-        if (!names_plugin(value)) {
+        if (key == concat("model.", operators_key)) {
             files[key] = operator_libraries(value);
-        } else if (auto const file = library_of(key, value); file != "self") {
-            files[key] = {file};
+        } else if (names_plugin(value)) {
+            if (auto const file = library_of(key, value); file != "self") {
+                files[key] = {file};
+            }
         }
     }
     return files;

@@ -22,6 +22,7 @@
 #include "foreign.hpp"
 #include "models.hpp"
 #include "program/whole_records.hpp"
+#include "script_operators.hpp"
 #include "script_sizes.hpp"
 #include "script_writes.hpp"
 
@@ -214,11 +215,20 @@ torch::jit::Module loaded(std::string const& file) {
                                      "Save the model with torch.jit.script(model).save(FILE)"});
     };
     torch::jit::Module module;
+    forget_operators_with_reach();
     try {
-        module = torch::jit::load(file, torch::kCPU);
+        module = torch::jit::load(file, torch::kCPU); // what a file's __setstate__ says, it runs
     } catch (c10::Error const& error) {
         refuse(split(error.what_without_backtrace(), '\n').front());
-    } catch (torch::jit::ErrorReport const&) {
+    } catch (torch::jit::ErrorReport const& error) {
+        if (auto const name = operator_with_reach(error.what())) {
+            throw Error(ExitCode::data,
+                        {concat(file, " was refused"),
+                         concat("it calls ", *name,
+                                ", which can reach files, other processes or foreign memory, but a "
+                                "model may only compute with its tensors"),
+                         "Remove this call from the model, and save the model again"});
+        }
         refuse("LibTorch cannot parse its code");
     }
     if (module.parameters().size() == 0) {

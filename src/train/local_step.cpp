@@ -216,8 +216,10 @@ void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
 
 void LocalStep::end_replica(ModelInstance& instance, int replica) {
     instance.sink().end();
+    bool const all =
+        parts_.clip > 0; // which of them the drawn samples use is a secret: all get noise
     for (std::size_t index = 0; index < used_.size(); ++index) {
-        used_[index] = used_[index] != 0 || instance.sink().used(index) ? 1 : 0;
+        used_[index] = all || used_[index] != 0 || instance.sink().used(index) ? 1 : 0;
     }
     if (!parts_.kept.empty()) {
         buffers_of(replica).collect_from(instance.model());

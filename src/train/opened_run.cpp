@@ -42,6 +42,7 @@ OpenedRun::OpenedRun(comm::Communicator const& over, comm::Topology places, RunS
     open_work();
     nodes = place_replicas();
     note_initial_weights();
+    note_data_content();
     plan();
     keep_near(deck().data, {work.train.get(), work.validation.get(), work.test.get()}, world);
     make_engine();
@@ -140,6 +141,7 @@ void OpenedRun::plan() {
             privacy = std::make_shared<Privacy const>(
                 deck().privacy, secret_of_run(*setup.privacy_key, deck(),
                                               {.data = work.train->fingerprint(),
+                                               .content = data_content,
                                                .model = work.model->fingerprint(),
                                                .teacher = work.teacher,
                                                .code = code,
@@ -188,6 +190,30 @@ void OpenedRun::note_initial_weights() {
                 ? integer_of(checkpoint::reader_of(*setup.found)->record(), "initial_weights")
                 : static_cast<std::int64_t>(hash_of_tensors(*work.model) >> 1);
     });
+}
+
+/// The fingerprint of files without checksums does not tell one sample from another.
+void OpenedRun::note_data_content() {
+    constexpr char const* key = "data_content";
+    if (!setup.privacy_key) {
+        return;
+    }
+    comm::agree(world, "reading data.train", [&] {
+        auto const reader = setup.found ? checkpoint::reader_of(*setup.found) : nullptr;
+        bool const is_known = !reader || reader->record().integers.contains(key);
+        if (!world.is_root() || !is_known) { // a run of an earlier version keeps its noise
+            return;
+        }
+        data_content = static_cast<std::int64_t>(data::Audit::content_of(*work.train) >> 1);
+        if (reader && reader->record().integers.at(key) != data_content) {
+            throw Error(ExitCode::usage,
+                        {"data.train is not what this run was trained on",
+                         "the contents of its files have changed, and epsilon covers one unchanged "
+                         "run",
+                         "Copy the old files back, or start over with --checkpoint.resume none"});
+        }
+    });
+    data_content = comm::all_reduce(world, data_content, comm::Reduce::maximum);
 }
 
 std::string OpenedRun::remove_channels(std::int64_t steps) {

@@ -62,6 +62,7 @@ class OpenedRun {
     std::vector<comm::TreeNode> nodes;
     std::shared_ptr<Privacy const> privacy; ///< null: privacy.noise is 0
     std::int64_t initial_weights = 0;       ///< hash of those at step 0, with privacy.noise
+    std::int64_t data_content = 0;          ///< of all bytes of data.train, with privacy.noise
     std::unique_ptr<RunAudit> audit;
     std::unique_ptr<Engine> engine;
     std::unique_ptr<DataModule> data_module;
@@ -77,6 +78,7 @@ class OpenedRun {
     std::vector<comm::TreeNode> place_replicas() const;
     void plan();
     void note_initial_weights();
+    void note_data_content();
     void make_engine();
     void name_attempt();
 };

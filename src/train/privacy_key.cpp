@@ -67,6 +67,9 @@ federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& 
     for (auto const& [what, hash] : contents.code) {
         use += concat("\n", what, " ", hash);
     }
+    if (contents.content != 0) { // else of a run that an earlier version began
+        use += concat("\ncontent ", contents.content);
+    }
     if (deck.schedule.name == "cosine") { // whose rates depend on the length
         use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
                       " ", deck.privacy.delta);

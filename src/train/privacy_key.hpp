@@ -35,6 +35,7 @@ std::int64_t fingerprint(federate::Secret const& key);
 /// Hashes of the contents that a run's gradients depend on, besides the deck.
 struct RunContents {
     std::uint64_t data = 0;
+    std::int64_t content = 0;                  ///< of all bytes of the data; 0: not known
     std::uint64_t model = 0;                   ///< of the file of its layers
     std::int64_t teacher = 0;                  ///< 0: none
     std::map<std::string, std::string> code{}; ///< of plug-ins, by key

@@ -201,6 +201,9 @@ checkpoint::Record RunState::record() const {
     if (run_.privacy) {
         record.integers["privacy_key"] = fingerprint(*run_.setup.privacy_key);
         record.integers["initial_weights"] = run_.initial_weights;
+        if (run_.data_content != 0) {
+            record.integers["data_content"] = run_.data_content;
+        }
         record.reals["epsilon"] = epsilon(progress_.step).value();
         record.reals["delta"] = deck.privacy.delta;
     }

@@ -160,7 +160,8 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
                             Workload const& work) {
     auto const weights = checkpoint::open_weights(file);
     std::vector<std::string> ignored;
-    auto const teacher = deck_of_teacher(deck, *weights, ignored);
+    auto teacher = deck_of_teacher(deck, *weights, ignored);
+    teacher.model = nn::without_compiled_step(std::move(teacher.model)); // a teacher never trains
     if (auto const changes = model_changes(teacher, file); !changes.empty()) {
         throw no_teacher(deck,
                          concat("distill.teacher-deck has another model than the one that was "
@@ -171,6 +172,10 @@ TeacherFile open_weights_of(config::Deck const& deck, checkpoint::VerifiedFile c
     require_same_task(deck, teacher.task.kind);
     if (deck.distill.teacher_deck.empty()) {
         require_no_code(deck, teacher);
+        for (auto const& [key, script] : nn::named_scripts(teacher)) {
+            ignored.push_back(concat("the deck in ", file.path().string(),
+                                     " names the TorchScript program ", script));
+        }
     }
     auto const facts = facts_of(weights->record(), file.path());
     require_same_samples(deck, facts, work);

@@ -442,7 +442,11 @@ with Scratch() as scratch:
         simulate(scratch / "unfit", 1, *option).expect(64, f"{option[0][2:]}", "cannot be used in a federation's deck")
 
     # What a hand, a forger or a mistake may do.
-    simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01)
+    # A coordinator that would like to have copies of data and models, and all that is told, in places of its own.
+    leaks = [scratch / "leak" / name for name in ("cache", "local", "run")]
+    simple = Federation(scratch / "simple", scratch / "n1/data", "--clip", 0.01, "--data.cache", f"local:{leaks[0]}",
+                        "--checkpoint.local", leaks[1], "--monitor.tensorboard", "true", "--run.directory", leaks[2])
+    shutil.rmtree(scratch / "leak", ignore_errors=True)  # its own
     other = scratch / "other.h5"
     shutil.copy(simple.data / f"{SITES[0]}.h5", other)
     with h5py.File(other, "r+") as file:
@@ -484,6 +488,7 @@ with Scratch() as scratch:
     simple.site(SITES[0], "--data.validation", "50 %", ranks=2).expect(
         64, f"site {SITES[0]} announced ", "for round 1: these data and options give ", "of the announcement")
     simple.site(SITES[0], ranks=2).expect(0, "update sent", "scaled to 0.01")
+    check(not (scratch / "leak").exists(), f"a charter's places have no effect: {list((scratch / 'leak').rglob('*'))}")
     update = simple.directory / "rounds/0001/update/site-00001.h5"
     # A resume of the round's training with other data, where the update is lost.
     kept, data = simple.local / SITES[0] / "round-0001/update.h5", simple.data / f"{SITES[0]}.h5"

@@ -6,8 +6,9 @@ import shutil
 
 import h5py
 import numpy
+import torch
 
-from harness import DATA, DECK, SEED, Scratch, check, records, run, some
+from harness import DATA, DECK, SEED, Scratch, check, check_same, records, run, some
 
 PERCEPTRON = [f"layers/{layer}/{kind}" for layer in ("hidden1", "output") for kind in ("weight", "bias")]
 SAMPLES = 96
@@ -193,6 +194,51 @@ def noise_of_resumed_runs(runs, start):
     check(all(numpy.array_equal(whole[key], parts[key]) for key in PERCEPTRON), "the noise of the first weights")
 
 
+def noise_of_other_samples(runs):
+    """Two data sets without checksums that differ in one sample do not get the same noise: the difference of the two
+    models would be that sample's gradient."""
+    change, data = {}, runs.scratch / "data.h5"
+    for name in ("with", "without"):
+        runs.train(name, noise=2, clip=0.3, batch=SAMPLES // 2, steps=1).expect(0)
+        first, after = (weights(runs.scratch / name, step) for step in (0, 1))
+        change[name] = numpy.concatenate([(after[key] - first[key]).ravel() for key in PERCEPTRON])
+        if name == "with":
+            before = data.read_bytes()
+            with h5py.File(data, "r+") as file:
+                file["inputs"][7] = -file["inputs"][7]
+    width = 0.5 * 2 * 0.3 / SAMPLES
+    apart = (change["with"] - change["without"]).std()
+    check(abs(apart / width - math.sqrt(2)) < 0.1, f"changes differ by {apart}, where noise has a width of {width}")
+    runs.train("with", noise=2, clip=0.3, batch=SAMPLES // 2, steps=2).expect(64, "data.train is not what", "have changed")
+    data.write_bytes(before)
+    runs.train("with", noise=2, clip=0.3, batch=SAMPLES // 2, steps=2, ranks=2).expect(0)
+
+
+class Branches(torch.nn.Module):
+    """One layer for some samples, another for the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.some, self.others = torch.nn.Linear(40, 3), torch.nn.Linear(40, 3)
+
+    def forward(self, x):
+        if bool((x[:, 0] > 0).all()):
+            return self.some(x)
+        return self.others(x)
+
+
+def parameters_of_some_samples(runs):
+    """Which samples use a parameter is nobody's business: none of them ends a run."""
+    torch.jit.script(Branches()).save(runs.scratch / "branches.pt")
+    deck = runs.scratch / "branches.ini"
+    deck.write_text(DECK_TEXT.format(noise=1, clip=1, batch=1, steps=8).replace(
+        "name = mlp\nhidden = 256", f"name = script\nfile = {runs.scratch / 'branches.pt'}"))
+    for ranks in (1, 2):
+        run(["train", deck, "--data.train", runs.scratch / "data.h5", "--privacy.key", runs.scratch / "key",
+             "--run.directory", runs.scratch / f"branches-{ranks}"], ranks).expect(0)
+    check_same(runs.scratch / "branches-1", runs.scratch / "branches-2", "1 and 2 ranks")
+
+
 def refused_keys(runs):
     for name, value, words in some((("optimizer.clip-norm", 1, "before noise is added"),
                                     ("precision.compute", "fp16", "skipped"),
@@ -252,6 +298,8 @@ with Scratch() as scratch:
     epsilon_of_the_end(runs)
     for part in some((noise_of_other_weights, noise_of_resumed_runs)):
         part(runs, scratch / "start.h5")
+    noise_of_other_samples(runs)
+    parameters_of_some_samples(runs)
     refused_keys(runs)
     for part in some((refused_settings, changes_of_a_run, odd_keys, quantising)):
         part(runs)

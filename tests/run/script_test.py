@@ -2,6 +2,7 @@
 restart, weights by name, and a clear end for a file that does not fit. The short form draws some of them."""
 import math
 import shutil
+from typing import Tuple
 
 import h5py
 import numpy as np
@@ -118,6 +119,121 @@ class Replaced(nn.Module):
     def forward(self, x):
         self.calls = self.calls + 1
         return self.output(x.flatten(1)) + self.before
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.output = nn.Linear(784, 10)
+
+    def forward(self, x):
+        return self.output(x.flatten(1))
+
+
+class Inner(nn.Module):
+    def forward(self, x, file: str):
+        torch.ops.aten.save(x, file)
+        return x
+
+
+@torch.jit.script
+def save_by_function(x, file: str):
+    torch.ops.aten.save(x, file)
+    return x
+
+
+class SaveInForward(Plain):
+    file: str
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+
+    def forward(self, x):
+        torch.ops.aten.save(x, self.file)
+        return self.output(x.flatten(1))
+
+
+class SaveInTraining(SaveInForward):
+    """Not when it is tried, but in the first step."""
+
+    def forward(self, x):
+        if self.training:
+            torch.ops.aten.save(x, self.file)
+        return self.output(x.flatten(1))
+
+
+class SaveInSubmodule(SaveInForward):
+    def __init__(self, file):
+        super().__init__(file)
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.output(self.inner(x, self.file).flatten(1))
+
+
+class SaveInFunction(SaveInForward):
+    def forward(self, x):
+        return self.output(save_by_function(x, self.file).flatten(1))
+
+
+class SaveInOtherThread(SaveInForward):
+    def forward(self, x):
+        return self.output(torch.jit.wait(torch.jit.fork(save_by_function, x, self.file)).flatten(1))
+
+
+class SaveWhileLoading(SaveInForward):
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.output.weight, self.file, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state: Tuple[torch.Tensor, str, bool]):
+        torch.ops.aten.save(state[0], state[1])
+        self.training = state[2]
+
+    def forward(self, x):
+        return self.output(x.flatten(1))
+
+
+class MapFile(SaveInForward):
+    def forward(self, x):
+        return self.output(x.flatten(1)) + torch.from_file(self.file, shared=True, size=16)[0]
+
+
+WITH_REACH = {SaveInForward: "aten::save", SaveInTraining: "aten::save", SaveInSubmodule: "aten::save",
+              SaveInFunction: "aten::save", SaveInOtherThread: "aten::save", SaveWhileLoading: "aten::save",
+              MapFile: "aten::from_file"}
+
+
+def with_reach(scratch, train):
+    """A script cannot touch a file, wherever it does so: it is refused before any of it runs."""
+    for kind, operator in WITH_REACH.items():
+        touched, file = scratch / f"touched-{kind.__name__}", scratch / f"{kind.__name__}.pt"
+        torch.jit.script(kind(str(touched))).save(file)
+        touched.unlink(missing_ok=True)  # some do it while they are saved
+        for name, *words in some((("model",), ("teacher", "--distill.teacher", file)), 2 if LONG else 1):
+            train(f"no-{kind.__name__}-{name}", *words, file="model.pt" if words else file.name).expect(
+                65, f"{file.name} was refused", f"it calls {operator}", "Remove this call from the model")
+        check(not touched.exists(), f"{kind.__name__} has touched a file")
+
+
+def of_others(scratch, newest):
+    """A deck in a file does not choose silently which script runs."""
+    run(["checkpoint", "export", newest, scratch / "told.pt", "--format", "torchscript"]).expect(
+        0, "names the TorchScript program", "model.pt, which this command runs")
+    init = run(["federate", "init", scratch / "fed", scratch / "one.ini", "--key", scratch / "keys/c", "--min-sites", 1,
+                "--weights", newest, "--rounds", 1])
+    if init.code == 69:
+        return  # a build without libsodium
+    init.expect(0)
+    run(["federate", "join", scratch / "fed", "--site", "s", "--key", scratch / "keys/s"]).expect(0)
+    run(["federate", "round", scratch / "fed", "--coordinator", "--key", scratch / "keys/c", "--accept", "all"]).expect(0)
+    words = ["federate", "round", scratch / "fed", "--site", "s", "--key", scratch / "keys/s", "--run.directory",
+             scratch / "site", "--data.train", DATA / "train.h5"]
+    run(words).expect(64, "the federation's deck has model.file = ", "add to this command: --model.file ")
+    shutil.copy(scratch / "model.pt", scratch / "own.pt")
+    run([*words, "--model.file", scratch / "own.pt"]).expect(0, "announced")
 
 
 with Scratch() as scratch:
@@ -241,6 +357,9 @@ with Scratch() as scratch:
     ours = records(scratch / "one", "validation")[-1]["accuracy"]
     check(abs(accuracy - ours) < 2e-4, f"accuracy {ours}, by PyTorch {accuracy}")
     run(["evaluate", scratch / "one.ini", newest], 2 if LONG else 1).expect(0, f"accuracy {ours:.6f}")
+
+    with_reach(scratch, train)
+    of_others(scratch, newest)
 
     # What does not fit.
     (scratch / "text.pt").write_text("no script")

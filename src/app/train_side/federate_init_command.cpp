@@ -18,6 +18,7 @@
 #include "deck_on_all_ranks.hpp"
 #include "federate/deck_files.hpp"
 #include "federate/federation.hpp"
+#include "federate/sound_charter.hpp"
 #include "federate_init.hpp"
 #include "federate_site.hpp"
 
@@ -96,57 +97,12 @@ void require_one_name(std::string const& weights, config::Deck const& deck) {
     }
 }
 
-/// A mean of models is neither sparse nor smaller, and its zero points are no whole numbers.
-void require_fit_for_mean(config::Deck const& deck) {
-    if (deck.prune.pattern != "none") {
-        throw Error(ExitCode::usage,
-                    {concat("prune.pattern = ", deck.prune.pattern,
-                            " cannot be used in a federation's deck"),
-                     "the global model is a mean of the sites' models, which would not be pruned",
-                     "Leave prune.pattern out, and prune the global model in a training of its "
-                     "own (model.weights)"});
-    }
-    if (deck.quantise.aware) {
-        throw Error(ExitCode::usage,
-                    {"quantise.aware cannot be used in a federation's deck",
-                     "the sites' quantisation scales and zero points cannot be averaged",
-                     "Leave quantise.aware out, and quantise the global model (lockstep checkpoint "
-                     "quantise)"});
-    }
-}
-
 } // namespace
 
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first) {
     deck.optimizer.proximal = charter.proximal;
-    auto const misfit =
-        deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
-        : deck.optimizer.momentum != 0 ? concat("optimizer.momentum = ", deck.optimizer.momentum)
-        : deck.schedule.name != "constant" ? concat("schedule.name = ", deck.schedule.name)
-        : deck.schedule.warmup_steps != 0
-            ? concat("schedule.warmup-steps = ", deck.schedule.warmup_steps)
-        : deck.schedule.warmup_epochs != 0
-            ? concat("schedule.warmup-epochs = ", deck.schedule.warmup_epochs)
-        : deck.precision.compute == "fp16" ? std::string("precision.compute = fp16")
-                                           : std::string();
-    if (charter.has_controls() && !misfit.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("--strategy scaffold cannot be used with ", misfit),
-                     "scaffold computes control variates from the change of the weights, and these "
-                     "are correct only for plain SGD",
-                     "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
-                     "schedule.warmup-steps = 0 and schedule.warmup-epochs = 0, and do not use "
-                     "precision.compute = fp16"});
-    }
-    require_fit_for_mean(deck);
-    if (deck.privacy.is_on()) {
-        throw Error(ExitCode::usage,
-                    {"privacy.noise cannot be used in a federation's deck",
-                     "each round is a separate run, so epsilon would count only one round",
-                     "Leave privacy.noise out and use --noise and --clip, which hide the data of "
-                     "whole sites"});
-    }
+    federate::require_sound(charter, deck);
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();

@@ -14,12 +14,15 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <set>
 #include <thread>
 
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
 #include "commands.hpp"
 #include "federate/deck_files.hpp"
+#include "federate/deck_keys.hpp"
+#include "federate/sound_charter.hpp"
 #include "federate_site.hpp"
 
 namespace lockstep::app {
@@ -46,36 +49,53 @@ struct OwnPart {
           site(federation, key, local) {}
 };
 
-/// The federation's deck with the site's own data; whatever decides the result is the
-/// federation's.
+/// Keys whose values may differ from the charter's: files whose contents are compared, or are the
+/// site's own.
+std::set<std::string> const& keys_of_own_files() {
+    static std::set<std::string> const keys{"model.name",      "task.kind",
+                                            "model.file",      "model.operators",
+                                            "distill.teacher", "distill.teacher-deck",
+                                            "distill.outputs"};
+    return keys;
+}
+
+/// The federation's deck, of which only what decides the result counts, with the site's own data
+/// and files.
 config::Deck site_deck(federate::Charter const& charter, Words const& words,
                        std::string const& site) {
+    constexpr char const* origin = "the federation's deck";
     config::DeckSource source;
-    source.read_printed(charter.deck, "the federation's deck");
+    source.read_printed(charter.deck, origin);
     auto const whole = source.parse();
+    source = federate::shared_deck(charter, origin);
     source.take_options(words.keys);
-    for (auto const& [key, value] : nn::named_code(whole)) {
-        // Code of another's choice runs on this machine only if its user has named it, too.
-        if (source.values().at(key).origin != "command line") {
+    auto own = federate::keys_of_code(charter);
+    own.merge(nn::named_code(whole));
+    for (auto const& [key, value] : own) {
+        // Files and code of another's choice are read and run here only if the user names them,
+        // too.
+        auto const named = source.values().find(key);
+        if (named == source.values().end() || named->second.origin != config::command_line) {
             throw Error(
                 ExitCode::usage,
                 {concat("the federation's deck has ", key, " = ", value),
-                 "code in this library would run with your permissions",
-                 concat("If you trust this library, add to this command: --", key, " ", value)});
+                 "a site names such files itself, because code in them would run with your "
+                 "permissions",
+                 concat("If you trust this file, add to this command: --", key, " ", value)});
         }
     }
     auto deck = source.parse();
-    // Files of which the charter holds a hash may lie elsewhere here: their contents are compared.
-    auto comparable = train::with_places_of(whole, deck, federate::keys_of_files(charter));
+    auto comparable = train::with_places_of(whole, deck, keys_of_own_files());
     // No step depends on what is measured; which of its samples a site trains on is its choice.
     comparable.data.validation = deck.data.validation;
+    comparable.model.weights.clear(); // of each round, the global model
     if (auto const changes = config::forbidden_changes(comparable, deck); !changes.empty()) {
         throw Error(ExitCode::usage,
                     {"a site cannot change the federation's deck", joined(changes, "; "),
                      "Leave these keys out. A site may choose only its data and where it trains, "
                      "because all sites must train in the same way"});
     }
-    if (deck.run.directory == whole.run.directory) {
+    if (deck.run.directory.empty()) {
         deck.run.directory = concat("runs/federate-", site);
     }
     return deck;
@@ -150,7 +170,9 @@ ExitCode federate_round_command(Invocation const& invocation) {
             config::Deck deck;
             std::unique_ptr<OwnPart> own;
             comm::agree(world, "opening the federation", [&] {
-                deck = site_deck(federate::Charter::of_text(text), words, told.site);
+                auto const charter = federate::Charter::of_text(text);
+                federate::require_sound(charter);
+                deck = site_deck(charter, words, told.site);
                 if (world.is_root()) {
                     own = std::make_unique<OwnPart>(words.positions[0], told, deck.run.directory);
                     federate::require_same_files(own->federation.charter(), deck,

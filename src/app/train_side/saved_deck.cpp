@@ -6,6 +6,7 @@
 #include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "nn/find_kind.hpp"
 #include "nn/named_code.hpp"
 #include "train/model_changes.hpp"
 #include "train/same_code.hpp"
@@ -16,13 +17,33 @@ namespace lockstep::app {
 
 namespace {
 
+/// What a file says of code holds for the training that it comes from, which alone runs a compiled
+/// step. A script is only told of: it computes.
+void leave_out_compiled_step(config::DeckSource& source) {
+    if (auto const found = source.values().find("model.compiled"); found != source.values().end()) {
+        source.set(found->first, {.value = "none", .origin = found->second.origin});
+    }
+}
+
+void tell_of_scripts(config::DeckSource const& source, config::Deck const& deck,
+                     std::string const& file) {
+    for (auto const& [key, script] : nn::named_scripts(deck)) {
+        if (key == "model.file" && source.values().at(key).origin == file) {
+            std::cerr << concat("lockstep: ", file, " names the TorchScript program ", script,
+                                ", which this command runs\n");
+        }
+    }
+}
+
 void require_code_named_here(config::DeckSource const& source, config::Deck const& deck,
                              std::string const& file) {
     for (auto const& [key, value] : nn::named_code(deck)) {
         if (source.values().at(key).origin == file) {
             throw Error(ExitCode::usage,
                         {concat(file, " sets ", key, " = ", value),
-                         concat(key == "model.operators" ? "a library of operators" : "a plug-in",
+                         concat(key == "model.operators"  ? "a library of operators"
+                                : nn::names_plugin(value) ? "a plug-in"
+                                                          : "native code",
                                 " is loaded only if you name it yourself, not because a file names "
                                 "it"),
                          concat("Add --", key, " ", value, " if you trust this library")});
@@ -59,6 +80,7 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     auto const deck = concat("the deck in ", file.path().string());
     auto const record = checkpoint::open_weights(file)->record();
     source.read_printed(record.deck, deck);
+    leave_out_compiled_step(source);
     words = source.take_options(words);
     if (record.deck.empty() && !source.values().contains("model.name")) {
         throw no_deck_in(file.path());
@@ -68,6 +90,7 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
         std::cerr << "lockstep: " << sentence << "\n";
     }
     require_code_named_here(source, parsed, deck);
+    tell_of_scripts(source, parsed, deck);
     warn_of_other_code(parsed, record, file.path().string());
     if (auto const warning = train::warning_of_model_changes(parsed, file); !warning.empty()) {
         std::cerr << "lockstep: " << warning << "\n";

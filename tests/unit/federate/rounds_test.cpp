@@ -553,6 +553,7 @@ TEST_CASE("a site with another model file, teacher or plug-in than the coordinat
     write_text_durably(scratch / "own.so", "own");
     write_text_durably(scratch / "ops.so", "operators");
     Charter charter;
+    charter.id = "0123";
     charter.files = files_of(deck, code);
     charter = Charter::of_text(charter.text());
     require_same_files(charter, deck, code);
@@ -751,6 +752,41 @@ TEST_CASE("noise is the same again, of the size that was asked for, and epsilon 
     World const tighter(charter, 2);
     CHECK(spent(*tighter.federation, rounds).published < told.published);
     CHECK(spent(*tighter.federation, rounds).known < told.known);
+}
+
+TEST_CASE("the noise of a round goes into one sum, whatever becomes of the directory") {
+    auto charter = charter_of(0);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.expected_sites = 3;
+    World const world(charter, 3);
+    auto const file = [&](char const* phase) {
+        return world.federation->file(world.federation->binding(1, phase, coordinator_name));
+    };
+    world.advance();
+    for (int step = 0; step < 2; ++step) {
+        world.answer();
+        world.advance();
+    }
+    REQUIRE(world.federation->current_round() == 2);
+    auto const first = world.global(1);
+    auto const list = read_text(file(phase::survivors));
+    // As from a backup, or after a kill, at whatever point: the round ends with other updates.
+    for (auto const* const lost : {phase::result, phase::survivors}) {
+        std::filesystem::remove(file(lost));
+    }
+    std::filesystem::remove(world.federation->global_file(1));
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::update, world.names.back())));
+    auto const error = test::error_of([&] { world.advance(true); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "already ended with other updates"));
+    CHECK_FALSE(std::filesystem::exists(world.federation->global_file(1)));
+    // With the same ones it ends with the same bits.
+    write_text_durably(file(phase::survivors), list);
+    world.answer();
+    world.advance();
+    CHECK(world.global(1) == first);
 }
 
 TEST_CASE("a round for which nobody is drawn ends by itself, with noise only, and counts") {

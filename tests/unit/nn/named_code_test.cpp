@@ -30,6 +30,37 @@ TEST_CASE("a deck's plug-ins and libraries of operators are code that it names")
     CHECK(nn::named_code(deck).contains("model.name"));
 }
 
+TEST_CASE("a compiled step is native code, in the file that holds it") {
+    config::Deck deck;
+    deck.model.name = "export";
+    deck.model.own["file"] = "m.pt2";
+    for (auto const* const off : {"", "none", " "}) {
+        deck.model.own["compiled"] = off;
+        CHECK(nn::named_code(deck).empty());
+    }
+    for (auto const* const on : {"prefer", "require"}) {
+        deck.model.own["compiled"] = on;
+        CHECK(nn::named_code(deck) ==
+              std::map<std::string, std::string>{{"model.compiled", on}, {"model.file", "m.pt2"}});
+        CHECK(nn::code_files(deck).empty()); // each site compiles its own
+        config::Deck without = deck;
+        without.model = nn::without_compiled_step(deck.model);
+        CHECK(nn::named_code(without).empty());
+    }
+}
+
+TEST_CASE("TorchScript programs are named by the model and the teacher") {
+    config::Deck deck;
+    deck.model.name = "script";
+    deck.model.own["file"] = "m.pt";
+    deck.distill.teacher = "t.pt";
+    CHECK(nn::named_scripts(deck) ==
+          std::map<std::string, std::string>{{"distill.teacher", "t.pt"}, {"model.file", "m.pt"}});
+    deck.model.name = "export";
+    deck.distill.teacher = "t.pt2";
+    CHECK(nn::named_scripts(deck).empty());
+}
+
 TEST_CASE("named libraries are told apart by their contents") {
     test::ScratchDir const scratch;
     auto const one = (scratch.path() / "one.so").string();

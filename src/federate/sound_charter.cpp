@@ -1,0 +1,83 @@
+#include "federate/sound_charter.hpp"
+
+#include "base/text.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
+
+namespace lockstep::federate {
+
+namespace {
+
+/// A mean of models is neither sparse nor smaller, and its zero points are no whole numbers.
+void require_fit_for_mean(config::Deck const& deck) {
+    if (deck.prune.pattern != "none") {
+        throw Error(ExitCode::usage,
+                    {concat("prune.pattern = ", deck.prune.pattern,
+                            " cannot be used in a federation's deck"),
+                     "the global model is a mean of the sites' models, which would not be pruned",
+                     "Leave prune.pattern out, and prune the global model in a training of its "
+                     "own (model.weights)"});
+    }
+    if (deck.quantise.aware) {
+        throw Error(ExitCode::usage,
+                    {"quantise.aware cannot be used in a federation's deck",
+                     "the sites' quantisation scales and zero points cannot be averaged",
+                     "Leave quantise.aware out, and quantise the global model (lockstep checkpoint "
+                     "quantise)"});
+    }
+}
+
+void require_fit_for_controls(config::Deck const& deck) {
+    auto const misfit =
+        deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
+        : deck.optimizer.momentum != 0 ? concat("optimizer.momentum = ", deck.optimizer.momentum)
+        : deck.schedule.name != "constant" ? concat("schedule.name = ", deck.schedule.name)
+        : deck.schedule.warmup_steps != 0
+            ? concat("schedule.warmup-steps = ", deck.schedule.warmup_steps)
+        : deck.schedule.warmup_epochs != 0
+            ? concat("schedule.warmup-epochs = ", deck.schedule.warmup_epochs)
+        : deck.precision.compute == "fp16" ? std::string("precision.compute = fp16")
+                                           : std::string();
+    if (!misfit.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("--strategy scaffold cannot be used with ", misfit),
+                     "scaffold computes control variates from the change of the weights, and these "
+                     "are correct only for plain SGD",
+                     "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
+                     "schedule.warmup-steps = 0 and schedule.warmup-epochs = 0, and do not use "
+                     "precision.compute = fp16"});
+    }
+}
+
+} // namespace
+
+void require_sound(Charter const& charter, config::Deck const& deck) {
+    charter.require_sound();
+    if (charter.has_controls()) {
+        require_fit_for_controls(deck);
+    }
+    require_fit_for_mean(deck);
+    if (deck.privacy.is_on()) {
+        throw Error(ExitCode::usage,
+                    {"privacy.noise cannot be used in a federation's deck",
+                     "each round is a separate run, so epsilon would count only one round",
+                     "Leave privacy.noise out and use --noise and --clip, which hide the data of "
+                     "whole sites"});
+    }
+}
+
+void require_sound(Charter const& received) {
+    try {
+        config::DeckSource source;
+        source.read_printed(received.deck, "the federation's deck");
+        require_sound(received, source.parse());
+    } catch (Error const& error) {
+        throw Error(
+            ExitCode::data,
+            {concat("the federation's charter is not sound: ", error.text().what), error.text().why,
+             "Take no part in this federation, and ask its coordinator to start another one "
+             "with lockstep federate init, which refuses such a charter"});
+    }
+}
+
+} // namespace lockstep::federate
