@@ -10,10 +10,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/job.sh" # wherever these scrip
 # `qrerun` is for operators on most clusters, so the next part of the run is a new job of the same
 # script and resources. Parts of an array are submitted one by one.
 again() {
-    local settings=CHAIN=${chain#lockstep-} name
-    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS RUN_SECONDS LAUNCH LAUNCHER FORGIVEN; do
+    local settings=CHAIN name
+    export CHAIN=${chain#lockstep-}
+    # Names alone: qsub takes the values from its environment, where a comma or a quote ends none.
+    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS MIN_HOSTS RUN_SECONDS LAUNCH \
+        LAUNCHER FORGIVEN; do
         if [ -n "${!name:-}" ]; then
-            settings+=,$name=${!name}
+            export "${name?}"
+            settings+=,$name
         fi
     done
     qsub -v "$settings" "${script:?is set by each script}"

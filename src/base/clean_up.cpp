@@ -3,6 +3,7 @@
 #include "base/signals_blocked.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -58,7 +59,7 @@ All& all() {
 
 void await_end() {
     std::uint64_t count = 0;
-    while (::read(wake, &count, sizeof(count)) < 0) {
+    while (::read(wake, &count, sizeof(count)) < 0 && errno == EINTR) {
     }
     std::scoped_lock const lock(all().mutex); // kept to the end
     for (auto const* const undo : std::views::reverse(all().undo)) {
@@ -80,6 +81,9 @@ CleanUp::CleanUp(std::function<void()> undo) : undo_(std::move(undo)) {
     all().undo.push_back(&undo_);
     if (wake < 0) {
         wake = ::eventfd(0, EFD_CLOEXEC);
+        if (wake < 0) {
+            return; // out of descriptors: a signal ends the process at once
+        }
         SignalsBlocked const blocked;    // the thread runs no handler
         std::thread(await_end).detach(); // it waits until this process ends
     }

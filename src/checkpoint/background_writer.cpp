@@ -82,7 +82,7 @@ BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
 }
 
 BackgroundWriter::~BackgroundWriter() {
-    if (outcome_.valid() && std::uncaught_exceptions() > 0) {
+    if (outcome_.valid() && std::uncaught_exceptions() > 0 && work_->comm.size() > 1) {
         thread_.detach();
     }
 }

@@ -34,8 +34,8 @@ class BackgroundWriter {
     BackgroundWriter(BackgroundWriter const&) = delete;
     BackgroundWriter& operator=(BackgroundWriter const&) = delete;
     /// Waits for a write that is still in flight, as the other ranks do. While an error of one rank
-    /// unwinds, the other ranks may never join, and the write would never return: then it is
-    /// abandoned, and the end of the session aborts the job.
+    /// unwinds, the other ranks, if any, may never join, and the write would never return: then it
+    /// is abandoned, and the end of the session aborts the job.
     ~BackgroundWriter();
 
     /// Allocates the memory for a copy of this rank's parts, so that `start` need not.

@@ -2,6 +2,7 @@
 
 #include "base/code_place.hpp"
 #include "base/text.hpp"
+#include "comm/left_communicators.hpp"
 #include "comm/native.hpp"
 #include "comm/phase.hpp"
 #include "comm/wait_scope.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <exception>
 #include <utility>
+#include <vector>
 
 namespace lockstep::comm {
 
@@ -65,12 +67,45 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 }
 
 Communicator::~Communicator() {
+    if (!native_) {
+        return;
+    }
     // While an error that was not agreed unwinds this rank the others may never come to free
     // theirs, and freeing waits for them: leave the handle to the end of the process.
-    if (native_ && std::uncaught_exceptions() == 0) {
-        WaitScope const wait(*this, Wait::communicator);
-        MPI_Comm_free(&native_->handle);
+    if (std::uncaught_exceptions() > 0 && size_ > 1) {
+        LeftCommunicators::keep(*native_);
+        return;
     }
+    WaitScope const wait(*this, Wait::communicator);
+    MPI_Comm_free(&native_->handle);
+}
+
+struct LeftCommunicators::List {
+    std::vector<MPI_Comm> handles;
+    static thread_local List* current; ///< null: nobody keeps them
+};
+
+thread_local LeftCommunicators::List* LeftCommunicators::List::current = nullptr;
+
+LeftCommunicators::LeftCommunicators() : list_(std::make_unique<List>()) {
+    List::current = list_.get();
+}
+
+LeftCommunicators::~LeftCommunicators() {
+    List::current = nullptr;
+}
+
+void LeftCommunicators::keep(Communicator::Native const& native) noexcept {
+    if (List::current != nullptr) {
+        List::current->handles.push_back(native.handle);
+    }
+}
+
+void LeftCommunicators::free_all() noexcept {
+    for (auto& handle : list_->handles) {
+        MPI_Comm_free(&handle);
+    }
+    list_->handles.clear();
 }
 
 Communicator Communicator::duplicate() const {

@@ -24,6 +24,7 @@ constexpr double ask_again_s = 2;
 constexpr double hears_within_s = 20; ///< a wish to end is passed on then, whoever has come
 constexpr double ends_within_s = 30;
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
+constexpr double last_wait_s = 15;        ///< for what was killed
 constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
 
 LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory const& arrivals,
@@ -183,6 +184,9 @@ int LaunchedAttempt::end_late(std::string const& why) {
     while (!process_.wait(look_every_s)) {
         if (clock.seconds() > end_limit_s) {
             process_.kill_all();
+        }
+        if (clock.seconds() > end_limit_s + last_wait_s) {
+            break; // what a disk holds ends when the disk lets it
         }
     }
     process_.kill_all(); // what it has left behind

@@ -1,5 +1,6 @@
 #include "host_link.hpp"
 
+#include "base/random_token.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -12,7 +13,6 @@
 #include <limits>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
-#include <random>
 #include <sys/socket.h>
 #include <utility>
 
@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::size_t peers_of_host =
     4; ///< that a rank calls: one alone may be the one that stands
+constexpr std::size_t max_answering = 12; ///< addresses of a peer
+constexpr int max_reads = 512;            ///< between two looks at the ranks
 constexpr double deaf_after_s = 10;
 constexpr double far_every_s = 2;
 constexpr double probe_after_s = 2.5; ///< of silence
@@ -37,7 +39,7 @@ constexpr double remembered_s = 2; ///< what another host says, if it does not s
 } // namespace
 
 struct HostLink::Message {
-    std::uint64_t nonce = 0; ///< of the job
+    std::array<char, session_letters> session{};
     std::int32_t from = 0;
     std::int32_t to = 0;
     std::int32_t answer = 0;
@@ -81,8 +83,12 @@ HostLink::HostLink(comm::Communicator const& world, comm::HeartbeatTable const& 
     if (std::all_of(leaders_.begin(), leaders_.end(), [](int each) { return each == 0; })) {
         return; // one host
     }
-    nonce_ = std::random_device{}() * std::uint64_t{0x100000001} + 1;
-    comm::broadcast(world, std::span(&nonce_, 1));
+    comm::agree(world, "preparing to watch the hosts", [&] {
+        if (world.is_root()) {
+            std::ranges::copy(random_token(session_letters / 2), session_.begin());
+        }
+    });
+    comm::broadcast(world, std::span<std::byte>(std::as_writable_bytes(std::span(session_))));
     socket_ = open_host_socket();
     auto card = concat(comm::host_name(), ",", active() ? port_of(socket_) : 0);
     for (auto const& address : own_addresses()) {
@@ -150,7 +156,7 @@ HostLink::Message HostLink::message(bool answer, int to, double now) const {
     auto const age = [now](double at) { return at < 0 ? remembered_s : now - at; };
     bool const ending =
         ending_elsewhere() || heartbeats_.ending() != comm::HeartbeatTable::Ending::none;
-    return {.nonce = nonce_,
+    return {.session = session_,
             .from = slot.rank.load(),
             .to = to,
             .answer = answer ? 1 : 0,
@@ -212,25 +218,31 @@ void HostLink::probe(double now) {
 bool HostLink::receive(double now) {
     take_refusals(now);
     bool news = false;
-    while (true) {
+    for (int read = 0; read < max_reads; ++read) { // others may send faster than this reads
         Message message;
         HostAddress from;
         socklen_t length = sizeof(from.value);
         auto const bytes = ::recvfrom(socket_.get(), &message, sizeof(message), 0,
                                       reinterpret_cast<sockaddr*>(&from.value), &length);
         if (bytes < 0 && (errno == EAGAIN || errno == EBADF)) {
-            return news;
+            break;
         }
         if (bytes < 0) { // what the network says of a call, once
             take_refusals(now);
             continue;
         }
-        // Others may call this port, and an address may belong to more than one host.
-        if (bytes == sizeof(message) && message.nonce == nonce_ &&
-            message.to == heartbeats_.own().rank.load()) {
+        if (bytes == sizeof(message) && is_of_this_job(message)) {
             news = take(message, from, now) || news;
         }
     }
+    return news;
+}
+
+/// Others may call this port, and an address may belong to more than one host.
+bool HostLink::is_of_this_job(Message const& message) const {
+    bool const is_rank = message.from >= 0 && message.from < static_cast<int>(leaders_.size());
+    return message.session == session_ && message.to == heartbeats_.own().rank.load() && is_rank &&
+           host_of(message.from) != own_;
 }
 
 bool HostLink::take(Message const& message, HostAddress const& from, double now) {
@@ -261,7 +273,7 @@ bool HostLink::take(Message const& message, HostAddress const& from, double now)
         peer.view.phase = static_cast<comm::Phase>(message.phase);
         peer.view.wait = static_cast<comm::Wait>(message.wait);
         peer.view.step = message.step;
-        if (message.answer != 0 &&
+        if (message.answer != 0 && peer.answering.size() < max_answering &&
             std::find(peer.answering.begin(), peer.answering.end(), from) == peer.answering.end()) {
             peer.answering.push_back(from);
         }

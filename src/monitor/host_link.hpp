@@ -4,6 +4,7 @@
 #include "comm/heartbeats.hpp"
 #include "monitor/stall_judge.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -51,8 +52,8 @@ class HostLink {
     void call(double now, double patience_s, Own const& own);
     /// Tests whether the kernels of silent hosts answer.
     void probe(double now);
-    /// Reads the messages that have arrived, and answers them. Whether they hold news that others
-    /// are to hear at once.
+    /// Reads messages that have arrived, not without end, and answers those of this job. Whether
+    /// they hold news that others are to hear at once.
     bool receive(double now);
 
     /// How long no rank of another host has made progress, in seconds, as far as is known.
@@ -86,12 +87,14 @@ class HostLink {
     [[nodiscard]] std::optional<Lost> lost(double now, double patience_s, bool hurry);
 
   private:
+    static constexpr std::size_t session_letters = 32;
     struct Message;
     struct Peer;
     struct Neighbour;
 
     void add_peers(std::vector<std::string> const& cards);
     void send(Message const& message, HostAddress const& to) const;
+    bool is_of_this_job(Message const& message) const;
     bool take(Message const& message, HostAddress const& from, double now);
     void take_refusals(double now);
     Message message(bool answer, int to, double now) const;
@@ -104,10 +107,10 @@ class HostLink {
     comm::HeartbeatTable const& heartbeats_;
     Descriptor socket_;
     std::vector<std::vector<std::string>> hosts_;
-    std::vector<int> leaders_; ///< the first rank of each host, by the rank
-    std::vector<int> firsts_;  ///< the first rank of each host, by the host
-    std::size_t own_ = 0;      ///< this host
-    std::uint64_t nonce_ = 0;
+    std::vector<int> leaders_;                    ///< the first rank of each host, by the rank
+    std::vector<int> firsts_;                     ///< the first rank of each host, by the host
+    std::size_t own_ = 0;                         ///< this host
+    std::array<char, session_letters> session_{}; ///< a secret of the job's ranks
     double first_call_ = -1;
     double far_call_ = -1;
     Own told_;

@@ -4,12 +4,14 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <execinfo.h>
 #include <fstream>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -32,24 +34,26 @@ extern "C" void write_stack(int) {
     written.store(true);
 }
 
-/// Installs the handler for a signal that nobody else uses, while it exists.
-class Handler {
-  public:
-    Handler() {
+/// A signal that nobody else uses.
+int own_signal() {
+    return SIGRTMIN + 3;
+}
+
+/// A thread may handle the signal long after it was sent, and write then: the handler and its file
+/// stay until the process ends.
+int prepared_file() {
+    static Descriptor const memory(::memfd_create("stacks", MFD_CLOEXEC));
+    if (memory.is_open() && output.exchange(memory.get()) < 0) {
+        std::array<void*, 1> first{};
+        ::backtrace(first.data(), 1); // loads what it needs, which a handler must not
         struct sigaction action {};
         action.sa_handler = write_stack;
         action.sa_flags = SA_RESTART;
         sigemptyset(&action.sa_mask);
-        sigaction(number(), &action, &former_);
+        sigaction(own_signal(), &action, nullptr);
     }
-    Handler(Handler const&) = delete;
-    Handler& operator=(Handler const&) = delete;
-    ~Handler() { sigaction(number(), &former_, nullptr); }
-    static int number() { return SIGRTMIN + 3; }
-
-  private:
-    struct sigaction former_ {};
-};
+    return memory.get();
+}
 
 void write(int file, std::string const& text) {
     if (::write(file, text.data(), text.size()) < 0) {
@@ -57,9 +61,11 @@ void write(int file, std::string const& text) {
     }
 }
 
-std::string contents(int file) {
-    std::string text(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)), '\0');
-    auto const bytes = ::pread(file, text.data(), text.size(), 0);
+/// What lies behind `first`.
+std::string contents(int file, off_t first) {
+    auto const end = ::lseek(file, 0, SEEK_END);
+    std::string text(static_cast<std::size_t>(std::max<off_t>(end - first, 0)), '\0');
+    auto const bytes = ::pread(file, text.data(), text.size(), first);
     text.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
     return text;
 }
@@ -67,34 +73,27 @@ std::string contents(int file) {
 } // namespace
 
 std::string stacks_of_other_threads() {
-    std::array<void*, 1> first{};
-    ::backtrace(first.data(), 1); // loads what it needs, which a handler must not
-    Descriptor const memory(::memfd_create("stacks", MFD_CLOEXEC));
-    if (!memory.is_open()) {
+    static std::mutex one_at_a_time;
+    std::scoped_lock const lock(one_at_a_time);
+    int const file = prepared_file();
+    if (file < 0) {
         return {};
     }
-    int const file = memory.get();
-    output.store(file);
-    {
-        Handler const handler;
-        for (int const thread : threads_of_this_process()) {
-            if (thread == ::gettid()) {
-                continue;
-            }
-            std::string name;
-            std::getline(std::ifstream(concat("/proc/self/task/", thread, "/comm")) >> std::ws,
-                         name);
-            write(file, concat("thread ", thread, " (", name, "):\n"));
-            written.store(false);
-            ::syscall(SYS_tgkill, ::getpid(), thread, Handler::number());
-            for (int wait = 0; wait < 50 && !written.load(); ++wait) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(10));
-            }
+    auto const first = ::lseek(file, 0, SEEK_END);
+    for (int const thread : threads_of_this_process()) {
+        if (thread == ::gettid()) {
+            continue;
+        }
+        std::string name;
+        std::getline(std::ifstream(concat("/proc/self/task/", thread, "/comm")) >> std::ws, name);
+        write(file, concat("thread ", thread, " (", name, "):\n"));
+        written.store(false);
+        ::syscall(SYS_tgkill, ::getpid(), thread, own_signal());
+        for (int wait = 0; wait < 50 && !written.load(); ++wait) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
     }
-    auto text = contents(file);
-    output.store(-1);
-    return text;
+    return contents(file, first);
 }
 
 } // namespace lockstep::monitor

@@ -139,6 +139,7 @@ void Watchdog::wait(double seconds) {
 
 /// What goes wrong with watching, such as no memory for it, is said once and ends nothing.
 void Watchdog::run() noexcept {
+    watcher_.store(std::this_thread::get_id());
     while (!stop_.load()) {
         heartbeats_->own().beats.fetch_add(1, std::memory_order_relaxed);
         try {
@@ -175,9 +176,7 @@ void Watchdog::look_around() {
         write_flight();
     }
     note_own_progress(now);
-    if (link_.active()) {
-        link_.call(now, judge_.patience(), told_to_others());
-    }
+    call_hosts();
     if (heartbeats_->ending() != comm::HeartbeatTable::Ending::abort) {
         watch(now);
     }
@@ -235,6 +234,15 @@ void Watchdog::watch(double now) {
         link_.probe(now);
         watch_hosts(now);
     }
+}
+
+void Watchdog::call_hosts() {
+    if (!link_.active()) {
+        return;
+    }
+    bool const ends = heartbeats_->ending() != comm::HeartbeatTable::Ending::none;
+    link_.call(now_.load(), judge_.patience(), told_to_others());
+    told_hosts_.store(ends);
 }
 
 HostLink::Own Watchdog::told_to_others() {

@@ -89,6 +89,8 @@ class Watchdog {
     void tell_deaf(double now);
     std::vector<RankView> look() const;
     void end_job(ErrorText const& text, RankView const& view, bool in_log) noexcept;
+    void tell_hosts();
+    void call_hosts();
     ErrorText with_memory_kills(ErrorText text, RankView const& view) const;
     void exited(int status) noexcept;
     void end_host() const;
@@ -98,6 +100,7 @@ class Watchdog {
     std::shared_ptr<comm::HeartbeatTable const> heartbeats_;
     RootCause& root_cause_;
     std::string host_;
+    // Of the thread alone, as is all below that is neither atomic, constant nor under a mutex.
     HostLink link_;
     LauncherTrace launcher_;
     std::atomic<bool> in_doubt_{false}; ///< another host, or what is said of one
@@ -107,6 +110,7 @@ class Watchdog {
     std::atomic<bool> is_deaf_{false}; ///< `deaf_to_` is set, and stays
     std::string deaf_to_;
     bool told_failed_ = false;
+    std::atomic<bool> told_hosts_{false}; ///< that the job is being ended
     double ending_since_ =
         -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not
     std::optional<double> device_failed_at_;
@@ -126,6 +130,7 @@ class Watchdog {
     std::vector<bool> gone_;            ///< which of them have ended
     Descriptor wake_;                   ///< ends a wait
     std::atomic<bool> stop_{false};
+    std::atomic<std::thread::id> watcher_;                         ///< the thread, once it runs
     std::thread thread_;                                           ///< it uses everything above
     ExitWatch exit_watch_{[this](int status) { exited(status); }}; ///< last, for the same reason
 };

@@ -22,6 +22,7 @@ namespace {
 
 constexpr double stacks_within_s = 2;
 constexpr double flights_within_s = 0.75;
+constexpr double hosts_within_s = 0.5;
 
 } // namespace
 
@@ -37,10 +38,7 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
     try {
         auto const error = root_cause_.seen(Error(code, with_memory_kills(text, view)));
         code = error.code();
-        if (link_.active()) {
-            // They need not tell it, too.
-            link_.call(now_.load(), judge_.patience(), told_to_others());
-        }
+        tell_hosts();
         if (!told) {
             show_stacks(view);
             if (!in_log) {
@@ -54,6 +52,19 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
             std::fprintf(stderr, "lockstep: root cause: rank %d: %s\n", view.rank, error.what()));
     }
     comm::abort_job(static_cast<int>(code));
+}
+
+/// They need not tell it, too. Only the watchdog's own thread may use the link; another one has
+/// woken it.
+void Watchdog::tell_hosts() {
+    if (watcher_.load() == std::this_thread::get_id()) {
+        call_hosts();
+        return;
+    }
+    for (Stopwatch watch;
+         link_.active() && !told_hosts_.load() && watch.seconds() < hosts_within_s;) {
+        sleep_s(look_every_s / 8);
+    }
 }
 
 /// A thread of this rank has called exit(): said now, before what is torn down fails elsewhere.

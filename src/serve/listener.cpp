@@ -49,7 +49,8 @@ void remove_left_over(std::filesystem::path const& path, sockaddr_un const& addr
     if (!S_ISSOCK(info.st_mode)) {
         throw no_listener(path.string(), "a file of that name exists", "Name another --socket");
     }
-    Descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // Who has stopped, with as many calls waiting as the kernel keeps, would hold a blocking call.
+    Descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (::connect(probe.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) == 0 ||
         errno != ECONNREFUSED) {
         throw no_listener(path.string(), "another process listens there, or may be listening",

@@ -28,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t max_line = 4 << 20;
 constexpr std::size_t max_events = 20000;
+constexpr std::size_t max_event_bytes = 32 << 20; ///< of all of them
 constexpr std::size_t beginning_bytes = 256;
 constexpr std::uint64_t large_bytes = 32 << 20; ///< of a file that is sampled before it is read
 constexpr std::size_t windows = 512;            ///< a curve is a thousand pixels wide
@@ -248,21 +249,34 @@ void Run::take_event(Event event) {
         series_.drop_after(event.step);
         overview_.step = event.step;
         auto const dropped = std::erase_if(events_, [&](Event const& earlier) {
-            return earlier.step > event.step && is_of_steps(earlier.kind);
+            bool const drops = earlier.step > event.step && is_of_steps(earlier.kind);
+            event_bytes_ -= drops ? earlier.json.size() : 0;
+            return drops;
         });
         revision_ += dropped > 0 ? 1 : 0;
     }
-    if (events_.size() == max_events) { // the oldest half of what is many
-        std::size_t left = max_events / 2;
-        std::erase_if(events_, [&](Event const& earlier) {
-            return left > 0 && is_of_steps(earlier.kind) && left-- > 0;
-        });
-        if (events_.size() == max_events) {
-            events_.erase(events_.begin(), events_.begin() + max_events / 2);
-        }
-        ++revision_;
-    }
+    event_bytes_ += event.json.size();
     events_.push_back(std::move(event));
+    if (events_.size() > max_events || event_bytes_ > max_event_bytes) {
+        forget_old_events();
+    }
+}
+
+/// The oldest half of what is many, or large: first those that tell of steps.
+void Run::forget_old_events() {
+    auto count = events_.size();
+    for (bool const all : {false, true}) {
+        std::erase_if(events_, [&](Event const& earlier) {
+            bool const enough = count <= max_events / 2 && event_bytes_ <= max_event_bytes / 2;
+            if (enough || !(all || is_of_steps(earlier.kind))) {
+                return false;
+            }
+            --count;
+            event_bytes_ -= earlier.json.size();
+            return true;
+        });
+    }
+    ++revision_;
 }
 
 double Run::read_share() const noexcept {

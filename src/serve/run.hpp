@@ -68,6 +68,7 @@ class Run {
     void take_lines(std::string_view lines);
     bool take_parsed(std::string_view line);
     void take_event(Event event);
+    void forget_old_events();
     double silence_s() const;
 
     std::filesystem::path directory_;
@@ -81,6 +82,7 @@ class Run {
     std::unique_ptr<Run> sample_;
     Series series_;
     std::deque<Event> events_;
+    std::size_t event_bytes_ = 0;
     std::string newest_step_;
     std::uint64_t revision_ = 0;
     std::int64_t bad_lines_ = 0;

@@ -66,6 +66,7 @@ class Server {
             }
             if (tick_.seconds() * 1000 >= tick_ms || (was_behind && !more)) {
                 tick_.restart();
+                is_full_ = false;
                 for (auto& connection : connections_) {
                     connection.tell_news(runs_);
                     connection.write(gate_, runs_);
@@ -79,7 +80,8 @@ class Server {
   private:
     /// Waits for what comes and deals with it; false when a signal asks for the end.
     bool wait(int timeout_ms) {
-        std::vector<pollfd> waits{{signals_.get(), POLLIN, 0}, {listener_.descriptor(), POLLIN, 0}};
+        std::vector<pollfd> waits{{signals_.get(), POLLIN, 0},
+                                  {is_full_ ? -1 : listener_.descriptor(), POLLIN, 0}};
         for (auto const& each : connections_) {
             int const events =
                 (each.wants_to_read() ? POLLIN : 0) | (each.wants_to_write() ? POLLOUT : 0);
@@ -100,16 +102,26 @@ class Server {
     }
 
     void accept() {
+        errno = 0;
         auto socket = listener_.accepted();
         if (!socket.is_open()) {
+            // Whoever waits would wake this at once, again and again: they are looked at later.
+            is_full_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+            if (auto const one = stranger(); is_full_ && one != connections_.end()) {
+                connections_.erase(one);
+            }
             return;
         }
         if (connections_.size() >= max_connections) { // strangers make room first
-            auto const stranger = std::ranges::find_if(
-                connections_, [](auto const& each) { return !each.was_let_in(); });
-            connections_.erase(stranger == connections_.end() ? connections_.begin() : stranger);
+            auto const one = stranger();
+            connections_.erase(one == connections_.end() ? connections_.begin() : one);
         }
         connections_.emplace_back(std::move(socket));
+    }
+
+    std::list<Connection>::iterator stranger() {
+        return std::ranges::find_if(connections_,
+                                    [](auto const& each) { return !each.was_let_in(); });
     }
 
     bool loads_page() const {
@@ -161,6 +173,7 @@ class Server {
     std::vector<bool> unread_; ///< by run: there may be more
     std::size_t next_ = 0;     ///< of those that nobody follows, the one that was read last
     bool first_ = true;
+    bool is_full_ = false; ///< no descriptor is left for one more connection
     Stopwatch started_;
     Stopwatch tick_;
     Stopwatch list_;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "placement.hpp"
 
@@ -21,31 +22,49 @@ class TensorBytes : public c10::MemoryReportingInfoBase {
   public:
     void reportMemoryUsage(void* /*memory*/, std::int64_t bytes, std::size_t /*allocated*/,
                            std::size_t /*reserved*/, c10::Device /*device*/) override {
-        now_ += bytes;
-        peak_ = std::max(peak_, now_);
+        changes_.push_back(static_cast<double>(bytes));
     }
     bool memoryProfilingEnabled() const override { return true; }
-    double peak() const noexcept { return static_cast<double>(peak_); }
+    std::vector<double> const& changes() const noexcept { return changes_; }
 
   private:
-    std::int64_t now_ = 0;
-    std::int64_t peak_ = 0;
+    std::vector<double> changes_; ///< each tensor that is made or freed, one after the other
 };
 
 template <class Pass>
-double peak_of(Pass const& pass, std::int64_t samples) {
+std::vector<double> changes_of(Pass const& pass, std::int64_t samples) {
     auto const bytes = std::make_shared<TensorBytes>();
     c10::DebugInfoGuard const guard(c10::DebugInfoKind::PROFILER_STATE, bytes);
     pass(samples);
-    return bytes->peak();
+    return bytes->changes();
+}
+
+double peak_of(std::vector<double> const& changes) {
+    double now = 0;
+    double peak = 0;
+    for (auto const change : changes) {
+        now += change;
+        peak = std::max(peak, now);
+    }
+    return peak;
 }
 
 template <class Pass>
 double peak_of_batch(Pass const& pass, std::int64_t batch) {
     pass(2); // makes what stays, such as gradients
-    auto const two = peak_of(pass, 2);
-    auto const of_sample = (peak_of(pass, 4) - two) / 2;
-    return std::max(two + of_sample * static_cast<double>(batch - 2), 0.0);
+    auto two = changes_of(pass, 2);
+    auto const four = changes_of(pass, 4);
+    auto const beyond = static_cast<double>(batch - 2) / 2;
+    if (two.size() != four.size()) { // the operators differ
+        auto const peak = peak_of(two);
+        return std::max(peak + (peak_of(four) - peak) * beyond, 0.0);
+    }
+    // A large batch has its peak elsewhere than a small one: with many classes, in the loss, and
+    // not where the gradients of the weights are made.
+    for (std::size_t i = 0; i < two.size(); ++i) {
+        two[i] += (four[i] - two[i]) * beyond;
+    }
+    return peak_of(two);
 }
 
 } // namespace

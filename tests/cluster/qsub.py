@@ -76,7 +76,11 @@ def submit(words):
     options.update({name: value for name, value in given.items() if name != "-l"})
     chunk = resources([select])
     number = claim(text)
-    job = {"id": f"{number}.stand-in", "options": options, "walltime": seconds(walltime[9:]),
+    settings = {}
+    for each in filter(None, options["-v"].split(",")):  # of a mere name, this command's own value
+        name, equals, value = each.partition("=")
+        settings[name] = value if equals else os.environ.get(name, "")
+    job = {"id": f"{number}.stand-in", "options": options, "settings": settings, "walltime": seconds(walltime[9:]),
            "hosts": int(chunk["select"]), "mpiprocs": int(chunk["mpiprocs"]), "state": "Q", "run_count": 0,
            "home": os.getcwd(), "path": os.environ["PATH"]}
     save(job)
@@ -106,10 +110,9 @@ def environment(job, number):
     nodes = SPOOL / f"{number}.nodes"
     nodes.write_text("localhost\n" * job["hosts"] * job["mpiprocs"])
     own = {name: value for name, value in os.environ.items() if name.startswith(("OMPI", "QSUB"))}
-    settings = dict(each.split("=", 1) for each in job["options"]["-v"].split(",") if each)
     return {**own, "HOME": str(SPOOL), "PATH": job["path"], "PBS_JOBID": job["id"],
             "PBS_ENVIRONMENT": "PBS_BATCH", "PBS_NODEFILE": str(nodes), "NCPUS": "1",
-            "PBS_O_WORKDIR": job["home"], "OMP_NUM_THREADS": "1", **settings}
+            "PBS_O_WORKDIR": job["home"], "OMP_NUM_THREADS": "1", **job["settings"]}
 
 
 def session(job):

@@ -117,6 +117,20 @@ with Scratch() as scratch, Hosts(3) as hosts:
         check(killed.code in (76, 137), killed.text)
         root_cause(killed, "rank 1 (host2, cpu)", "its process is gone")
 
+    def hears_strangers():
+        """Whatever others send to the ports by which hosts watch each other changes nothing: random bytes, and true
+        messages that are cut, lengthened, or accuse a rank in the name of another job."""
+        directory = scratch / "strangers"
+        running = hosts.mpirun("host1:1,host2:1", words(directory, "--train.steps", 60),
+                               {"LOCKSTEP_INJECT": "slow:rank=0"})
+        while len(steps_of(directory)) < 10:
+            check(running.poll() is None, "it trains")
+            time.sleep(0.1)
+        told = hosts.run("host1", sys.executable, pathlib.Path(__file__).resolve().parent / "stranger.py")
+        done = finish(running, time.monotonic()).expect(0, "finished at step 60")
+        check(told.startswith("sent ") and "cause" not in done.text, f"{told}\n{done.text}")
+        check("hears nothing" not in (directory / "log.txt").read_text(), "they hear each other")
+
     def computes_something_else():
         """Three ranks, for two that differ cannot tell which of them is right; those of one host share
         their parameters, so that the odd one is alone on its host."""
@@ -126,7 +140,7 @@ with Scratch() as scratch, Hosts(3) as hosts:
         root_cause(flipped, "rank 2 (host2, cpu) in training at step 10", "the replica of rank 2 differs")
 
     is_suspended()
-    together([is_stopped_alone, *some((is_stopped, is_killed, computes_something_else))], 2)
+    together([is_stopped_alone, *some((is_stopped, is_killed, hears_strangers, computes_something_else))], 2)
 
     if LONG:
         starve(scratch / "starved")

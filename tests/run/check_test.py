@@ -2,9 +2,13 @@
 predictions agree with what training does. The short form draws the wrong launches."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
+
+import h5py
+import numpy
 
 from harness import BUILD, DATA, DECK, LOCKSTEP, LONG, SOURCE, Scratch, check, checkpoints, run, some, train
 
@@ -79,6 +83,18 @@ with Scratch() as scratch:
                      if line.startswith("checkpoint")][0])
     written = checkpoints(scratch / "run")[-1].stat().st_size / 1024
     check(abs(planned - written) < 0.1, f"checkpoint bytes: {planned} KiB, {written} KiB")
+
+    # activations of many classes: the loss holds more than the scores
+    classes, batch = 20000, 256
+    with h5py.File(scratch / "many.h5", "w") as file:
+        file["inputs"] = numpy.zeros((batch, 32), "f4")
+        file["targets"] = numpy.arange(batch) + classes - batch
+    (scratch / "many.ini").write_text(f"[data]\ntrain = {scratch}/many.h5\nbatch = {batch}\n[train]\nsteps = 1\n"
+                                      "[model]\nname = mlp\nhidden = 16\n")
+    text = run(["plan", scratch / "many.ini", "--run.directory", scratch / "many"]).expect(0, "samples").text
+    planned, unit = re.search(r"activations +([\d.]+) (\w+)", text).groups()
+    scores = 4 * classes * batch / 2**20
+    check(unit == "MiB" and 2.5 * scores < float(planned) < 6 * scores, f"{scores} MiB of scores:\n{text}")
 
     # predictions
     words = ["estimate", DECK, *SETS, "--steps", 3, "--max-ranks", 8, "--price-per-hour", 2,

@@ -2,6 +2,7 @@
 lies outside of the runs' directories."""
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -79,6 +80,30 @@ def strangers(server):
     answers(server)
     for each in held:
         each.close()
+
+
+def no_descriptors(server):
+    """Where no descriptor is left for a connection, it waits, the server does not run in circles, and later it is let in."""
+    def used():
+        words = open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (24, limits[1]))
+    streams = [connected(server) for _ in range(40)]  # by the kernel
+    for each in streams:
+        each.sendall(words(server, "/events?runs=0"))
+    until(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) >= 24, "all descriptors are used")
+    before = used()
+    time.sleep(3)
+    harness.check(used() - before < 1, f"{used() - before} s of 3 s were computed while there was nothing to do")
+    for each in streams[:30]:
+        each.close()
+    streams[-1].settimeout(60)
+    harness.check(streams[-1].recv(100).startswith(b"HTTP/1.1 200"), "who has waited is let in")
+    for each in streams:
+        each.close()
+    answers(server)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limits)
 
 
 def odd_requests(server):
@@ -171,6 +196,7 @@ def main():
             pipelined(server)
             who_does_not_read(server)
             strangers(server)
+            no_descriptors(server)
             odd_requests(server)
             odd_records(server, runs / "first")
             replaced_and_removed(server, runs / "second")

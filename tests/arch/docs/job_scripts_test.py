@@ -25,6 +25,16 @@ for _ in {1..200}; do sleep 0.1; done
 SCHEDULER = """#!/bin/bash
 echo "$(basename "$0") $*" >>told
 """
+# As PBS does, it splits the list at its commas, and takes the value of a mere name from its environment.
+QSUB = """#!/bin/bash
+[ "$1" = -v ] || exit 64
+mapfile -d, -t words < <(printf %s "$2")
+for word in "${words[@]}"; do
+    case $word in *=*) ;; *) word=$word=$(printenv "$word") ;; esac
+    settings+=,$word
+done
+echo "qsub -v ${settings#,} $3" >>told
+"""
 SCONTROL = """#!/bin/bash
 if [ "$2" = show ]; then echo "JobId=17 Requeue=1 Restarts=${ATTEMPTS_SEEN:-0} BatchFlag=1"; exit; fi
 echo "scontrol $*" >>told
@@ -46,7 +56,7 @@ class Job:
             (self.directory / folder).symlink_to(SOURCE / folder)
         (self.directory / "build").mkdir()
         for name, text in {"mpirun": LAUNCHER, "build/lockstep": LAUNCHER, "scontrol": SCONTROL,
-                           "qsub": SCHEDULER, "sbatch": SCHEDULER, "squeue": SQUEUE}.items():
+                           "qsub": QSUB, "sbatch": SCHEDULER, "squeue": SQUEUE}.items():
             (self.directory / name).write_text(text)
             (self.directory / name).chmod(0o755)
         self.profile = self.directory / "profile"
@@ -202,6 +212,11 @@ def pbs(name, directory, launched, following):
     searches(job, launched)
     told = job.run(75, SEARCH="space.ini", SEARCH_DIRECTORY="runs/own")[1]
     check(",SEARCH=space.ini,SEARCH_DIRECTORY=runs/own," in told, f"the next job searches on: {told}")
+    odd_values = ("a,b", "a,FORGIVEN=9,b", "a=b", "a b", "it's", 'a"b,"c', "a\\,b", "a\nb", "$HOME,*")
+    for odd in odd_values if name == "train" else odd_values[:1]:
+        for setting in ("SEARCH_DIRECTORY", "MIN_HOSTS"):
+            told = job.run(75, SEARCH="space.ini", **{setting: odd})[1]
+            check(f",{setting}={odd}," in told, f"the next job gets {setting}={odd!r}: {told}")
     one_of_a_chain(job)
     job.run(0, RUN_SECONDS="100")
     check("--run.walltime-seconds 100" in job.read("launched"), "the seconds are passed on")

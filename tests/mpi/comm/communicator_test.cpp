@@ -1,4 +1,5 @@
 #include "comm/collectives.hpp"
+#include "comm/left_communicators.hpp"
 #include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -6,6 +7,7 @@
 #include <array>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "world.hpp"
@@ -55,6 +57,55 @@ TEST_CASE("moving hands the handle over, and it still works") {
     CHECK(comm::raw(third) == handle);
     CHECK(third.size() == test::world().size());
     CHECK(comm::all_reduce(third, 1, comm::Reduce::sum) == test::world().size());
+}
+
+namespace {
+
+int freed = 0;
+
+extern "C" int count_freed(MPI_Comm, int, void*, void*) {
+    ++freed;
+    return MPI_SUCCESS;
+}
+
+/// How many communicators an error unwinds.
+void unwind(std::vector<comm::Communicator> communicators) {
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count_freed, &key, nullptr);
+    for (auto const& each : communicators) {
+        MPI_Comm_set_attr(comm::raw(each), key, nullptr);
+    }
+    MPI_Comm_free_keyval(&key);
+    freed = 0;
+    try {
+        auto const inside = std::move(communicators);
+        throw 1;
+    } catch (int) {
+    }
+}
+
+} // namespace
+
+TEST_CASE("what an error unwinds is freed where no other rank is waited for, or all ranks unwind") {
+    auto const& world = test::world();
+    auto const made = [&] {
+        std::vector<comm::Communicator> all;
+        all.push_back(comm::Communicator::self());
+        all.push_back(world.duplicate());
+        all.push_back(world.split(world.rank()));
+        all.push_back(world.split_by_host());
+        return all;
+    };
+    int const shared = world.size() > 1 ? 2 : 0;
+    unwind(made());
+    CHECK(freed == 4 - shared); // the others stay until the process ends
+    comm::LeftCommunicators left;
+    unwind(made());
+    CHECK(freed == 4 - shared);
+    left.free_all();
+    CHECK(freed == 4);
+    left.free_all();
+    CHECK(freed == 4);
 }
 
 TEST_CASE("self is this process alone") {

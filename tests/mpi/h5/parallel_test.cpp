@@ -1,12 +1,17 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/native.hpp"
 #include "h5/file.hpp"
+#include "h5/refused_writes.hpp"
 
+#include <cstdlib>
+#include <dlfcn.h>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "catch.hpp"
+#include "file_size_limit.hpp"
 #include "scratch_dir.hpp"
 #include "world.hpp"
 
@@ -93,4 +98,30 @@ TEST_CASE("a part of one element is written as it is") {
     CHECK(outcome.transfer.collective);
     CHECK(outcome.content.size() == static_cast<std::size_t>(test::world().size()));
     CHECK(is_counting(outcome.content));
+}
+
+TEST_CASE("a write that MPI-IO refuses is noted, also where a tool sees the call first") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    auto const path = (scratch / "refused").string();
+    MPI_File file = MPI_FILE_NULL;
+    comm::check(MPI_File_open(comm::raw(world), path.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY,
+                              MPI_INFO_NULL, &file),
+                "MPI_File_open");
+    std::vector<char> const bytes(1 << 20);
+    auto const first = static_cast<MPI_Offset>(bytes.size()) * world.rank();
+    h5::Disk disk;
+    int result = MPI_ERR_OTHER;
+    {
+        h5::RefusedWrites const refused(disk);
+        test::FileSizeLimit const limit(4096);
+        MPI_Status status;
+        result = MPI_File_write_at(file, first, bytes.data(), 1 << 20, MPI_BYTE, &status);
+    }
+    MPI_File_close(&file);
+    CHECK(result == MPI_SUCCESS);
+    CHECK(disk.error_number() != 0);
+    auto* const calls =
+        reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "lockstep_io_tool_calls"));
+    CHECK((calls != nullptr && calls() > 0) == (std::getenv("LOCKSTEP_EXPECT_TOOL") != nullptr));
 }

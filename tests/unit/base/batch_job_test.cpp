@@ -11,6 +11,7 @@
 #include <ctime>
 #include <fstream>
 #include <map>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -205,6 +206,30 @@ TEST_CASE("a child has as long as it is given, and its exit code says how it end
         CHECK_FALSE(child.wait(0.1));
     }
     CHECK(watch.seconds() < 500);
+}
+
+TEST_CASE("a signal does not lift the limit of a wait for a child, nor do many") {
+    struct sigaction ignored {};
+    struct sigaction before {};
+    ignored.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &ignored, &before);
+    for (int const again_us : {0, 2000}) {
+        auto const alarm = [&] {
+            itimerval const timer{{0, again_us}, {0, 50000}};
+            ::setitimer(ITIMER_REAL, &timer, nullptr);
+        };
+        alarm();
+        CHECK_FALSE(output_of({"sleep", "1000"}, 0.5)); // which says nothing
+        alarm();
+        CHECK_FALSE(output_of({"sh", "-c", "exec >&-; exec sleep 1000"}, 0.5)); // nor does it end
+        alarm();
+        CHECK_FALSE(ChildProcess({"sleep", "1000"}).wait(0.5));
+        alarm();
+        CHECK(output_of({"sh", "-c", "sleep 0.2; echo late"}, 100) == "late\n");
+    }
+    itimerval const never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
 }
 
 TEST_CASE("of the user's walltime and the scheduler's end the earlier one holds") {

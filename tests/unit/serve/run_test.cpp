@@ -126,3 +126,36 @@ TEST_CASE("a sample is forgotten with its file") {
     CHECK(run.series().rows() == 10);
     CHECK(run.revision() > revision);
 }
+
+TEST_CASE("records that are not of steps take a limited amount of memory, however long they are") {
+    ScratchDir const scratch;
+    {
+        std::ofstream file(scratch.path() / "metrics.jsonl");
+        file << "{\"event\":\"start\",\"model\":\"cnn\"}\n";
+        auto const fill = std::string(1 << 20, 'a');
+        for (int i = 1; i <= 60; ++i) {
+            file << R"({"event":"validation","step":)" << i << R"(,"note":")" << fill << "\"}\n";
+        }
+        for (int i = 1; i <= 3; ++i) {
+            file << R"({"event":"note","number":)" << i << "}\n"
+                 << std::string(9 << 20, 'x') << "\n";
+        }
+    }
+    Run run(scratch.path());
+    std::size_t max = 0;
+    while (run.read(part)) {
+        std::size_t bytes = 0;
+        for (auto const& event : run.events()) {
+            bytes += event.json.size();
+        }
+        max = std::max(max, bytes);
+    }
+    CHECK(max > 10 << 20);
+    CHECK(max < 33 << 20);
+    CHECK(run.revision() > 0); // who follows it asks again
+    CHECK(run.bad_lines() == 3);
+    REQUIRE(run.events().size() > 4);
+    CHECK(run.events().front().kind == "start"); // those of steps go first
+    CHECK(run.events().back().kind == "note");
+    CHECK(run.events()[run.events().size() - 4].step == 60);
+}
