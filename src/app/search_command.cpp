@@ -2,6 +2,7 @@
 #include "base/arguments.hpp"
 #include "base/file_lock.hpp"
 #include "base/lease.hpp"
+#include "base/lock_holder.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
@@ -72,7 +73,7 @@ FileLock locked(std::filesystem::path const& directory) {
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
                     {concat("cannot use ", directory.string()),
-                     "another process has this search open", "Wait until that process ends"});
+                     lock_holder(directory / "lock").text, "Wait until that process ends"});
     }
     return lock;
 }

@@ -1,6 +1,7 @@
 #include "base/arrival.hpp"
 
 #include "base/environment.hpp"
+#include "base/file.hpp"
 #include "base/host_facts.hpp"
 #include "base/number.hpp"
 #include "base/process.hpp"
@@ -89,7 +90,12 @@ void leave_arrival_mark(std::filesystem::path const& directory) {
     }
     std::error_code failure;
     std::filesystem::create_directories(directory, failure);
-    std::ofstream(directory / std::to_string(launched_rank())) << own_host() << ' ' << ::getpid();
+    try {
+        File::create_new(directory / std::to_string(launched_rank()))
+            .append_text(concat(own_host(), " ", ::getpid()));
+    } catch (Error const&) {
+        // Then it counts as late, where MPI does not start; else nobody looks.
+    }
 }
 
 std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks) {

@@ -180,7 +180,8 @@ int run_child(std::vector<std::string> const& words, std::vector<std::string> co
             variables.push_back(variable);
         }
     }
-    Descriptor const log(::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    Descriptor const log(
+        ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!log.is_open()) {
         throw creation_error(concat("cannot write ", output.string()), output.parent_path(), errno);
     }

@@ -1,16 +1,21 @@
 #include "base/file.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <fcntl.h>
+#include <ranges>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -21,6 +26,9 @@ constexpr char const* disk_advice = "Check the disk's free space, quota and heal
 void sync_directory(std::filesystem::path const& directory) {
     auto const where = directory.empty() ? std::filesystem::path(".") : directory;
     int const descriptor = ::open(where.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0 && errno == EACCES) {
+        return; // one that may be written to, but not read, cannot be synced
+    }
     if (descriptor < 0) {
         throw system_error(concat("cannot open directory ", where.string()), errno, disk_advice);
     }
@@ -42,6 +50,23 @@ void take_back(int descriptor, std::size_t bytes) {
         [[maybe_unused]] int const result =
             ::ftruncate(descriptor, info.st_size - static_cast<off_t>(bytes));
     }
+}
+
+/// Where a link leads that this user or root has made. One of somebody else may lead to any file of
+/// this user.
+std::filesystem::path target_of_own_link(std::filesystem::path const& link) {
+    Descriptor const itself(::open(link.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    std::string target(PATH_MAX, '\0');
+    auto const length = ::readlinkat(itself.get(), "", target.data(), target.size());
+    if (length < 0 || ::fstat(itself.get(), &info) != 0 ||
+        (info.st_uid != ::geteuid() && info.st_uid != 0)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot write ", link.string()), "it is a link that another user made",
+                     "Remove the link, or name another directory"});
+    }
+    target.resize(static_cast<std::size_t>(length));
+    return link.parent_path() / target;
 }
 
 /// What is not a regular file, in words; empty for one that is, and for what is not there.
@@ -70,6 +95,10 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
     // reader.
     bool const pipe = kind == "a pipe";
     descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC | (pipe ? O_NONBLOCK : 0), 0644);
+    if (descriptor_ < 0 && errno == ELOOP && !reading) {
+        auto const target = target_of_own_link(path_);
+        descriptor_ = ::open(target.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC, 0644);
+    }
     if (pipe && descriptor_ >= 0) {
         ::fcntl(descriptor_, F_SETFL, flags);
     }
@@ -90,10 +119,10 @@ File File::open_read(std::filesystem::path const& path) {
     return {path, O_RDONLY};
 }
 File File::open_write(std::filesystem::path const& path) {
-    return {path, O_RDWR};
+    return {path, O_RDWR | O_NOFOLLOW};
 }
 File File::create(std::filesystem::path const& path) {
-    return {path, O_RDWR | O_CREAT | O_TRUNC};
+    return {path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW};
 }
 File File::create_new(std::filesystem::path const& path) {
     std::error_code ignored; // what cannot be removed cannot be created either
@@ -101,7 +130,7 @@ File File::create_new(std::filesystem::path const& path) {
     return {path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW};
 }
 File File::append(std::filesystem::path const& path) {
-    return {path, O_WRONLY | O_CREAT | O_APPEND};
+    return {path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW};
 }
 
 File::File(File&& other) noexcept
@@ -208,7 +237,7 @@ std::string read_text(std::filesystem::path const& path) {
 }
 
 void write_text_durably(std::filesystem::path const& path, std::string const& text) {
-    PartialFile partial(path.string() + ".partial-" + std::to_string(::getpid()));
+    PartialFile partial(partial_path(path));
     auto const file = File::create_new(partial.path());
     file.write_at(0, std::as_bytes(std::span(text)));
     file.sync();
@@ -237,17 +266,23 @@ void require_no_file_on(std::filesystem::path const& path) {
 
 void make_directories(std::filesystem::path const& path) {
     std::error_code failure;
+    std::vector<std::filesystem::path> holders; // of those that are new
+    for (auto part = path; !part.empty() && !std::filesystem::exists(part, failure);
+         part = part.parent_path()) {
+        holders.push_back(part.parent_path());
+    }
     std::filesystem::create_directories(path, failure);
     if (failure) {
         require_no_file_on(path);
         throw creation_error(concat("cannot make directory ", path.string()), path.parent_path(),
                              failure.value());
     }
+    std::ranges::for_each(std::views::reverse(holders), sync_directory);
 }
 
 void require_writable(std::filesystem::path const& directory) {
-    auto const probe = directory / concat("probe-", ::getpid());
-    File::create(probe).write_at(0, std::as_bytes(std::span("1", 1)));
+    auto const probe = directory / concat("probe-", new_token());
+    File::create_new(probe).write_at(0, std::as_bytes(std::span("1", 1)));
     std::error_code ignored; // an empty file that stays behind is not a failure
     std::filesystem::remove(probe, ignored);
 }

@@ -15,11 +15,11 @@ namespace lockstep {
 class File {
   public:
     static File open_read(std::filesystem::path const& path);
-    static File open_write(std::filesystem::path const& path); ///< an existing file, read and write
-    static File create(std::filesystem::path const& path);     ///< new or emptied
+    static File open_write(std::filesystem::path const& path); ///< an existing file, no link
+    static File create(std::filesystem::path const& path);     ///< new or emptied, no link
     /// New: whatever has the name, such as a link that others have put there, is removed first.
     static File create_new(std::filesystem::path const& path);
-    static File append(std::filesystem::path const& path); ///< made where it is missing
+    static File append(std::filesystem::path const& path); ///< made where it is missing; no link
 
     File(File&& other) noexcept;
     File& operator=(File&& other) noexcept;
@@ -52,7 +52,7 @@ void write_text_durably(std::filesystem::path const& path, std::string const& te
 /// Renames and makes the new name durable (fsync of the directory).
 void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to);
 
-/// Makes the directory and those above it; one that cannot be made is an error (73).
+/// Makes the directory and those above it, durably; one that cannot be made is an error (73).
 void make_directories(std::filesystem::path const& path);
 /// Throws 73 where the directory could not be made because there, or above it, is a file.
 void require_no_file_on(std::filesystem::path const& path);

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -38,8 +39,8 @@ constexpr std::array kinds{
 
 /// Why flock fails there; empty: it does not. The lock of a run's directory is one.
 std::string lock_problem(std::filesystem::path const& directory) {
-    auto const probe = directory / concat(".lockstep-check-", ::getpid());
-    int const descriptor = ::open(probe.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    auto const probe = directory / concat(".lockstep-check-", new_token());
+    int const descriptor = ::open(probe.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0) {
         throw system_error("cannot write to " + directory.string(), errno,
                            "Set run.directory to a directory that you can write to");

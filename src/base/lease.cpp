@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/host_facts.hpp"
+#include "base/lock_holder.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -35,6 +36,7 @@ struct Claim {
     std::int64_t process = 0;
     std::uint64_t process_started = 0; ///< ids are used again
     std::string since;
+    std::string launch; ///< the `lockstep launch` that has started it
 };
 
 std::uint64_t own_start() {
@@ -45,7 +47,8 @@ std::uint64_t own_start() {
 std::string text_of(Claim const& claim) {
     return concat("number = ", claim.number, "\njob = ", claim.job, "\nattempt = ", claim.attempt,
                   "\nhost = ", claim.host, "\nprocess = ", claim.process,
-                  "\nstarted = ", claim.process_started, "\nsince = ", claim.since, "\n");
+                  "\nstarted = ", claim.process_started, "\nsince = ", claim.since,
+                  "\nlaunch = ", claim.launch, "\n");
 }
 
 /// All zero where there is no such file, or none that holds a claim.
@@ -54,7 +57,7 @@ Claim read_claim(std::filesystem::path const& file) {
     auto const number = [&](char const* name) {
         return number_of<std::int64_t>(values[name]).value_or(0);
     };
-    if (std::filesystem::is_regular_file(file)) {
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) {
         for (auto const& line : split(read_text(file), '\n')) {
             if (auto const at = line.find(" = "); at != std::string::npos) {
                 values[line.substr(0, at)] = line.substr(at + 3);
@@ -64,13 +67,10 @@ Claim read_claim(std::filesystem::path const& file) {
     return {number("number"),  values["job"],
             number("attempt"), values["host"],
             number("process"), number_of<std::uint64_t>(values["started"]).value_or(0),
-            values["since"]};
+            values["since"],   values["launch"]};
 }
 
 std::string described(Claim const& claim) {
-    if (claim.number == 0) { // it has the lock, and has not come to write its claim yet
-        return "a process on this host, which has just started";
-    }
     return concat(claim.job.empty() ? std::string("a process") : "job " + claim.job, " on ",
                   claim.host, ", process ", claim.process, ", since ", claim.since);
 }
@@ -98,6 +98,14 @@ std::string job_id() {
 /// Which attempt of its job this one is, where the scheduler counts them.
 std::int64_t attempt_of_job() {
     return environment_number<std::int64_t>("SLURM_RESTART_COUNT").value_or(0);
+}
+
+/// Whether an attempt of a job comes after the one that has made the claim: what the claim's
+/// process does then no longer counts. A launch starts again what it has ended; two starts in one
+/// attempt of a Slurm job are two runs.
+bool comes_after(Claim const& before, std::string const& launch) {
+    return before.attempt < attempt_of_job() || environment_text("SLURM_JOB_ID").empty() ||
+           (!launch.empty() && launch == before.launch);
 }
 
 timespec renewed(std::filesystem::path const& file) {
@@ -136,6 +144,32 @@ bool is_alive(Claim const& claim, std::filesystem::path const& file, double peri
     return false;
 }
 
+Error in_use(std::filesystem::path const& directory, std::string const& by, char const* whom) {
+    return {
+        ExitCode::cannot_create,
+        {concat("cannot use run directory ", directory.string()), by,
+         concat("Wait for that ", whom, ", end it, or set run.directory to another directory")}};
+}
+
+/// Throws where another one is using the directory. A process that has the lock need not be the one
+/// whose claim is there, which may have ended long ago.
+void require_free(std::filesystem::path const& file, Claim const& claim, bool same_job, bool held,
+                  std::function<bool()> const& is_alive) {
+    auto const holder = held ? lock_holder(file.parent_path() / "lock") : LockHolder{};
+    bool const by_claimant = holder.process > 0
+                                 ? claim.host == own_host() && claim.process == holder.process
+                                 : is_alive();
+    if (by_claimant) {
+        throw in_use(file.parent_path(),
+                     concat(same_job ? "another start within this job" : "another live job",
+                            " is using it (", described(claim), ")"),
+                     "job");
+    }
+    if (held) {
+        throw in_use(file.parent_path(), holder.text, "process");
+    }
+}
+
 void renew(int descriptor, std::stop_token const& stop, double period_s) {
     std::mutex mutex;
     std::condition_variable_any wake;
@@ -156,7 +190,8 @@ std::optional<Error> taken_over(std::filesystem::path const& directory, std::int
 Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              std::function<void()> const& waiting)
     : file_(directory / file_name) {
-    if (std::filesystem::exists(file_) && !std::filesystem::is_regular_file(file_)) {
+    if (auto const kind = std::filesystem::symlink_status(file_);
+        std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
         throw Error(
             ExitCode::cannot_create,
             {concat("cannot use run directory ", directory.string()),
@@ -169,17 +204,17 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     if (same_job && before.attempt > attempt_of_job()) {
         throw superseded(directory, before);
     }
-    if (!same_job && (held || is_alive(before, file_, period_s, waiting))) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot use run directory ", directory.string()),
-                     concat("another live job is using it (", described(before), ")"),
-                     "Wait for that job, end it, or set run.directory to another directory"});
+    auto const launch = environment_text("LOCKSTEP_LAUNCH");
+    bool const newer = same_job && comes_after(before, launch);
+    if (!newer) {
+        require_free(file_, before, same_job, held,
+                     [&] { return is_alive(before, file_, period_s, waiting); });
     }
     number_ = before.number + 1;
     requeued_ = same_job && before.attempt < attempt_of_job();
     write_text_durably(file_, text_of({number_, job, attempt_of_job(), own_host(), ::getpid(),
-                                       own_start(), utc_now()}));
-    own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+                                       own_start(), utc_now(), launch}));
+    own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (!own_.is_open()) { // without renewals another job would take this one for dead
         auto const why =
             system_error(file_.string(), errno, "Check the permissions of that file").text();

@@ -21,9 +21,9 @@ namespace lockstep {
 /// goes through with it when it is woken. Both attempts write the same state then.
 class Lease {
   public:
-    /// Takes the directory over from its previous holder: the same job (requeued, or restarted in
-    /// its allocation), a process that ended, or one whose file is no longer renewed; to find that
-    /// out, it watches the file for up to 3 periods.
+    /// Takes the directory over from its previous holder: an older attempt of the same job or the
+    /// same `lockstep launch` (only Slurm numbers attempts; elsewhere each start is newer), a
+    /// process that ended, or one whose file is not renewed: it is watched for up to 3 periods.
     ///
     /// `held` says that another process of this host has the directory's lock, and hence is alive.
     ///

@@ -1,12 +1,27 @@
 #include "base/partial_file.hpp"
 
 #include "base/file.hpp"
+#include "base/host_facts.hpp"
+#include "base/random_token.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <system_error>
+#include <unistd.h>
 
 namespace lockstep {
+
+std::string token_host() {
+    return own_host().substr(0, 32); // names of files have an end
+}
+
+std::string new_token() {
+    return concat(token_host(), "-", ::getpid(), "-", random_token(8));
+}
+
+std::filesystem::path partial_path(std::filesystem::path const& file, std::string const& token) {
+    return concat(file.string(), ".partial-", token);
+}
 
 PartialFile::~PartialFile() {
     if (!renamed_) {
@@ -27,6 +42,12 @@ void require_replaceable(std::filesystem::path const& name) {
 void PartialFile::rename(std::filesystem::path const& name) {
     require_replaceable(name);
     rename_durably(path_, name);
+    renamed_ = true;
+}
+
+void PartialFile::rename_unsynced(std::filesystem::path const& name) {
+    require_replaceable(name);
+    std::filesystem::rename(path_, name);
     renamed_ = true;
 }
 

@@ -24,9 +24,8 @@ void write_secret_text(std::filesystem::path const& file, std::string const& tex
     if (!directory.empty()) {
         make_directories(directory);
     }
-    PartialFile partial(concat(file.string(), ".partial-", ::getpid()));
+    PartialFile partial(partial_path(file));
     auto const name = partial.path().string();
-    ::unlink(name.c_str()); // a leftover, or a link that others have put there
     Descriptor const made(
         ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made.is_open()) {

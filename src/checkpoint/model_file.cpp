@@ -11,7 +11,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <system_error>
-#include <unistd.h>
 
 #include "damage.hpp"
 
@@ -53,7 +52,7 @@ void write_model(std::filesystem::path const& path, std::vector<NamedArray> cons
         check_form(array);
         bytes += array.bytes.size();
     }
-    PartialFile partial(partial_path(path, std::to_string(::getpid())));
+    PartialFile partial(lockstep::partial_path(path));
     try_space(partial.path(), bytes);
     write_datasets(partial.path(), arrays, record, alignment);
     write_checksum_header(File::open_write(partial.path()));

@@ -22,7 +22,6 @@
 #include <map>
 #include <numeric>
 #include <system_error>
-#include <unistd.h>
 
 namespace lockstep::checkpoint {
 
@@ -405,7 +404,7 @@ void write_safetensors(std::filesystem::path const& path, Weights const& weights
     for (auto const& tensor : tensors) {
         bytes += tensor.bytes();
     }
-    PartialFile partial(partial_path(path, std::to_string(::getpid())));
+    PartialFile partial(lockstep::partial_path(path));
     try_space(partial.path(), bytes);
     auto const file = File::open_write(partial.path());
     file.write_at(0, std::as_bytes(std::span(&length, 1)));

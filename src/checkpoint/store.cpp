@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
@@ -109,24 +110,32 @@ std::int64_t Store::set_aside(std::int64_t step, std::string const& folder) cons
 
 std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     std::vector<std::int64_t> steps; // doubled, and one more for those of the local directory
+    std::vector<std::string> skipped;
+    auto const add = [&](Entry const& entry, std::int64_t code, std::string const& distrusted) {
+        if (distrusted.empty()) {
+            steps.push_back(code);
+        } else {
+            skipped.push_back(concat(entry.path.string(), ": ", distrusted));
+        }
+    };
     comm::agree(comm, "listing the checkpoints", [&] {
         if (comm.is_root()) {
             for (auto const& entry : list()) {
-                steps.push_back(2 * entry.step);
+                add(entry, 2 * entry.step, third_person(entry.path));
             }
-            for (auto const& entry : Store(local_, keep_).list()) {
-                steps.push_back(2 * entry.step + 1); // the faster one of two
+            for (auto const& entry : Store(local_, keep_).list()) { // the faster one of two
+                add(entry, 2 * entry.step + 1, distrust(entry.path));
             }
             std::ranges::sort(steps, std::greater());
         }
     });
     // Rank 0's list counts: on other hosts the directory may be seen a little later.
-    auto count = static_cast<std::int64_t>(steps.size());
-    comm::broadcast(comm, std::span(&count, 1));
-    steps.resize(static_cast<std::size_t>(count));
+    std::vector<std::int64_t> counts{static_cast<std::int64_t>(steps.size()),
+                                     static_cast<std::int64_t>(skipped.size())};
+    comm::broadcast(comm, std::span(counts));
+    steps.resize(static_cast<std::size_t>(counts[0]));
     comm::broadcast(comm, std::span(steps));
 
-    std::vector<std::string> skipped;
     for (auto const step : steps) {
         auto const path =
             step % 2 == 0 ? path_for(step / 2) : Store(local_, keep_).path_for(step / 2);
@@ -142,7 +151,7 @@ std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
             skipped.push_back(reason_of(path, error));
         }
     }
-    if (steps.empty()) {
+    if (counts[0] + counts[1] == 0) {
         return std::nullopt;
     }
     comm::agree(comm, "looking for a checkpoint", [&] { throw none_good(directory_, skipped); });
@@ -284,12 +293,13 @@ std::vector<std::filesystem::path> Store::prune(int keep) const {
     throw none_good(directory_, reasons);
 }
 
-/// What is no file is neither counted nor removed.
+/// What is no file, or was put there by a third person, is neither counted nor removed.
 std::vector<Entry> Store::files() const {
     auto entries = list();
     std::erase_if(entries, [](Entry const& entry) {
         std::error_code failure; // such as a loop of links
-        return !std::filesystem::is_regular_file(entry.path, failure);
+        return !std::filesystem::is_regular_file(entry.path, failure) ||
+               !third_person(entry.path).empty();
     });
     return entries;
 }

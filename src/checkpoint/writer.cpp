@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/inject.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/layout.hpp"
@@ -314,7 +315,7 @@ void Commit::spoil() const {
 } // namespace
 
 std::filesystem::path partial_path(std::filesystem::path const& path, std::string const& attempt) {
-    return path.string() + ".partial-" + attempt;
+    return lockstep::partial_path(path, attempt);
 }
 
 Written write(comm::Communicator const& comm, Snapshot const& snapshot,

@@ -74,7 +74,7 @@ Descriptor opened(Name const& name, int flags, std::size_t bytes) {
 SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(bytes) {
     if (host.size() == 1) {
         void* const at =
-            ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (at == MAP_FAILED) {
             throw std::bad_alloc();
         }
@@ -83,22 +83,36 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(by
     }
     auto text = random_name();
     broadcast_text(host, text);
-    Name const name(text, host.is_root());
-    agree(host, "making shared memory", [&] {
-        if (host.is_root()) {
-            auto const file = opened(name, O_CREAT | O_EXCL | O_RDWR, size_);
-            int const code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size_));
-            if (code != 0) {
-                throw cannot("the memory cannot be reserved", size_, code);
+    Descriptor file;
+    {
+        Name const name(text, host.is_root()); // of an empty file, until all have it open
+        agree(host, "making shared memory", [&] {
+            if (host.is_root()) {
+                file = opened(name, O_CREAT | O_EXCL | O_RDWR, bytes);
             }
-            data_ = mapped(file, size_);
+        });
+        agree(host, "opening shared memory", [&] {
+            if (!host.is_root()) {
+                file = opened(name, O_RDWR, bytes);
+            }
+        });
+    }
+    agree(host, "reserving shared memory", [&] {
+        if (host.is_root()) {
+            int const code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+            if (code != 0) {
+                throw cannot("the memory cannot be reserved", bytes, code);
+            }
         }
     });
-    agree(host, "mapping shared memory", [&] {
-        if (!host.is_root()) {
-            data_ = mapped(opened(name, O_RDWR, size_), size_);
+    try {
+        agree(host, "mapping shared memory", [&] { data_ = mapped(file, bytes); });
+    } catch (...) { // of another rank: nobody destroys an object that was not made
+        if (data_ != nullptr) {
+            ::munmap(data_, size_);
         }
-    });
+        throw;
+    }
 }
 
 SharedBlock::~SharedBlock() {

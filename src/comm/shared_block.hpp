@@ -7,8 +7,8 @@
 namespace lockstep::comm {
 
 /// Zeroed memory that the ranks of one host share; a rank alone has it for itself. It is unlinked
-/// once it is made, so that nothing is left over however the job ends. Its pages are allocated at
-/// once, since a process that touches shared memory without pages is killed by SIGBUS.
+/// before it gets its pages, so that no memory is left over however the job ends. Its pages are
+/// allocated at once, since a process that touches shared memory without pages is killed by SIGBUS.
 class SharedBlock {
   public:
     /// Collective  over `host`, whose ranks can share memory; same size on all

@@ -2,12 +2,15 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/own_file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <unistd.h>
 #include <vector>
 
@@ -16,6 +19,8 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::uint64_t bytes_at_once = std::uint64_t{16} << 20; ///< that a rank copies at once
+constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;    ///< that are compared at once
+constexpr std::uint64_t max_blocks = 64;                         ///< of a file that are compared
 
 struct Copy {
     std::filesystem::path from;
@@ -26,7 +31,7 @@ struct Copy {
 };
 
 Copy copy_of(std::filesystem::path const& from, std::filesystem::path const& directory,
-             std::int64_t attempt) {
+             std::string const& attempt) {
     if (!std::filesystem::exists(from)) {
         throw Error(ExitCode::no_input, {concat("cannot open ", from.string()), "no such file",
                                          "Check the path, or make the file first"});
@@ -37,10 +42,46 @@ Copy copy_of(std::filesystem::path const& from, std::filesystem::path const& dir
               .bytes = std::filesystem::file_size(from),
               .changed = std::filesystem::last_write_time(from)};
     auto const identity = concat(std::filesystem::absolute(from).string(), " ", copy.bytes, " ",
-                                 copy.changed.time_since_epoch().count());
+                                 copy.changed.time_since_epoch().count(), " ", ::geteuid());
     copy.to = directory / concat(hex(hash64(identity)), "-", from.filename().string());
-    copy.partial = concat(copy.to.string(), ".partial-", attempt);
+    copy.partial = partial_path(copy.to, attempt);
     return copy;
+}
+
+/// Whether a file has the source's bytes, as far as some blocks show.
+bool is_alike(Copy const& copy) {
+    auto const source = File::open_read(copy.from);
+    auto const target = File::open_read(copy.to);
+    auto const blocks = (copy.bytes + block_bytes - 1) / block_bytes;
+    auto const looks = std::min(blocks, max_blocks);
+    std::vector<std::byte> one;
+    std::vector<std::byte> other;
+    for (std::uint64_t look = 0; look < looks; ++look) {
+        auto const block =
+            looks == 1 ? 0 : look * (blocks - 1) / (looks - 1); // first and last, too
+        auto const at = block * block_bytes;
+        one.resize(std::min(block_bytes, copy.bytes - at));
+        other.resize(one.size());
+        source.read_at(at, one);
+        target.read_at(at, other);
+        if (one != other) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Why what has the copy's name is not that copy; empty: it is, or there is nothing.
+std::string misfit(Copy const& copy) {
+    std::error_code absent;
+    auto why = distrust(copy.to);
+    if (why.empty() && std::filesystem::file_size(copy.to, absent) != copy.bytes && !absent) {
+        why = "its size is not that of the file";
+    }
+    if (why.empty() && !absent && !is_alike(copy)) {
+        why = "its bytes are not those of the file";
+    }
+    return why;
 }
 
 void copy_part(Copy const& copy, std::uint64_t at) {
@@ -95,22 +136,39 @@ void remove_partials(std::vector<Copy> const& copies) {
 std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> const& files,
                                             std::filesystem::path const& directory,
                                             comm::Communicator const& host) {
-    std::int64_t attempt = ::getpid();
-    comm::broadcast(host, std::span(&attempt, 1));
+    auto attempt = new_token();
+    comm::broadcast_text(host, attempt);
     std::vector<std::filesystem::path> staged;
-    std::vector<Copy> missing;
+    std::vector<Copy> copies;
+    std::vector<std::int64_t> is_missing;
     comm::agree(host, "looking for data to copy", [&] {
         for (auto const& path : files) {
-            auto const copy = copy_of(path, directory, attempt);
-            staged.push_back(copy.to);
-            std::error_code absent;
-            bool const is_new = std::ranges::none_of(
-                missing, [&](Copy const& other) { return other.to == copy.to; });
-            if (is_new && (std::filesystem::file_size(copy.to, absent) != copy.bytes || absent)) {
-                missing.push_back(copy);
+            copies.push_back(copy_of(path, directory, attempt));
+            staged.push_back(copies.back().to);
+        }
+        is_missing.assign(copies.size(), 0);
+        for (std::size_t i = 0; host.is_root() && i < copies.size(); ++i) {
+            auto const& copy = copies[i];
+            auto const same = [&](Copy const& other) { return other.to == copy.to; };
+            if (std::ranges::any_of(std::span(copies).first(i), same)) {
+                continue;
             }
+            auto const why = misfit(copy);
+            if (!why.empty()) {
+                std::cerr << concat("lockstep: warning: the copy ", copy.to.string(), " of ",
+                                    copy.from.string(), " was made again: ", why, "\n");
+            }
+            std::error_code none;
+            is_missing[i] = !why.empty() || !std::filesystem::exists(copy.to, none) ? 1 : 0;
         }
     });
+    comm::broadcast(host, std::span(is_missing)); // others may see the directory a little later
+    std::vector<Copy> missing;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+        if (is_missing[i] != 0) {
+            missing.push_back(copies[i]);
+        }
+    }
     try {
         comm::agree(host, "claiming room for data", [&] {
             if (host.is_root()) {

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/inject.hpp"
+#include "base/lock_holder.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -39,8 +40,7 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
     FileLock lock(file);
     if (lock.is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create,
-                    {concat("another process is running as ", who),
-                     concat("that process holds the lock file ", file.string()),
+                    {concat("another process is running as ", who), lock_holder(file).text,
                      "Wait until that process has ended"});
     }
     return lock;

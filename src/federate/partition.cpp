@@ -159,7 +159,7 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
                 std::span<std::int64_t const> samples, std::vector<std::string> const& classes,
                 std::filesystem::path const& part) {
     auto const source = h5::File::open(whole);
-    PartialFile partial(part.string() + ".partial");
+    PartialFile partial(partial_path(part));
     {
         auto file = h5::File::create(partial.path());
         for (auto const& name : fields.names) {

@@ -1,7 +1,7 @@
 #include "signature_block.hpp"
 
 #include "base/file.hpp"
-#include "base/random_token.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/space.hpp"
@@ -119,7 +119,7 @@ void require_parts(SignatureBlock const& block, std::filesystem::path const& pat
 
 /// The name of its partial file cannot be guessed, so nobody can put a link there beforehand.
 SignedFile::SignedFile(std::filesystem::path path, std::uint64_t bytes)
-    : name_(std::move(path)), partial_(checkpoint::partial_path(name_, random_token(16))) {
+    : name_(std::move(path)), partial_(partial_path(name_)) {
     checkpoint::try_space(partial_.path(), bytes + signed_from);
 }
 

@@ -5,7 +5,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 namespace lockstep::import {
 
@@ -19,7 +18,7 @@ constexpr std::uint64_t read_bytes = std::uint64_t{4} << 20;
 
 CompressedWriter::CompressedWriter(std::filesystem::path path, ImportForm const& form,
                                    std::vector<FieldExtent> const& extents, int deflate)
-    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
+    : path_(std::move(path)), partial_(partial_path(path_)) {
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }

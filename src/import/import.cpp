@@ -3,6 +3,8 @@
 #include "base/file.hpp"
 #include "base/file_lock.hpp"
 #include "base/hash.hpp"
+#include "base/lock_holder.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -122,6 +124,7 @@ class Import {
     std::vector<std::vector<std::int64_t>> items_; ///< of each part
     JoinPlan plan_;
     PartSums sums_;
+    std::vector<std::string> refused_; ///< parts of this rank that others have made
     ImportReport report_;
 };
 
@@ -186,15 +189,17 @@ void Import::prepare() {
     auto const note = spool_ / "identity";
     require_own(spool_);
     auto const identity = hex(plan_.identity);
-    bool const continues = std::filesystem::exists(note) && read_text(note) == identity;
+    bool const continues =
+        std::filesystem::exists(note) && distrust(note).empty() && read_text(note) == identity;
     bool const several = std::any_of(sets_.begin(), sets_.end(),
                                      [](ItemSet const& set) { return !set.name.empty(); });
     require_place(options_.out, several, options_.overwrite || continues);
-    make_directories(spool_);
+    make_private_directory(spool_);
     lock_.emplace(spool_ / "lock");
     if (lock_->is_held_elsewhere()) {
         throw Error(ExitCode::cannot_create, {concat("cannot create ", options_.out.string()),
-                                              "another import is writing it",
+                                              concat("another import is writing it (",
+                                                     lock_holder(spool_ / "lock").text, ")"),
                                               "Wait until that import ends, or name another OUT"});
     }
     write_text_durably(note, identity);
@@ -226,7 +231,12 @@ void Import::make_parts() {
                 return;
             }
             auto const& path = plan_.parts[mine].path;
-            auto part = read_part(path, plan_.identity, plan_.form);
+            auto const foreign = distrust(path);
+            auto part =
+                foreign.empty() ? read_part(path, plan_.identity, plan_.form) : std::nullopt;
+            if (!foreign.empty()) {
+                refused_.push_back(concat(path.string(), " was made again: ", foreign));
+            }
             if (part) {
                 ++kept;
             } else {
@@ -241,6 +251,13 @@ void Import::make_parts() {
         progress_("importing", done, source_.items());
     }
     report_.parts_kept = comm::all_reduce(comm_, kept, comm::Reduce::sum);
+    for (auto const& lines : comm::all_gather_text(comm_, joined(refused_, "\n"))) {
+        for (auto& line : split(lines, '\n')) {
+            if (!line.empty()) {
+                report_.notes.push_back(std::move(line));
+            }
+        }
+    }
 }
 
 void Import::sum_up() {
@@ -269,7 +286,8 @@ std::uint64_t Import::make_file(ShardPlan const& shard) const {
     auto const note = spool_ / (shard.path.filename().string() + ".done");
     auto const size_now = [&] { return std::filesystem::file_size(shard.path); };
     if (plan_.deflate == 0 && std::filesystem::exists(note) &&
-        std::filesystem::exists(shard.path) &&
+        std::filesystem::exists(shard.path) && distrust(note).empty() &&
+        distrust(shard.path).empty() &&
         read_text(note) == concat(hex(plan_.identity), " ", size_now()) &&
         data::verify(shard.path).empty()) {
         return size_now();

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -204,9 +205,9 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
     }
     packer.add(hash64(packer.bytes()));
     // No fsync: a part that did not reach the disk has a wrong checksum and is made again.
-    auto const partial = std::filesystem::path(path.string() + ".partial");
-    File::create_new(partial).write_at(0, std::as_bytes(std::span(packer.bytes())));
-    std::filesystem::rename(partial, path);
+    PartialFile partial(partial_path(path));
+    File::create_new(partial.path()).write_at(0, std::as_bytes(std::span(packer.bytes())));
+    partial.rename_unsynced(path);
 }
 
 std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint64_t identity,

@@ -8,7 +8,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 namespace lockstep::import {
 
@@ -45,7 +44,7 @@ std::vector<std::int64_t> FieldExtent::offsets() const {
 
 SetWriter::SetWriter(std::filesystem::path path, ImportForm const& form,
                      std::vector<FieldExtent> extents)
-    : path_(std::move(path)), partial_(concat(path_.string(), ".partial-", ::getpid())) {
+    : path_(std::move(path)), partial_(partial_path(path_)) {
     if (!path_.parent_path().empty()) {
         make_directories(path_.parent_path());
     }

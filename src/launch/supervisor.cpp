@@ -3,6 +3,7 @@
 #include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/host_facts.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
 #include "monitor/root_cause.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 constexpr double probe_limit_s = 10;
 constexpr double ranks_log_within_s = 3; ///< what they find once their launcher has gone
-constexpr double first_pause_s = 1; ///< before the first restart; four times as long each time
+constexpr double first_pause_s = 1;      ///< before the first restart; four times as long each time
 constexpr double longest_pause_s = 60;
 
 /// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
@@ -169,8 +170,7 @@ LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const&
 /// directory against the next.
 void name_launch() {
     // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
-    ::setenv("LOCKSTEP_LAUNCH",
-             concat("launch-", own_host(), "-", ::getpid(), "-", utc_now()).c_str(), 1);
+    ::setenv("LOCKSTEP_LAUNCH", concat("launch-", new_token(), "-", utc_now()).c_str(), 1);
 }
 
 std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {

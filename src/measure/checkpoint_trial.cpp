@@ -69,7 +69,7 @@ double CheckpointTrial::raw_write() {
         if (world_.is_root()) {
             std::filesystem::remove(raw());
             ::sync();
-            File::create(raw()).claim_space(state_.whole_bytes());
+            File::create_new(raw()).claim_space(state_.whole_bytes());
         }
     });
     return timed([&] {

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/memory.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -11,7 +12,6 @@
 #include "h5/file.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 namespace lockstep::measure {
 
@@ -180,8 +180,8 @@ std::vector<std::string> variants_of(LoaderTrial const& trial) {
 }
 
 TrialFile::TrialFile(Communicator const& world, LoaderTrial& trial) : owner_(world.is_root()) {
-    std::int64_t attempt = ::getpid();
-    comm::broadcast(world, std::span(&attempt, 1));
+    auto attempt = new_token();
+    comm::broadcast_text(world, attempt);
     path_ = trial.directory / concat("lockstep-bench-loader-", attempt, ".h5");
     trial.files.files = path_.string() + trial.generated->files;
     comm::agree(world, "writing the data", [&] {

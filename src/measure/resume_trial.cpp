@@ -3,6 +3,7 @@
 #include "base/child.hpp"
 #include "base/file.hpp"
 #include "base/letters.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "lockstep/base/error.hpp"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <unistd.h>
 #include <utility>
 
 namespace lockstep::measure {
@@ -70,7 +70,7 @@ config::Deck deck_of(ResumeTrialOptions const& options) {
 } // namespace
 
 TrialRuns::TrialRuns(std::filesystem::path const& run)
-    : path_(concat(run.string(), ".verify-resume-", ::getpid())),
+    : path_(concat(run.string(), ".verify-resume-", new_token())),
       clean_up_([path = path_] { remove_tree(path); }) {
     make_directories(path_);
 }

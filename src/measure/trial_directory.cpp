@@ -2,6 +2,7 @@
 
 #include "base/clean_up.hpp"
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/agree.hpp"
@@ -12,7 +13,6 @@
 
 #include <chrono>
 #include <thread>
-#include <unistd.h>
 
 namespace lockstep::measure {
 
@@ -34,7 +34,7 @@ void in_trial_directory(comm::Communicator const& world, std::filesystem::path c
     std::optional<CleanUp> clean_up; // if a signal ends this process
     comm::agree(world, "making a directory for a trial", [&] {
         if (world.is_root()) {
-            auto const path = parent / concat("lockstep-bench-", ::getpid());
+            auto const path = parent / concat("lockstep-bench-", new_token());
             clean_up.emplace([path] { remove_tree(path); });
             make_directories(path);
             place = path.string();

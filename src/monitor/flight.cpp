@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 
 #include "trace/trace_text.hpp"
@@ -17,15 +18,14 @@ void record_flight(Recorder const& recorder, Flight const& flight) noexcept {
         }
         auto const directory = flight.directory / "flight";
         make_directories(directory);
-        auto const partial = directory / concat(name, ".json.partial");
-        {
-            auto const file = File::create_new(partial);
-            file.append_text(text.whole({{"written", utc_now()},
-                                         {"rank", std::to_string(flight.rank)},
-                                         {"host", flight.host},
-                                         {"step", std::to_string(flight.step)}}));
-        }
-        std::filesystem::rename(partial, directory / concat(name, ".json"));
+        auto const file = directory / concat(name, ".json");
+        PartialFile partial(partial_path(file));
+        File::create_new(partial.path())
+            .append_text(text.whole({{"written", utc_now()},
+                                     {"rank", std::to_string(flight.rank)},
+                                     {"host", flight.host},
+                                     {"step", std::to_string(flight.step)}}));
+        partial.rename_unsynced(file);
     } catch (...) {
         // A warning would stand behind the root cause, which is the last word.
     }

@@ -1,28 +1,41 @@
 #include "log.hpp"
 
 #include "base/escaped.hpp"
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <cstdio>
+#include <mutex>
 
 namespace lockstep::monitor {
 
 namespace {
 
-std::shared_ptr<spdlog::logger> file_logger(std::filesystem::path const& file) {
-    try {
-        return std::make_shared<spdlog::logger>(
-            "file", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));
-    } catch (spdlog::spdlog_ex const& error) {
-        throw Error(ExitCode::cannot_create, {concat("cannot write ", file.string()), error.what(),
-                                              "Check the permissions of run.directory"});
+/// spdlog's own would follow a link.
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+  public:
+    explicit FileSink(std::filesystem::path const& file) : file_(File::append(file)) {}
+
+  protected:
+    void sink_it_(spdlog::details::log_msg const& message) override {
+        spdlog::memory_buf_t text;
+        formatter_->format(message, text);
+        try {
+            file_.append_text(std::string(text.data(), text.size()));
+        } catch (Error const& error) {
+            throw spdlog::spdlog_ex(error.text().why);
+        }
     }
-}
+    void flush_() override {}
+
+  private:
+    File file_;
+};
 
 } // namespace
 
@@ -30,7 +43,7 @@ Log::Log(std::filesystem::path const& file, Talk talk)
     : talk_(talk), paint_(colours_welcome()),
       screen_(std::make_shared<spdlog::logger>("screen",
                                                std::make_shared<spdlog::sinks::stdout_sink_mt>())),
-      file_(file_logger(file)) {
+      file_(std::make_shared<spdlog::logger>("file", std::make_shared<FileSink>(file))) {
     screen_->set_pattern("%v");
     screen_->flush_on(spdlog::level::info);
     file_->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc);

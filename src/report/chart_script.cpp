@@ -193,8 +193,8 @@ std::string axes(Chart const& chart) {
 }
 
 std::string script_of(Chart const& chart, std::string const& format) {
-    std::string text = concat("\nreset\n", "set output ",
-                              quoted(concat(chart.file, ".", format, ".partial")), "\n");
+    std::string text =
+        concat("\nreset\n", "set output ", quoted(concat(chart.file, ".", format)), "\n");
     std::vector<std::string> items;
     if (!chart.bands.parts.empty()) {
         text += block(chart.bands, chart.top);

@@ -4,6 +4,8 @@
 #include "base/clean_up.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -28,20 +30,32 @@ void require_gnuplot(double limit_s) {
     }
 }
 
-std::filesystem::path partial_of(std::filesystem::path const& file) {
-    return file.string() + ".partial";
-}
+/// Where pictures are drawn, before they have their names.
+class Drawing {
+  public:
+    explicit Drawing(std::filesystem::path path)
+        : path_(std::move(path)), clean_up_([this] { remove_tree(path_); }) {
+        make_private_directory(path_);
+    }
+    Drawing(Drawing const&) = delete;
+    Drawing& operator=(Drawing const&) = delete;
+    ~Drawing() { remove_tree(path_); }
 
-/// Whether a picture was drawn; it has its name then, and nothing half done is left.
-bool take(std::filesystem::path const& file) {
-    auto const partial = partial_of(file);
+    std::filesystem::path const& path() const noexcept { return path_; }
+
+  private:
+    std::filesystem::path path_;
+    CleanUp clean_up_;
+};
+
+/// Whether a picture was drawn; it has its name then.
+bool take(std::filesystem::path const& drawn, std::filesystem::path const& file) {
     std::error_code failure;
-    auto const bytes = std::filesystem::file_size(partial, failure);
+    auto const bytes = std::filesystem::file_size(drawn, failure);
     if (failure || bytes == 0) {
-        std::filesystem::remove(partial, failure);
         return false;
     }
-    std::filesystem::rename(partial, file);
+    std::filesystem::rename(drawn, file);
     return true;
 }
 
@@ -63,28 +77,24 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
     }
     require_gnuplot(options.limit_s / 2);
     make_directories(directory);
-    // The script is for any directory: gnuplot is started in that of the pictures.
+    // The script is for any directory. It runs in one that is only ours: gnuplot follows links, and
+    // a script can do anything.
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
-    write_text_durably(script, script_of(charts, options.formats));
-    CleanUp const clean_up([&] {
-        std::error_code ignored;
-        for (auto const& format : options.formats) {
-            for (auto const& chart : charts) {
-                std::filesystem::remove(partial_of(place / concat(chart.file, ".", format)),
-                                        ignored);
-            }
-        }
-    });
+    auto const text = script_of(charts, options.formats);
+    write_text_durably(script, text);
+    Drawing const drawing(partial_path(place / "drawing"));
+    auto const& own = drawing.path();
+    write_text_durably(own / script_name, text);
     bool const drawn =
-        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", place.string()},
+        output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", own.string()},
                   options.limit_s - watch.seconds())
             .has_value();
     std::vector<std::string> files;
     for (auto const& format : options.formats) {
         for (auto const& chart : charts) {
             auto const file = concat(chart.file, ".", format);
-            if (take(place / file) && drawn && format == options.formats.front()) {
+            if (take(own / file, place / file) && drawn && format == options.formats.front()) {
                 files.push_back(file);
             }
         }

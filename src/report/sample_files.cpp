@@ -1,6 +1,7 @@
 #include "report/sample_files.hpp"
 
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "report/png.hpp"
 
@@ -24,9 +25,10 @@ class SampleFiles : public train::Observer {
         }
         make_directories(directory_);
         for (std::size_t i = 0; i < pictures->samples.size(); ++i) {
-            auto const partial = directory_ / (name_of(i) + ".partial");
-            File::create_new(partial).append_text(png_of(pictures->samples[i]));
-            std::filesystem::rename(partial, directory_ / name_of(i));
+            auto const file = directory_ / name_of(i);
+            PartialFile partial(partial_path(file));
+            File::create_new(partial.path()).append_text(png_of(pictures->samples[i]));
+            partial.rename_unsynced(file);
         }
     }
 

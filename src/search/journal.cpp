@@ -72,11 +72,13 @@ read_lines(std::filesystem::path const& path) {
 Journal::Journal(std::filesystem::path path) : path_(std::move(path)) {
     if (std::filesystem::exists(path_)) {
         auto [records, bytes] = read_lines(path_);
-        if (bytes < std::filesystem::file_size(path_)) {
+        file_.emplace(File::append(path_));
+        if (bytes < file_->size()) {
             std::filesystem::resize_file(path_, bytes);
         }
         before_ = std::move(records);
         next_ = static_cast<std::int64_t>(before_.size());
+        return;
     }
     file_.emplace(File::append(path_));
 }

@@ -1,6 +1,7 @@
 #include "trace/trace_file.hpp"
 
 #include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/messages.hpp"
@@ -34,11 +35,8 @@ Error write_error(std::filesystem::path const& path) {
 } // namespace
 
 TraceFile::TraceFile(std::filesystem::path path)
-    : path_(std::move(path)), partial_(path_.string() + ".partial"),
-      stream_(std::make_unique<Stream>()) {
+    : path_(std::move(path)), partial_(partial_path(path_)), stream_(std::make_unique<Stream>()) {
     make_directories(path_.parent_path());
-    std::error_code ignored; // what cannot be removed cannot be created either
-    std::filesystem::remove(partial_, ignored);
     errno = 0;
     stream_->file = ::gzopen(partial_.c_str(), "wbx3"); // x: new, and no link
     if (stream_->file == nullptr) {

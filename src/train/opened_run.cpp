@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "base/inject.hpp"
 #include "base/memory.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unistd.h>
 #include <utility>
 
 #include "begun_work.hpp"
@@ -283,7 +283,7 @@ void OpenedRun::make_engine() {
 }
 
 void OpenedRun::name_attempt() {
-    attempt = concat(utc_now(), "-", ::getpid());
+    attempt = concat(utc_now(), "-", new_token());
     comm::broadcast_text(world, attempt);
     std::replace(attempt.begin(), attempt.end(), ':', '-');
 }

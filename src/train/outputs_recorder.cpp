@@ -1,6 +1,7 @@
 #include "outputs_recorder.hpp"
 
 #include "base/hash.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/agree.hpp"
@@ -84,7 +85,7 @@ void OutputsRecorder::write(comm::Communicator const& world, std::int64_t sample
             {static_cast<std::uint64_t>(first_) * row, std::as_bytes(std::span(values_))});
     }
     snapshot.record = std::move(record);
-    std::string attempt = std::to_string(::getpid());
+    auto attempt = new_token();
     comm::broadcast_text(world, attempt);
     checkpoint::write(world, snapshot, path, attempt);
 }

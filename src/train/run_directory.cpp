@@ -3,6 +3,7 @@
 #include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -26,6 +27,9 @@ constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.js
 RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
     : path_(std::move(path)) {
     make_directories(path_);
+    for (auto const* const name : written_by_runs) {
+        require_own_link(path_ / name);
+    }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the lease tells.
     lock_.emplace(path_ / lock_name);
@@ -58,8 +62,10 @@ void remove_partials(std::filesystem::path const& directory) {
         auto const name = file.path().filename().string();
         bool const partial =
             name.ends_with(".partial") || name.find(".partial-") != std::string::npos;
-        if (partial && file.is_regular_file(none)) {
-            std::filesystem::remove(file.path(), none);
+        auto const kind = file.symlink_status(none);
+        if (partial && (std::filesystem::is_regular_file(kind) ||
+                        (std::filesystem::is_directory(kind) && name.starts_with("drawing.")))) {
+            std::filesystem::remove_all(file.path(), none);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_file.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/step_name.hpp"
 #include "checkpoint/weights.hpp"
@@ -12,7 +14,6 @@
 #include "train/privacy_key.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 #include "decide.hpp"
 #include "progress.hpp"
@@ -35,17 +36,17 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
             return;
         }
         auto const id_file = checkpoints / "id";
-        if (!std::filesystem::exists(id_file)) {
-            write_text_durably(id_file, concat(utc_now(), "-", ::getpid()));
+        if (!std::filesystem::exists(id_file) || !third_person(id_file).empty()) {
+            write_text_durably(id_file, concat(utc_now(), "-", new_token()));
         }
         auto id = std::string(trimmed(read_text(id_file)));
         std::replace(id.begin(), id.end(), ':', '-');
         auto const path = std::filesystem::path(deck.checkpoint.local) /
                           concat(checkpoints.parent_path().filename().string(), "-", id);
-        make_directories(path);
+        make_private_directory(path);
         remove_partials(path);
         place = path.string();
-        probe = concat(place, "/probe-", ::getpid());
+        probe = concat(place, "/probe-", new_token());
         write_text_durably(probe, "");
     });
     comm::broadcast_text(world, place);

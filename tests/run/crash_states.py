@@ -124,10 +124,25 @@ def test(scratch, ranks, times, choose):
           "in what a resume sees; all complete")
 
 
+def made_durably(scratch):
+    """A directory is there after a crash once the one above it was synced."""
+    top, log = scratch / "top", scratch / "log of directories"
+    top.mkdir()
+    train(top / "one/two/run", "--train.steps", 1, "--data.validation", "", ranks=1, env={
+        "LD_PRELOAD": str(BUILD / "tests/liblockstep_record_io.so"), "LOCKSTEP_RECORD": str(log),
+        "LOCKSTEP_RECORD_UNDER": str(top)}).expect(0)
+    synced = {file for what, file, _, _ in calls_of(log) if what == "sync"}
+    made = [path for path in (top / "one").rglob("*") if path.is_dir()] + [top / "one"]
+    check(len(made) >= 4, f"{made}")
+    for path in made:
+        check(os.stat(path.parent).st_ino in synced, f"{path} was made, and {path.parent} not synced")
+
+
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--states", type=int, default=3, help="for each call")
 parser.add_argument("--seed", type=int, default=0)
 arguments = parser.parse_args()
 with Scratch() as scratch:
+    made_durably(scratch)
     for count in (1, 2, 3):
         test(scratch, count, arguments.states, random.Random(arguments.seed))

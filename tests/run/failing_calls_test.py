@@ -1,5 +1,6 @@
 """Calls that fail where nobody looks: one clear end, or none where the run can do without."""
 import json
+import pathlib
 import threading
 import time
 
@@ -46,6 +47,12 @@ with Scratch() as scratch:
     watched = train(scratch / "watched", *SHORT, "--train.steps", 30,
                     env={**failing("memory"), "LOCKSTEP_INJECT": "slow:rank=0"}).expect(0, "finished")
     check(watched.text.count("the watchdog cannot check the ranks: ") == 2, f"once on each rank: {watched.text}")
+
+    # Memory of a host lasts longer than processes: what is killed before all share it has given it no name.
+    shared = pathlib.Path("/dev/shm")
+    before = set(shared.glob("lockstep-*"))
+    check(train(scratch / "reserve", *SHORT, env=failing("reserve")).code != 0, "a killed rank ends the run")
+    check(set(shared.glob("lockstep-*")) <= before, f"left: {set(shared.glob('lockstep-*')) - before}")
 
     # What lies on the disk in another way than it was written, or may do so, gets no name.
     for deflate in ([], ["--deflate", 4]):

@@ -54,6 +54,20 @@ with Scratch() as scratch:
     run(["watch", taken]).expect(0, "failed")
     train(taken, "--data.validation", "", "--train.steps", 1, ranks=TWO).expect(73, "its lease is not a regular file", "Remove ")
 
+    # Another start within the same attempt of a job is no newer attempt: it is refused, and changes nothing.
+    twice, slurm = scratch / "twice", {"SLURM_JOB_ID": "4"}
+    first = subprocess.Popen([word.replace(str(both), str(twice)) for word in words],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **slurm})
+    while not (twice / "metrics.jsonl").exists() or len(records(twice, "checkpoint")) < 2:
+        check(first.poll() is None, "still training")
+        time.sleep(0.1)
+    train(twice, "--data.validation", "", "--train.steps", 1, ranks=TWO, env=slurm).expect(
+        73, "another start within this job is using it (job 4 on ")
+    first.send_signal(signal.SIGUSR1)
+    output = first.communicate(timeout=120)[0]
+    check(first.returncode in (0, 75), f"the first start is not disturbed: {first.returncode}: {output}")
+    train(twice, "--data.validation", "", "--train.steps", 1, ranks=TWO, env=slurm).expect(0)
+
     # What is left of a job's older attempt does not take the directory back from the newer one.
     slurm = {"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}
     train(scratch / "requeued", "--train.steps", 5, ranks=TWO, env=slurm).expect(0)

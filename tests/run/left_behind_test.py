@@ -13,7 +13,7 @@ ENDS_WITHIN_S = 40
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MPIRUN = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2"]
 SET = ("--data.train", DATA / "train.h5", "--data.validation", "")
-TEMPORARY = re.compile(r"verify-resume-|lockstep-bench-|probe-\d|^lockstep-\w{6}$|\.partial$|^arrivals$")
+TEMPORARY = re.compile(r"verify-resume-|lockstep-bench-|probe-|^lockstep-\w{6}$|\.partial(-|$)|^arrivals$")
 MARK = "LOCKSTEP_LEFT_BEHIND"
 
 

@@ -89,8 +89,8 @@ def check_journal(scratch, done):
                                    "fcntl.flock(f, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(100)",
                                    str(copy / "lock")], stdout=subprocess.PIPE)
         holder.stdout.readline()
-        for command, phrase in some(((["search", "tell", copy, "1", "0.5"], "another process"),
-                                     (words(scratch / "space.ini", copy), "another live job is using it"))):
+        for command, phrase in some(((["search", "tell", copy, "1", "0.5"], f"process {holder.pid} ("),
+                                     (words(scratch / "space.ini", copy), f"process {holder.pid} ("))):
             run(command).expect(73, phrase)
         holder.kill()
         holder.wait()

@@ -5,12 +5,14 @@
 //   LOCKSTEP_FAIL=threads:LEVEL      MPI grants no more than this (1: funnelled, 2: serialized)
 //   LOCKSTEP_FAIL=exit:RANK:FILE     a thread of that rank calls exit() once FILE is there
 //   LOCKSTEP_FAIL=memory             the watchdog of each of two ranks gets none, three times
+//   LOCKSTEP_FAIL=reserve            who reserves shared memory is killed meanwhile
 //   LOCKSTEP_FAIL=flip               a bit of a data set turns over on its way to the disk
 //   LOCKSTEP_FAIL=close              the close of a data set that is written fails, the first time
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -141,6 +143,16 @@ void* malloc(std::size_t size) {
         return nullptr;
     }
     return __libc_malloc(size);
+}
+
+int posix_fallocate(int descriptor, off_t offset, off_t length) {
+    std::string path(4096, '\0');
+    auto const link = "/proc/self/fd/" + std::to_string(descriptor);
+    bool const named = ::readlink(link.c_str(), path.data(), path.size()) > 0;
+    if (asked() == "reserve" && named && path.starts_with("/dev/shm/lockstep-")) {
+        static_cast<void>(std::raise(SIGKILL));
+    }
+    return next<decltype(posix_fallocate)>("posix_fallocate")(descriptor, offset, length);
 }
 
 int poll(pollfd* all, nfds_t count, int timeout) {

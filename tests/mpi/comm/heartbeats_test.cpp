@@ -8,13 +8,18 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/progress.hpp"
+#include "comm/shared_block.hpp"
 #include "comm/wait_scope.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <array>
 #include <chrono>
 #include <fcntl.h>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -148,6 +153,37 @@ TEST_CASE("shared memory of others is left alone, whatever process number it is 
     CHECK(::stat(concat("/dev/shm", name).c_str(), &info) == 0);
     CHECK(info.st_size == 6);
     CHECK(::shm_unlink(name.c_str()) == 0);
+}
+
+TEST_CASE("where one rank cannot map shared memory, none keeps it") {
+    auto const& world = test::world();
+    constexpr std::size_t bytes = std::size_t{64} << 20;
+    auto const maps = [] {
+        std::ifstream file("/proc/self/maps");
+        std::string const text(std::istreambuf_iterator<char>(file), {});
+        std::size_t count = 0;
+        for (auto at = text.find("/dev/shm/lockstep-"); at != std::string::npos;
+             at = text.find("/dev/shm/lockstep-", at + 1)) {
+            ++count;
+        }
+        return count;
+    };
+    auto const before = maps();
+    rlimit old{};
+    CHECK(::getrlimit(RLIMIT_AS, &old) == 0);
+    if (world.rank() == world.size() - 1) {
+        auto const tight = rlimit{std::uint64_t{1} << 20, old.rlim_max};
+        CHECK(::setrlimit(RLIMIT_AS, &tight) == 0);
+    }
+    bool failed = false;
+    try {
+        comm::SharedBlock const block(world, bytes);
+    } catch (AgreedError const& error) {
+        failed = error.code() == ExitCode::unavailable;
+    }
+    CHECK(::setrlimit(RLIMIT_AS, &old) == 0);
+    CHECK(comm::all_ranks(world, failed || world.size() == 1));
+    CHECK(maps() == before);
 }
 
 TEST_CASE("one rank of the host tells the root cause") {

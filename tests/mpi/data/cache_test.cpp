@@ -1,6 +1,7 @@
 // Memory and disks of a host that its ranks share.
 
 #include "base/file.hpp"
+#include "base/own_file.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "data/stage_in.hpp"
@@ -8,7 +9,11 @@
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iostream>
 #include <optional>
+#include <sstream>
+#include <unistd.h>
 
 #include "catch.hpp"
 #include "links.hpp"
@@ -133,6 +138,49 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
     CHECK(stage_in(files, scratch / "local", host) == copies);
     CHECK(count() == 3);
     comm::barrier(world);
+
+    // What is there, but is not the copy, is made again, and that is told.
+    auto const good = read_text(copies[0]);
+    auto const again = [&](char const* why,
+                           std::function<void(std::filesystem::path const&)> harm) {
+        comm::agree(world, "harm", [&] {
+            if (world.is_root()) {
+                harm(copies[0]);
+            }
+        });
+        std::ostringstream told;
+        auto* const screen = std::cerr.rdbuf(told.rdbuf());
+        auto const staged = stage_in(files, scratch / "local", host);
+        std::cerr.rdbuf(screen);
+        CHECK(staged == copies);
+        CHECK((!host.is_root() || told.str().ends_with(why)));
+        CHECK(told.str().empty() == (*why == '\0' || !host.is_root()));
+        CHECK(read_text(copies[0]) == good);
+        CHECK(distrust(copies[0]).empty());
+        comm::barrier(world);
+    };
+    again("", [](auto const&) {});
+    again("its bytes are not those of the file\n", [&](auto const& copy) {
+        auto other = good;
+        other.back() ^= 1;
+        write_text_durably(copy, other);
+    });
+    again("its size is not that of the file\n",
+          [](auto const& copy) { write_text_durably(copy, "short"); });
+    again("other users may write to it\n", [](auto const& copy) {
+        std::filesystem::permissions(copy, std::filesystem::perms(0666));
+    });
+    again("it is not a regular file\n", [&](auto const& copy) {
+        std::filesystem::remove(copy);
+        std::filesystem::create_symlink(files[0], copy);
+    });
+    if (::geteuid() == 0) {
+        again("it belongs to another user (uid 65534)\n", [](auto const& copy) {
+            CHECK(::chown(copy.c_str(), 65534, static_cast<gid_t>(-1)) == 0);
+        });
+    } else {
+        WARN("SKIPPED: only root can give files to other users");
+    }
 
     // Another content under the same name is another copy.
     comm::agree(world, "write", [&] {

@@ -1,5 +1,8 @@
 #include "base/file.hpp"
+#include "base/file_lock.hpp"
 #include "base/lease.hpp"
+#include "base/lock_holder.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstdlib>
@@ -33,7 +36,9 @@ TEST_CASE("each start has the next number, and the one before is fenced off") {
     CHECK_NOTHROW(first.require());
     ::setenv("SLURM_JOB_ID", "17", 1);
     other_attempt(scratch.path(), "17");
+    ::setenv("SLURM_RESTART_COUNT", "1", 1);
     Lease const second(scratch.path(), true, period_s); // requeued: nobody is waited for
+    ::unsetenv("SLURM_RESTART_COUNT");
     ::unsetenv("SLURM_JOB_ID");
     CHECK(second.number() == 8);
     CHECK_NOTHROW(second.require());
@@ -89,11 +94,61 @@ TEST_CASE("an older attempt of a job does not take its directory back from the n
     CHECK_NOTHROW(newer.require());
 }
 
-TEST_CASE("of two starts at once the second says what it knows of the first") {
+TEST_CASE("who holds the lock is told, and not whose claim is still there") {
     test::ScratchDir const scratch;
-    auto const error = test::error_of([&] { Lease(scratch.path(), true, period_s); });
-    CHECK(error.code() == ExitCode::cannot_create);
-    CHECK(test::says(error, "a process on this host, which has just started"));
+    auto const told = [&] {
+        auto const error = test::error_of([&] { Lease(scratch.path(), true, period_s); });
+        CHECK(error.code() == ExitCode::cannot_create);
+        return error.text().why;
+    };
+    auto const holds = "holds the lock " + (scratch / "lock").string();
+    other_attempt(scratch.path(), "18"); // which is not renewed
+    CHECK(told().starts_with("another process " + holds));
+    FileLock const lock(scratch / "lock");
+    auto const by_kernel = lock_holder(scratch / "lock").process > 0; // which may hide it
+    auto const whose = (by_kernel ? concat("process ", ::getpid(), " (") : "another process ");
+    CHECK(told().starts_with(whose));
+    CHECK(told().find(holds) != std::string::npos);
+    std::filesystem::remove(scratch / Lease::file_name);
+    CHECK(told().starts_with(whose)); // before there is a claim
+    if (by_kernel) {
+        Lease const own(scratch.path(), false, period_s);
+        CHECK(told().starts_with("another live job is using it"));
+    }
+}
+
+TEST_CASE("of two starts within one attempt of a job the second is refused") {
+    struct Start {
+        char const* job; ///< the variable
+        char const* restarts;
+        char const* launch;
+        bool newer;
+    };
+    for (auto const& start :
+         {Start{"SLURM_JOB_ID", "2", "", false}, Start{"SLURM_JOB_ID", "2", "a", true},
+          Start{"SLURM_JOB_ID", "2", "b", false}, Start{"SLURM_JOB_ID", "3", "b", true},
+          Start{"PBS_JOBID", "2", "", true}}) {
+        test::ScratchDir const scratch;
+        write_text_durably(scratch / Lease::file_name,
+                           "number = 7\njob = 17\nattempt = 2\nhost = elsewhere\nprocess = 7\n"
+                           "since = then\nlaunch = a\n");
+        ::setenv(start.job, "17", 1);
+        ::setenv("SLURM_RESTART_COUNT", start.restarts, 1);
+        ::setenv("LOCKSTEP_LAUNCH", start.launch, 1);
+        std::optional<Error> refused;
+        try {
+            Lease const lease(scratch.path(), true, period_s);
+            CHECK(lease.number() == 8);
+        } catch (Error const& error) {
+            refused = error;
+        }
+        for (char const* name : {start.job, "SLURM_RESTART_COUNT", "LOCKSTEP_LAUNCH"}) {
+            ::unsetenv(name);
+        }
+        INFO(start.job << " " << start.restarts << " " << start.launch);
+        CHECK(refused.has_value() != start.newer);
+        CHECK((!refused || refused->code() == ExitCode::cannot_create));
+    }
 }
 
 TEST_CASE("a claim that is gone is told from one that is damaged or no file") {

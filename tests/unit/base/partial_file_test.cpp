@@ -2,6 +2,7 @@
 #include "base/partial_file.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <set>
 #include <sys/stat.h>
 
 #include "catch.hpp"
@@ -13,7 +14,7 @@ TEST_CASE("a file that is not complete leaves nothing, one that is has its name"
     test::ScratchDir const scratch;
     {
         PartialFile const partial(scratch / "partial");
-        File::create(partial.path()).write_at(0, {});
+        File::create_new(partial.path()).write_at(0, {});
     }
     CHECK(std::filesystem::is_empty(scratch.path()));
     {
@@ -32,4 +33,14 @@ TEST_CASE("a file that is not complete leaves nothing, one that is has its name"
     }
     CHECK(std::filesystem::is_fifo(scratch / "pipe"));
     CHECK(read_text(scratch / "partial") == "of another");
+}
+
+TEST_CASE("no two incomplete files have one name, and all are known as such") {
+    std::set<std::filesystem::path> names;
+    for (int i = 0; i < 100; ++i) {
+        auto const name = partial_path("place/best.h5");
+        CHECK(names.insert(name).second);
+        CHECK(name.string().starts_with("place/best.h5.partial-" + token_host() + "-"));
+    }
+    CHECK(partial_path("a", "attempt") == "a.partial-attempt");
 }

@@ -123,7 +123,7 @@ TEST_CASE("classes share a section, whatever their names and their number") {
 
 TEST_CASE("a place that cannot be written is an error of the observer's making") {
     test::ScratchDir const scratch;
-    File::create(scratch / "tensorboard");
+    File::create_new(scratch / "tensorboard");
     config::Deck deck;
     deck.run.directory = scratch.path().string();
     CHECK(test::error_of([&] { report::make_tensorboard(deck); }).code() ==

@@ -18,3 +18,6 @@ double least = max_of(least_);        // 3 ms a step
 std::ostringstream text;
 
 auto const json = nlohmann::json::parse(text);
+std::ofstream file("log.txt");
+int const descriptor = ::open("log.txt", O_WRONLY | O_CREAT | O_APPEND);
+auto const partial = concat(file, ".partial-", ::getpid());

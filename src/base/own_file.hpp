@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace lockstep {
+
+/// Why a file that this program finds again under a name of its own choice is not to be relied on:
+/// it is no regular file, it belongs to neither this user nor root, or others may write to it.
+/// Empty: it may be; or there is none.
+std::string distrust(std::filesystem::path const& file);
+
+/// Why what lies in a directory that a user has named is of a third person: neither this user, root
+/// nor the directory's owner has made it. Empty: one of them has; or there is none.
+std::string third_person(std::filesystem::path const& file);
+
+/// Throws  Error 73 where a third person has made a link of this name: it may lead to files of this
+///         user that are not meant
+void require_own_link(std::filesystem::path const& file);
+
+/// Makes a directory, and those above it, in which only this user can make files. Files of others
+/// that lie there already stay.
+///
+/// Throws  Error 73 where it cannot be made, or there is one of another user, or a link
+void make_private_directory(std::filesystem::path const& path);
+
+} // namespace lockstep

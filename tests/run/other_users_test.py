@@ -1,0 +1,146 @@
+"""Files that other users have put where this user's run looks: links are not followed, files of theirs are not taken for
+ours, and their locks keep nobody out; a colleague's files that a deck names are read. LOCKSTEP_LONG=1 takes every name."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import DATA, Scratch, check, check_same, checkpoints, run, some, train
+
+OTHER, THIRD = 65534, 65533
+SHORT = ("--train.steps", 6, "--checkpoint.every-steps", 2, "--checkpoint.keep", 9, "--data.validation", "")
+MINE = "a line of this user's\n"
+LOCK = ("import fcntl, sys, time\nf = open(sys.argv[1], sys.argv[2])\nfcntl.flock(f, fcntl.LOCK_EX)\n"
+        "print('held', flush=True)\ntime.sleep(100)")
+ROOT = os.geteuid() == 0
+
+
+def give(path, user=OTHER):
+    os.chown(path, user, -1, follow_symlinks=False)
+
+
+def link_in_place_of_each_file(scratch):
+    """No file that a run writes is written through a link, whose author knows its name."""
+    whole = scratch / "whole"
+    train(whole, *SHORT, "--monitor.plots", "true", ranks=1).expect(0)
+    names = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
+    check({"log.txt", "metrics.jsonl", "lock", "lease"} <= {str(name) for name in names}, f"{names}")
+    always = [pathlib.Path("log.txt"), pathlib.Path("metrics.jsonl"), pathlib.Path("lock")]
+    for name in always + some([name for name in names if name not in always], 2):
+        run_, mine = scratch / "linked", scratch / "mine"
+        (run_ / name).parent.mkdir(parents=True)
+        mine.write_text(MINE)
+        (run_ / name).symlink_to(mine)
+        if ROOT:  # a link of this user leads where this user wants
+            give(run_ / name)
+        elif name != pathlib.Path("lock"):
+            break
+        done = train(run_, *SHORT, "--monitor.plots", "true", ranks=1)
+        check(mine.read_text() == MINE, f"{name}: written through a link:\n{done.text}")
+        check(done.code in (0, 65, 73), f"{name}: exit code {done.code}:\n{done.text}")
+        check(done.code == 0 or "link" in done.text or "checkpoint" in done.text, f"{name}:\n{done.text}")
+        shutil.rmtree(run_)
+    # The run's directory, or one in it, may be a link of this user.
+    (scratch / "far/checkpoints").mkdir(parents=True)
+    (scratch / "far/run").mkdir()
+    (scratch / "near").symlink_to(scratch / "far/run")
+    (scratch / "far/run/checkpoints").symlink_to(scratch / "far/checkpoints")
+    train(scratch / "near", *SHORT, ranks=1).expect(0)
+    check_same(scratch / "near", whole, "through links of this user")
+    if ROOT:
+        for name in some(("checkpoints", "plots", "tensorboard", "flight", "log.txt"), 2):
+            run_ = scratch / f"of-others-{name}"
+            run_.mkdir()
+            (run_ / name).symlink_to(scratch / "far")
+            give(run_ / name)
+            train(run_, *SHORT, ranks=1).expect(73, f"{name} is a link, and it belongs to another user (uid {OTHER})")
+
+
+def copies_of_data(scratch):
+    cache = scratch / "cache"
+    def trained(name, *phrases):
+        return train(scratch / name, *SHORT, "--data.cache", f"local:{cache}", ranks=1).expect(0, *phrases).text
+    trained("cached")
+    copy = next(cache.glob("*-train.h5"))
+    good = copy.read_bytes()
+    poison = bytearray(good)
+    poison[len(poison) // 2] ^= 1
+    table = [(lambda: copy.write_bytes(poison), "its bytes are not those of the file"),
+             (lambda: copy.chmod(0o666), "other users may write to it")]
+    if ROOT:
+        table.append((lambda: give(copy), f"it belongs to another user (uid {OTHER})"))
+    for number, (harm, why) in enumerate(table):
+        harm()
+        trained(f"again{number}", f"was made again: {why}")
+        check(copy.read_bytes() == good and copy.stat().st_uid == os.geteuid(), f"made again: {why}")
+        check_same(scratch / f"again{number}", scratch / "cached", why)
+    check("was made again" not in trained("twice"), "a good copy is used")
+
+
+def checkpoints_of_others(scratch):
+    """What a third person has put among a run's checkpoints is not resumed from; a colleague's run is."""
+    begun, local = scratch / "begun", scratch / "local"
+    train(begun, *SHORT, "--checkpoint.local", local, ranks=1).expect(0)
+    place = next(local.iterdir())
+    more = (*SHORT, "--train.steps", 8, "--checkpoint.local", local)
+    newest = checkpoints(begun)[-1].name
+    if not ROOT:
+        return
+    # In the local directory alone: the run's own is taken.
+    give(place / newest)
+    train(begun, *more, ranks=1).expect(0, f"resumed from {begun}/checkpoints/{newest}",
+                                        f"{place / newest}: it belongs to another user (uid {OTHER})")
+    # In the run's directory, too: the one before.
+    newest = checkpoints(begun)[-1]
+    give(newest)
+    (place / newest.name).unlink()
+    train(begun, *more, "--train.steps", 10, ranks=1).expect(0, "step-00000006.h5", f"{newest}: it belongs to another user")
+    give(place)
+    train(begun, *more, "--train.steps", 12, ranks=1).expect(73, f"{place}: it belongs to another user")
+    # A whole run of a colleague, and a file that is named.
+    theirs = scratch / "theirs"
+    train(theirs, *SHORT, ranks=1).expect(0)
+    for path in (theirs, *theirs.rglob("*")):
+        give(path, THIRD)
+    train(theirs, *SHORT, "--train.steps", 8, ranks=1).expect(0, f"resumed from {theirs}/checkpoints/step-00000006.h5")
+    named = theirs / "checkpoints/step-00000004.h5"
+    train(scratch / "named", *SHORT, "--checkpoint.resume", named, ranks=1).expect(0, f"resumed from {named}")
+
+
+def parts_of_imports(scratch):
+    """What is left of an import is in a directory of this user; single parts: run.kill_import."""
+    words = ["data", "import", "hdf5", DATA / "test.h5", scratch / "out.h5"]
+    spool = scratch / "out.h5.importing"
+    if ROOT:
+        spool.mkdir()
+        give(spool)
+        run(words).expect(73, f"cannot use directory {spool}: it belongs to another user (uid {OTHER})")
+        give(spool, 0)
+        run(words).expect(0)
+
+
+def locks(scratch):
+    """A lock is for who may write to its file, and whoever holds it is named."""
+    held = scratch / "held"
+    train(held, *SHORT, ranks=1).expect(0)
+    scratch.chmod(0o755)
+    holder = subprocess.Popen([sys.executable, "-c", LOCK, held / "lock", "a"], stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    train(held, *SHORT, "--train.steps", 8, ranks=1).expect(73, f"process {holder.pid} (", f"holds the lock {held}/lock")
+    holder.kill()
+    holder.wait()
+    if ROOT:
+        other = ["setpriv", "--reuid", str(OTHER), "--clear-groups", "/usr/bin/flock", "--exclusive"]
+        for mode in ((), ("--shared",)):
+            done = subprocess.run([*other, *mode, held / "lock", "true"], capture_output=True, text=True)
+            check(done.returncode != 0 and "denied" in done.stderr, f"a reader locks: {done}")
+    train(held, *SHORT, "--train.steps", 8, ranks=1).expect(0, "finished at step 8")
+
+
+with Scratch() as scratch:
+    if not ROOT:
+        print("SKIPPED: only root can give files to other users; links and damage were tried")
+    for each in (link_in_place_of_each_file, copies_of_data, checkpoints_of_others, parts_of_imports, locks):
+        (scratch / each.__name__).mkdir()
+        each(scratch / each.__name__)
