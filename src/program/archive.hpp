@@ -40,6 +40,7 @@ class Archive {
     /// Throws  Error 65 where there is no such record, or it is damaged, is not JSON or is
     ///         nested too deeply to be read by recursion
     nlohmann::json json(std::string const& record) const;
+    std::uint64_t size() const noexcept { return content_.size(); }
     /// Shape  [bytes] of type uint8, in memory of its own
     at::Tensor bytes(std::string const& record) const;
 

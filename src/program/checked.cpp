@@ -3,10 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <map>
 #include <span>
-
-#include "program/recurrent.hpp"
+#include <string>
 
 namespace lockstep::program {
 
@@ -50,15 +51,96 @@ void check_rows(std::vector<c10::IValue>& given) {
     TORCH_CHECK(left == 0, "batch_sizes must add up to the ", data.size(0), " rows of its data");
 }
 
+/// Of batch norms: their other tensors hold a number for each channel of the first, or are not
+/// given; overloads without statistics have fewer of them.
+void check_channels(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    TORCH_CHECK(input.dim() >= 2, "its input must have at least two dimensions");
+    TORCH_CHECK(input.size(1) > 0, "its input must have channels");
+    // Without statistics to use, it must compute them.
+    TORCH_CHECK(!given[3].isBool() || given[3].toBool(), "it must be in training");
+    for (std::size_t at = 1; at < 5 && (given[at].isTensor() || given[at].isNone()); ++at) {
+        if (given[at].isTensor()) {
+            auto const& tensor = given[at].toTensor();
+            TORCH_CHECK(tensor.dim() == 1 && tensor.size(0) == input.size(1),
+                        "a tensor of its channels has the shape ", tensor.sizes(),
+                        ", but its input has ", input.size(1), " channels");
+        }
+    }
+}
+
+/// Of _weight_norm(v, g, dim): g has an element for each slice of v along dim. Other dims, such as
+/// -1 for one norm of all, go to operators that check.
+void check_weight_norm(std::vector<c10::IValue>& given) {
+    auto const& directions = given[0].toTensor();
+    auto const dim = given[2].toInt();
+    if (dim != 0 && dim != directions.dim() - 1) {
+        return;
+    }
+    TORCH_CHECK(directions.dim() > 0 && directions.numel() > 0, "its v must not be empty");
+    std::vector<std::int64_t> wanted(static_cast<std::size_t>(directions.dim()), 1);
+    wanted[static_cast<std::size_t>(dim)] = directions.size(dim);
+    TORCH_CHECK(given[1].toTensor().sizes() == at::IntArrayRef(wanted), "its g has the shape ",
+                given[1].toTensor().sizes(), ", but must have ", at::IntArrayRef(wanted));
+}
+
+/// Of an attention for the CPU, which divides by sizes of its query, keys and values.
+void check_attention(std::vector<c10::IValue>& given) {
+    for (std::size_t at = 0; at < 3; ++at) {
+        TORCH_CHECK(given[at].toTensor().numel() > 0,
+                    "its query, keys and values must have elements");
+    }
+}
+
+/// Of range with a step: LibTorch divides by the step as a number of the result's type.
+void check_step(std::vector<c10::IValue>& given) {
+    auto const& result = given[3]; // or its type
+    auto const type = result.isTensor() ? result.toTensor().scalar_type()
+                      : result.isNone() ? at::kFloat
+                                        : static_cast<at::ScalarType>(result.toInt());
+    TORCH_CHECK(c10::isFloatingType(type) || std::fabs(given[2].toScalar().toDouble()) >= 1,
+                "its step must not be less than 1 for whole numbers");
+}
+
+/// Of tensor_split: each section is a tensor, however little is in it.
+void check_sections(std::vector<c10::IValue>& given) {
+    constexpr std::int64_t max = 65536;
+    auto const& sections = given[1];
+    bool const is_number =
+        sections.isInt() || (sections.isTensor() && sections.toTensor().dim() == 0);
+    if (is_number) {
+        auto const count =
+            sections.isInt() ? sections.toInt() : sections.toTensor().item().toLong();
+        TORCH_CHECK(count <= max, "it makes ", count, " sections, but at most ", max,
+                    " are supported");
+    }
+}
+
+using Check = void (*)(std::vector<c10::IValue>&);
+
 } // namespace
 
 std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
-    auto const& name = op.schema().name();
-    bool const takes_rows = name == "aten::_pad_packed_sequence" ||
-                            (is_recurrent(name) && op.schema().overload_name() == "data");
-    auto* const check = name == "aten::_pack_padded_sequence" ? check_packing
-                        : takes_rows                          ? check_rows
-                                                              : nullptr;
+    static std::map<std::string, Check> const all{
+        {"aten::_native_batch_norm_legit", check_channels},
+        {"aten::_native_batch_norm_legit.no_stats", check_channels},
+        {"aten::_native_batch_norm_legit.no_stats_out", check_channels},
+        {"aten::_native_batch_norm_legit.out", check_channels},
+        {"aten::_pack_padded_sequence", check_packing},
+        {"aten::_pad_packed_sequence", check_rows},
+        {"aten::_scaled_dot_product_flash_attention_for_cpu", check_attention},
+        {"aten::_weight_norm", check_weight_norm},
+        {"aten::gru.data", check_rows},
+        {"aten::lstm.data", check_rows},
+        {"aten::range.out", check_step},
+        {"aten::range.step", check_step},
+        {"aten::rnn_relu.data", check_rows},
+        {"aten::rnn_tanh.data", check_rows},
+        {"aten::tensor_split.sections", check_sections},
+        {"aten::tensor_split.tensor_indices_or_sections", check_sections},
+    };
+    auto const found = all.find(c10::toString(op.operator_name()));
+    auto const check = found != all.end() ? found->second : nullptr;
     if (check == nullptr) {
         return nullptr;
     }

@@ -46,17 +46,31 @@ void note_mode(Graph const& graph, Mode& mode) {
     }
 }
 
+/// The type and the sizes of a tensor that the graph names.
+void read_form(Input& input, std::string const& name, Json const& tensors) {
+    auto const& form = tensors.at(name);
+    input.type = scalar_type_of(form.at("dtype"));
+    for (auto const& size : form.at("sizes")) {
+        input.sizes.push_back(size_of(size));
+    }
+}
+
 Input input_of(Json const& json, Json const& tensors) {
     auto const& kind = member_name(json);
     auto const& value = member(json);
+    auto const stored = [&](Input::Kind is, char const* name) {
+        Input input{is, value.at(name).get<std::string>()};
+        read_form(input, value.at("arg").at("name").get<std::string>(), tensors);
+        return input;
+    };
     if (kind == "parameter") {
-        return {Input::Kind::parameter, value.at("parameter_name").get<std::string>()};
+        return stored(Input::Kind::parameter, "parameter_name");
     }
     if (kind == "buffer") {
-        return {Input::Kind::buffer, value.at("buffer_name").get<std::string>()};
+        return stored(Input::Kind::buffer, "buffer_name");
     }
     if (kind == "tensor_constant") {
-        return {Input::Kind::constant, value.at("tensor_constant_name").get<std::string>()};
+        return stored(Input::Kind::constant, "tensor_constant_name");
     }
     if (kind == "constant_input") {
         return {Input::Kind::nothing, value.at("name").get<std::string>()};
@@ -68,11 +82,7 @@ Input input_of(Json const& json, Json const& tensors) {
                "Write a forward method whose arguments are tensors, and export the model again");
     }
     Input input{Input::Kind::user, value.at("arg").at("as_tensor").at("name").get<std::string>()};
-    auto const& form = tensors.at(input.name);
-    input.type = scalar_type_of(form.at("dtype"));
-    for (auto const& size : form.at("sizes")) {
-        input.sizes.push_back(size_of(size));
-    }
+    read_form(input, input.name, tensors);
     return input;
 }
 

@@ -44,11 +44,14 @@ constexpr std::array<std::string_view, 10> forbidden{
     "from_file",   "set_",           "resize_as_",        "set_data", "resize_",
     "retain_grad", "requires_grad_", "native_batch_norm", "ctc_loss", "cudnn_batch_norm"};
 
-/// Parts of the names of operators that take indices as they are: derivatives, which autograd calls
-/// with its own; and sparse layouts.
-constexpr std::array<std::string_view, 9> unchecked{"backward", "sparse",    "segment_reduce",
-                                                    "_csr",     "_csc",      "_bsr",
-                                                    "_bsc",     "quantized", "lu_unpack"};
+/// Parts of the names of operators that take indices or sizes as they are: derivatives, which
+/// autograd calls with its own; sparse layouts; inner forms for quantised numbers or one library,
+/// which only LibTorch itself calls; and what computes without end for a huge degree.
+constexpr std::array<std::string_view, 16> unchecked{
+    "backward",       "sparse", "segment_reduce",   "_csr",      "_csc",
+    "_bsr",           "_bsc",   "quantized",        "lu_unpack", "batch_norm_update_stats",
+    "choose_qparams", "fbgemm", "mkldnn_rnn_layer", "slow_conv", "thnn_conv",
+    "_polynomial_"};
 
 bool holds(auto const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -121,7 +124,7 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
                           "program that is not decomposed"};
     }
     if (is_unchecked) {
-        return NoOperator{"it does not check the indices that it is given"};
+        return NoOperator{"it does not check the indices or sizes that it is given"};
     }
     auto const found = c10::Dispatcher::singleton().findSchema(full);
     if (!found) {

@@ -126,6 +126,17 @@ bool same_form(at::Tensor const& a, at::Tensor const& b) {
     return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type();
 }
 
+/// Operators that trust the sizes that the graph states are given what is stored.
+bool has_form(at::Tensor const& tensor, Input const& stated) {
+    bool same = tensor.scalar_type() == stated.type &&
+                tensor.dim() == static_cast<std::int64_t>(stated.sizes.size());
+    for (std::size_t at = 0; same && at < stated.sizes.size(); ++at) {
+        same = stated.sizes[at].kind == Size::Kind::fixed &&
+               tensor.size(static_cast<std::int64_t>(at)) == stated.sizes[at].value;
+    }
+    return same;
+}
+
 /// Of a type that no checkpoint holds, and never changed: a mask, or a table of complex numbers.
 void make_constants(Description& description, Tensors const& tensors) {
     auto const& graph = *description.graph;
@@ -163,6 +174,10 @@ Program::Program(Archive const& archive, std::string const& name, Tensors tensor
         auto const found = own.find(input.name);
         if (found == own.end()) {
             archive.damaged(concat("it holds no value for ", input.name));
+        }
+        if (!has_form(found->second, input)) {
+            archive.damaged(concat("the shape or type of its stored tensor ", input.name,
+                                   " is not that of its graph"));
         }
         auto const given =
             input.kind == Input::Kind::constant ? tensors.end() : tensors.find(input.name);

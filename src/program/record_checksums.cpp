@@ -43,6 +43,9 @@ std::map<std::string, std::uint32_t, std::less<>> checksums_of(std::string_view 
         auto const name_size = number_at<std::uint16_t>(archive, at + 28);
         auto const extra_size = number_at<std::uint16_t>(archive, at + 30);
         auto const comment_size = number_at<std::uint16_t>(archive, at + 32);
+        if (archive.size() - at < entry_size + name_size) {
+            damaged();
+        }
         auto const name = archive.substr(at + entry_size, name_size);
         checksums[std::string(name.substr(name.find('/') + 1))] = checksum;
         at += entry_size + name_size + extra_size + comment_size;

@@ -1,6 +1,7 @@
 #include "program/tensors.hpp"
 
 #include "base/text.hpp"
+#include "base/unpacked.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <ATen/ops/as_strided.h>
@@ -50,14 +51,34 @@ class Folder {
         auto const strides = fixed_sizes(form.at("strides"));
         auto const offset = size_of(form.at("storage_offset")).value;
         auto const size = static_cast<std::int64_t>(c10::elementSize(type));
+        require_size(record, sizes, size);
         auto const elements = bytes.narrow(0, 0, bytes.size(0) / size * size).view(type);
         auto tensor =
             elements.as_strided(sizes, strides, offset).clone(); // throws beyond the bytes
         return tensor.set_requires_grad(form.at("requires_grad").get<bool>());
     }
 
+    /// A view repeats its bytes where a stride is 0, so that a small file could fill the memory.
+    void require_size(std::string const& record, std::vector<std::int64_t> const& sizes,
+                      std::int64_t element) {
+        auto left = static_cast<std::int64_t>(max_unpacked(archive_.size())) - unpacked_;
+        auto bytes = element;
+        for (auto const size : sizes) {
+            if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes)) {
+                archive_.damaged(concat("a tensor of its record ", record, " has invalid sizes"));
+            }
+        }
+        if (bytes > left) {
+            archive_.damaged(concat("the tensors of its records up to ", record, " have more than ",
+                                    max_unpacked(archive_.size()), " bytes, but the file has only ",
+                                    archive_.size()));
+        }
+        unpacked_ += bytes;
+    }
+
     Archive const& archive_;
     std::string path_;
+    std::int64_t unpacked_ = 0; ///< bytes of tensors
     std::map<std::string, at::Tensor> bytes_;
     Tensors by_place_;
 };

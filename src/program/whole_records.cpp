@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "base/unpacked.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <caffe2/serialize/in_memory_adapter.h>
@@ -13,7 +14,6 @@
 namespace lockstep::program {
 
 void require_whole_records(std::filesystem::path const& file) {
-    constexpr std::size_t max_ratio = 1100; // of deflate, rounded up
     auto const content = read_text(file);
     auto const damaged = [&](std::string const& why) {
         return Error(ExitCode::data,
@@ -31,10 +31,17 @@ void require_whole_records(std::filesystem::path const& file) {
                 throw damaged(error.text().why);
             }
         }();
+        std::uint64_t left = max_unpacked(content.size());
         for (auto const& [record, checksum] : checksums) {
-            bool whole = reader.hasRecord(record) &&
-                         reader.getRecordSize(record) / max_ratio <= content.size();
+            bool whole = reader.hasRecord(record);
             if (whole) {
+                auto const bytes = reader.getRecordSize(record);
+                if (bytes > left) {
+                    throw damaged(concat("its records up to ", record, " unpack to more than ",
+                                         max_unpacked(content.size()),
+                                         " bytes, but the file has only ", content.size()));
+                }
+                left -= bytes;
                 auto const [data, size] = reader.getRecord(record);
                 whole =
                     checksum_of_record({static_cast<char const*>(data.get()), size}) == checksum;

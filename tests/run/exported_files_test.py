@@ -20,7 +20,7 @@ sys.path.insert(0, str(SOURCE / "python"))
 import exported_models  # noqa: E402
 import lockstep_export  # noqa: E402
 
-FILES = 500 if LONG else 16
+FILES = 1000 if LONG else 20
 DECK = """
 [run]
 device = cpu
@@ -227,9 +227,62 @@ HOSTILE = [None, -1, 2**62, 2**70, 1.5, "", "../../../../etc/passwd", "x" * 300,
            "torch.ops.aten.empty.memory_format", "torch.ops.aten.as_strided.default", "torch.ops.aten.relu.default"]
 
 
+SCHEMAS = sorted((each for each in torch._C._jit_get_all_schemas() if each.name.startswith("aten::")), key=str)
+
+
+def odd_call(draw, names):
+    """A call of any operator, with tensors of the graph, and numbers that need not fit it."""
+    schema = draw.choice(SCHEMAS)
+
+    def argument(kind):
+        if "Tensor" in kind:
+            chosen = [{"name": draw.choice(names)} for _ in range(draw.randrange(4))]
+            return {"as_tensors": chosen} if kind.startswith("List") else {"as_tensor": {"name": draw.choice(names)}}
+        number = draw.choice([0, 1, 1, 2, 3, -1, 7, 2**20, 2**40])
+        if kind.startswith("List"):
+            return {"as_ints": [number] * draw.randrange(4)}
+        return {"as_bool": bool(number % 2)} if kind == "bool" else {"as_float": number / 2} if kind == "float" else {"as_int": number}
+    inputs = []
+    for each in schema.arguments:
+        kind = str(each.type)
+        optional = kind.startswith("Optional")
+        if (each.has_default_value() or optional) and draw.random() < 0.6:
+            continue
+        inputs.append({"name": each.name, "arg": argument(kind[9:-1] if optional else kind), "kind": 1})
+    return f"torch.ops.{schema.name.replace('::', '.')}.{schema.overload_name or 'default'}", inputs
+
+
+def with_odd_calls(program, draw):
+    """Other operators in the places of some."""
+    graph = program["graph_module"]["graph"]
+    names = list(graph["tensor_values"])
+    for node in draw.sample(graph["nodes"], draw.choice([1, 1, 2])):
+        node["target"], node["inputs"] = odd_call(draw, names)
+
+
+def with_odd_sizes(program, weights, draw):
+    """Sizes that are those of other tensors, in the list of weights or in the graph too."""
+    names = {each["parameter"]["parameter_name"]: each["parameter"]["arg"]["name"]
+             for each in program["graph_module"]["signature"]["input_specs"] if "parameter" in each}
+    for name, entry in weights["config"].items():
+        if name in names and draw.random() < 0.5:
+            sizes = [draw.choice([0, 1, 2, 3, 5, 10, 24, 2**20, 2**40]) for _ in range(draw.randrange(4))]
+            form = entry["tensor_meta"]
+            form["sizes"] = [{"as_int": size} for size in sizes]
+            form["strides"] = [{"as_int": draw.choice([0, 0, 1])} for _ in sizes]
+            if draw.random() < 0.7:
+                program["graph_module"]["graph"]["tensor_values"][names[name]].update(sizes=form["sizes"], strides=form["strides"])
+
+
 def damaged(records, draw):
     """A copy of the archive with something wrong: its bytes, its records, or what they say."""
-    records, way = dict(records), draw.choice(["bytes", "cut", "record", "json", "json", "json", "json"])
+    records, way = dict(records), draw.choice(["bytes", "cut", "record", "json", "json", "json", "calls", "calls", "calls", "sizes", "sizes"])
+    if way in ("calls", "sizes"):
+        program, weights = (next(name for name in records if name.endswith(end))
+                            for end in ("models/train.json", "weights/train_weights_config.json"))
+        values = json.loads(records[program]), json.loads(records[weights])
+        with_odd_calls(values[0], draw) if way == "calls" else with_odd_sizes(*values, draw)
+        records[program], records[weights] = (json.dumps(value).encode() for value in values)
     texts = [name for name in records if name.endswith(".json")]
     if way == "json":
         name = draw.choice(texts)
@@ -307,11 +360,18 @@ def check_hostile(scratch, train):
                               *({"name": key, "arg": argument, "kind": 1} for key, argument in given)]
         return change
 
+    def resized(value):
+        """Stored with one size, and used with another."""
+        value["graph_module"]["graph"]["tensor_values"]["p_0_layers_0_bias"]["sizes"] = [{"as_int": 2**20}]
+
     cases = [case_ for number in (-1, 200) for case_ in (
         ("but must be as_scalar_type", dropout("to.dtype", ("dtype", {"as_int": number}))),
         ("but must be as_memory_format", dropout("clone.default", ("memory_format", {"as_int": number}))),
         ("but must be as_layout", dropout("zeros_like.default", ("layout", {"as_int": number}))))]
     cases += [
+        *(("does not check the indices or sizes", dropout(f"{name}.default"), 64)
+          for name in ("batch_norm_update_stats", "mkldnn_rnn_layer", "slow_conv3d")),
+        ("is not that of its graph", resized),
         ("does not check the indices", dropout("lu_unpack.default"), 64),
         ("the derivative for 'geqrf' is not implemented", dropout("geqrf.default"), 64),
         ("does not check output_size against repeats",

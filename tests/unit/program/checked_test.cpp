@@ -87,6 +87,52 @@ TEST_CASE("a recurrent layer's batch sizes are checked, too") {
     CHECK(program::checked(found("lstm.data")) != nullptr);
 }
 
+TEST_CASE("tensors of a batch norm have a number for each channel of its input") {
+    auto const none = c10::IValue();
+    auto const normed = [&](at::Tensor const& input, c10::IValue const& weight,
+                            c10::IValue const& bias, at::Tensor const& mean,
+                            at::Tensor const& variance) {
+        std::vector<c10::IValue> stack{input, weight, bias, mean, variance, true, 0.1, 1e-5};
+        (*program::checked(found("_native_batch_norm_legit.default")))(stack);
+        return stack.at(0).toTensor();
+    };
+    auto const input = at::rand({4, 3, 2});
+    auto const three = [] { return at::ones({3}); };
+    CHECK(normed(input, three(), none, three(), three()).sizes() == input.sizes());
+    for (auto const& odd : {at::ones({2}), at::ones({4}), at::ones({}), at::ones({3, 1})}) {
+        CHECK_THROWS_AS(normed(input, odd, none, three(), three()), c10::Error);
+        CHECK_THROWS_AS(normed(input, none, odd, three(), three()), c10::Error);
+        CHECK_THROWS_AS(normed(input, none, none, odd, three()), c10::Error);
+        CHECK_THROWS_AS(normed(input, none, none, three(), odd), c10::Error);
+    }
+    CHECK_THROWS_AS(normed(at::rand({3}), none, none, three(), three()), c10::Error);
+    std::vector<c10::IValue> stack{input, at::ones({5}), none, true, 0.1, 1e-5};
+    CHECK_THROWS_AS((*program::checked(found("_native_batch_norm_legit.no_stats")))(stack),
+                    c10::Error);
+}
+
+TEST_CASE("the lengths of a weight norm are those of its slices") {
+    auto const normed = [](at::Tensor const& v, at::Tensor const& g, int dim) {
+        std::vector<c10::IValue> stack{v, g, dim};
+        (*program::checked(found("_weight_norm.default")))(stack);
+        return stack.at(0).toTensor();
+    };
+    CHECK(normed(at::rand({4, 3}), at::rand({4, 1}), 0).sizes() == at::IntArrayRef{4, 3});
+    CHECK(normed(at::rand({4, 3}), at::rand({1, 3}), 1).sizes() == at::IntArrayRef{4, 3});
+    CHECK(normed(at::rand({4, 3}), at::rand({}), -1).sizes() == at::IntArrayRef{4, 3}); // of all
+    CHECK_THROWS_AS(normed(at::rand({4, 3}), at::rand({1, 1}), 0), c10::Error);
+    CHECK_THROWS_AS(normed(at::rand({4, 3}), at::rand({4}), 0), c10::Error);
+    CHECK_THROWS_AS(normed(at::rand({4, 3}), at::rand({4, 1}), 1), c10::Error);
+    CHECK_THROWS_AS(normed(at::rand({5, 0}), at::rand({5, 1}), 0), c10::Error);
+}
+
+TEST_CASE("steps of 0 and countless sections are refused") {
+    std::vector<c10::IValue> range{2, 9, 0.5, at::empty({0}, at::kLong)};
+    CHECK_THROWS_AS((*program::checked(found("range.out")))(range), c10::Error);
+    std::vector<c10::IValue> sections{at::ones({4}), 1 << 30, 0};
+    CHECK_THROWS_AS((*program::checked(found("tensor_split.sections")))(sections), c10::Error);
+}
+
 TEST_CASE("other operators run as they are") {
     CHECK(program::checked(found("relu.default")) == nullptr);
 }
