@@ -26,8 +26,8 @@ export LOCKSTEP_INJECT
 [ -z "$FAULTY_ATTEMPTS" ] || [ "$attempt" -le "$FAULTY_ATTEMPTS" ] || LOCKSTEP_INJECT=
 if [ -n "$HANG" ] && [ "$attempt" -gt 1 ]; then exec sleep 100; fi
 if [ -n "$EARLIER_ENDS" ] && [ "$attempt" = 2 ]; then # what an attempt before may still write
-    echo '{"event": "signal", "by_launcher": true}' >>"$EARLIER_ENDS"
-    echo '{"event": "end", "reason": "finished"}' >>"$EARLIER_ENDS"
+    echo '{{"event": "signal", "by_launcher": true}}' >>"$EARLIER_ENDS"
+    echo '{{"event": "end", "reason": "finished"}}' >>"$EARLIER_ENDS"
 fi
 words=()
 while [ $# -gt 0 ]; do # the hosts of the test are names only

@@ -5,7 +5,10 @@
 #include "train/configure_torch.hpp"
 #include "train/generate.hpp"
 
+#include <cstdio>
 #include <iostream>
+#include <string_view>
+#include <unistd.h>
 
 #include "../train_side_options.hpp"
 #include "commands.hpp"
@@ -13,6 +16,24 @@
 #include "model_file.hpp"
 
 namespace lockstep::app {
+
+namespace {
+
+/// A text is passed on byte by byte, but not to a terminal, which would obey its control
+/// characters.
+void print(std::string_view text) {
+    if (::isatty(STDOUT_FILENO) != 0) {
+        std::cout << text << std::flush;
+        return;
+    }
+    std::cout.flush();
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
+        std::cout.setstate(std::ios::badbit); // which is told at the end
+    }
+}
+
+} // namespace
 
 ExitCode generate_command(Invocation const& invocation) {
     return monitor::run_collectively(
@@ -29,10 +50,8 @@ ExitCode generate_command(Invocation const& invocation) {
                                  "Start the command without mpirun"});
                 }
                 train::configure_torch(own.run);
-                train::generate(
-                    own, checkpoint::VerifiedFile(path), told,
-                    [](std::string_view text) { std::cout << text << std::flush; },
-                    [](std::string const& remark) { std::cerr << remark << "\n"; });
+                train::generate(own, checkpoint::VerifiedFile(path), told, print,
+                                [](std::string const& remark) { std::cerr << remark << "\n"; });
                 std::cout << "\n";
             });
             return ExitCode::ok;

@@ -66,12 +66,14 @@ TEST_CASE("a model goes to safetensors and back to HDF5 with every bit") {
 TEST_CASE("other types of numbers are widened") {
     test::ScratchDir const scratch;
     std::array<std::uint16_t, 4> const halves{0x3c00, 0xc000, 0x3f80, 0xc020};
-    auto const data = std::as_bytes(std::span(halves));
+    auto const words = std::as_bytes(std::span(halves));
+    std::vector<std::byte> data(words.begin(), words.end());
+    data.push_back(std::byte{0});
     write_file(scratch / "x.safetensors",
                R"({"__metadata__":{"a":"b"},"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
                R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},)"
-               R"("u":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})",
-               {data.begin(), data.end()});
+               R"("u":{"dtype":"U8","shape":[],"data_offsets":[8,9]}})",
+               data);
     auto const file = open_weights(scratch / "x.safetensors");
     CHECK(values<float>(*file, "h") == std::vector<float>{1, -2});
     CHECK(values<float>(*file, "b") == std::vector<float>{1, -2.5F});
