@@ -52,9 +52,8 @@ nlohmann::json parsed(std::string const& bytes, std::string const& line) {
         std::string_view reason = error.what();
         reason.remove_prefix(std::min(reason.rfind(" - ") + 3, reason.size()));
         std::string const found(reason.substr(0, reason.find("; last read")));
-        auto const around =
-            bytes.substr(std::min(error.byte, bytes.size()) - std::min<std::size_t>(error.byte, 3))
-                .substr(0, 12);
+        auto const at = std::min(error.byte, bytes.size());
+        auto const around = bytes.substr(at - std::min<std::size_t>(at, 3), 12);
         bool const number = around.find("NaN") != around.npos || around.find("Inf") != around.npos;
         refuse_line(line, concat("the line is not valid JSON: ", found, " at byte ", error.byte),
                     number ? "JSON has no NaN or Infinity: write null instead"

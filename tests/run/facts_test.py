@@ -580,6 +580,8 @@ def model_keys(scratch):
             run([*same, *words, "--force"]).expect(0, "were trained with another model", what)
             run(["train", deck, *words, "--model.weights", newest, "--run.directory", scratch / "further",
                  "--checkpoint.resume", "none"]).expect(0, "were trained with another model", what)
+            run(["federate", "init", scratch / f"federation-{name}-{key}", deck, *words, "--weights", newest, "--key",
+                 scratch / "c.key", "--min-sites", 1, "--rounds", 1]).expect(0, "were trained with another model", what)
 
 
 for part in (walk, *some((texts, pictures, market, searched, pairs, targets, model_keys), 2)):

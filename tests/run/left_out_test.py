@@ -176,6 +176,7 @@ def lines_of_json(scratch):
                            (b'{"txet": "a", "id": 1}', "the line has no key text; its keys are id, txet", "--text KEY"),
                            (b'{"text": 5}', "the value of the key text is not a text, but a number"),
                            (b'{"text": null}', "the value of the key text is not a text, but null"),
+                           (b"{", "not valid JSON"), (b'"', "not valid JSON"),
                            (b'["a"]', "not a JSON object, but an array"),
                            (b'null', "not a JSON object, but null")):
         source = write(scratch / "lines.jsonl", good.encode() + line + b"\n" + good.encode())

@@ -6,6 +6,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
+#include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 
 #include <algorithm>
@@ -147,6 +148,9 @@ ExitCode federate_init_command(Invocation const& invocation) {
                     told.weights.empty() ? first : federate::ModelVector::read(told.weights);
                 if (!told.weights.empty()) {
                     require_fitting_data(deck, from, told.weights);
+                    auto const warning = train::warning_of_model_changes(
+                        deck, checkpoint::VerifiedFile(told.weights));
+                    std::cerr << (warning.empty() ? warning : concat("lockstep: ", warning, "\n"));
                 }
                 auto charter = charter_for(told.charter, deck, from);
                 charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
