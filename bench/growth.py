@@ -192,7 +192,7 @@ def runs(place, n):
 AXES = {"classes": (classes, 10_000), "classes-import": (classes_import, 10_000), "series-import": (series_import, 500),
         "text-import": (text_import, 100_000),
         "columns": (columns, 10_000), "files": (files, 1000), "tensors": (tensors, 1000), "replicas": (replicas, 1000),
-        "epochs": (epochs, 10_000), "runs": (runs, 20)}
+        "epochs": (epochs, 10_000), "runs": (runs, 10)}
 
 
 def main():
