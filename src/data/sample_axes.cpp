@@ -28,14 +28,14 @@ SampleAxes guessed_axes(Facts const& facts) {
     if (field.ragged) {
         axes.places = {0};
     } else if (shape.size() > 1) {
-        auto channels = axis_of_means(facts);
-        if (of_features) {
-            channels = shape.size() - 1;
-        } else if (auto const shown = channel_axis(shape); !channels && shape.size() > 2) {
-            axes.found = shown == 0 || shown == shape.size() - 1;
-            channels = shown == shape.size() - 1 ? shape.size() - 1 : 0;
-        } else {
-            axes.found = channels.has_value();
+        auto const last = shape.size() - 1;
+        auto channels = of_features ? std::optional(last) : axis_of_means(facts);
+        if (auto const shown = channel_axis(shape); !channels && (shown == 0 || shown == last)) {
+            channels = shown;
+        }
+        axes.found = channels.has_value();
+        if (!channels && shape.size() > 2) {
+            channels = 0;
         }
         axes.places.resize(shape.size());
         std::iota(axes.places.begin(), axes.places.end(), std::size_t{0});

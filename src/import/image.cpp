@@ -117,10 +117,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kin
     throw DecodeFailure{bytes.empty() ? "it is empty" : "it is neither a PNG nor a JPEG file"};
 }
 
-} // namespace
-
-namespace {
-
 /// Unsigned values of a TIFF file, in its byte order.
 class TiffReader {
   public:

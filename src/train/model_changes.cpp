@@ -47,32 +47,30 @@ std::map<std::string, std::string> values_of(config::Deck const& deck) {
     for (auto const* key : {"dropout", "compiled", "operators", "file"}) {
         values.erase(concat("model.", key));
     }
-    if (auto const scale = deck.task.own.find(observation_scale); scale != deck.task.own.end()) {
-        values[concat("task.", observation_scale)] = plain(scale->second);
-    } else {
-        values[concat("task.", observation_scale)] = "1";
-    }
+    auto const scale = deck.task.own.find(observation_scale);
+    values[concat("task.", observation_scale)] =
+        scale != deck.task.own.end() ? plain(scale->second) : "1";
     return values;
 }
 
-/// Weights without a deck may still know on which side their channels are.
-std::string changed_layout(config::Deck const& deck, data::Facts const& facts) {
-    auto const own = values_of(deck);
-    auto const now = own.find(layout);
-    std::string const before = facts.channels_last ? "channels-last" : "channels-first";
-    return facts.mean.size() < 2 || now == own.end() || now->second == before
-               ? std::string()
-               : concat(layout, " = ", now->second, " (was ", before, ")");
+/// The values that weights without a deck were trained with, as far as they know: of channels with
+/// means, on which side they are.
+std::map<std::string, std::string> values_known_of(data::Facts const& facts,
+                                                   std::map<std::string, std::string> values) {
+    if (auto const found = values.find(layout); found != values.end() && facts.mean.size() > 1) {
+        found->second = facts.channels_last ? "channels-last" : "channels-first";
+    }
+    return values;
 }
 
 } // namespace
 
 std::string model_changes(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const record = checkpoint::open_weights(file)->record();
-    return record.deck.empty() ? changed_layout(deck, facts_of(record, file.path()))
-                               : joined(config::changes(values_of(stored_deck(record, file.path())),
-                                                        values_of(deck)),
-                                        "; ");
+    auto const now = values_of(deck);
+    auto const before = record.deck.empty() ? values_known_of(facts_of(record, file.path()), now)
+                                            : values_of(stored_deck(record, file.path()));
+    return joined(config::changes(before, now), "; ");
 }
 
 std::string warning_of_model_changes(config::Deck const& deck,

@@ -94,14 +94,17 @@ with Scratch() as scratch, Hosts(3) as hosts:
         check(alone.code == 76, alone.text)
         root_cause(alone, "rank 1 (host2, cpu)", "has sent nothing for")
 
-    def is_suspended():
-        """As a whole, for longer than the limit, one process after the other."""
-        directory = scratch / "suspended"
-        running = hosts.mpirun("host1:2,host2:2", words(directory, "--train.steps", 60),
-                               {"LOCKSTEP_INJECT": "slow:rank=0"})
+    def in_training(directory, places):
+        running = hosts.mpirun(places, words(directory, "--train.steps", 60), {"LOCKSTEP_INJECT": "slow:rank=0"})
         while len(steps_of(directory)) < 10:
             check(running.poll() is None, "it trains")
             time.sleep(0.1)
+        return running
+
+    def is_suspended():
+        """As a whole, for longer than the limit, one process after the other."""
+        directory = scratch / "suspended"
+        running = in_training(directory, "host1:2,host2:2")
         everything = [process for name in ("host1", "host2") for program in ("mpirun", "orted", "lockstep")
                       for process in hosts.processes(name, program)
                       if str(directory) in pathlib.Path(f"/proc/{process}/cmdline").read_text() or program == "orted"]
@@ -121,11 +124,7 @@ with Scratch() as scratch, Hosts(3) as hosts:
         """Whatever others send to the ports by which hosts watch each other changes nothing: random bytes, and true
         messages that are cut, lengthened, or accuse a rank in the name of another job."""
         directory = scratch / "strangers"
-        running = hosts.mpirun("host1:1,host2:1", words(directory, "--train.steps", 60),
-                               {"LOCKSTEP_INJECT": "slow:rank=0"})
-        while len(steps_of(directory)) < 10:
-            check(running.poll() is None, "it trains")
-            time.sleep(0.1)
+        running = in_training(directory, "host1:1,host2:1")
         told = hosts.run("host1", sys.executable, pathlib.Path(__file__).resolve().parent / "stranger.py")
         done = finish(running, time.monotonic()).expect(0, "finished at step 60")
         check(told.startswith("sent ") and "cause" not in done.text, f"{told}\n{done.text}")

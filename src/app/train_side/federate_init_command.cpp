@@ -148,9 +148,11 @@ ExitCode federate_init_command(Invocation const& invocation) {
                     told.weights.empty() ? first : federate::ModelVector::read(told.weights);
                 if (!told.weights.empty()) {
                     require_fitting_data(deck, from, told.weights);
-                    auto const warning = train::warning_of_model_changes(
-                        deck, checkpoint::VerifiedFile(told.weights));
-                    std::cerr << (warning.empty() ? warning : concat("lockstep: ", warning, "\n"));
+                    if (auto const warning = train::warning_of_model_changes(
+                            deck, checkpoint::VerifiedFile(told.weights));
+                        !warning.empty()) {
+                        std::cerr << "lockstep: " << warning << "\n";
+                    }
                 }
                 auto charter = charter_for(told.charter, deck, from);
                 charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
