@@ -2,6 +2,7 @@
 lies outside of the runs' directories."""
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -12,6 +13,7 @@ import harness
 import serve_test
 
 CLIENTS = 300 if harness.LONG else 150
+REQUESTS = 500 if harness.LONG else 60
 
 
 def connected(server):
@@ -124,6 +126,42 @@ def odd_requests(server):
             harness.check(told.startswith(b"HTTP/1.1 %d " % status), f"{head[:60]}: {told}")
 
 
+def drawn_requests(server):
+    """Requests of odd parts: each is answered as HTTP or the connection ends, in seconds and little memory."""
+    draw, before, told = random.Random(harness.SEED), serve_test.memory(server), {}
+    paths = ["/", "/api/runs", "/api/series?run=0&columns=loss&buckets=10", "/api/run?run=1", "/api/log?run=0&from=0", "/events?runs=0,1",
+             "/api/picture?run=0&picture=0", "/api/deck?run=0", "/api/searches", "/api/search?search=0"]
+    odd = ["-1", "99999999999999999999", "1e9", "%00", "%", "%zz", "../..", "\r", "&&", "=", "?", "#", "a" * 5000, "0,0,0", ",", "\xff"]
+    for number in range(REQUESTS):
+        path = draw.choice(paths)
+        for _ in range(draw.choice([0, 1, 1, 2, 4])):
+            at = draw.randrange(1, len(path) + 1)
+            path = path[:at] + draw.choice(odd) + path[at + draw.randrange(3):]
+        fields = [draw.choice(["Cookie: a=b", "Range: bytes=0-", "Connection: close", "Expect: 100-continue", "X: " + "y" * 9000, ": ",
+                               "Upgrade: h2c", "Content-Length: " + draw.choice(odd)]) for _ in range(draw.choice([0, 0, 1, 2]))]
+        if draw.random() < 0.8:
+            fields.append(f"Authorization: Bearer {server.token}")
+        head = [draw.choice(["GET"] * 7 + ["HEAD", "POST", "get", ""]) + f" {path} HTTP/1." + draw.choice("1111110x"),
+                "Host: " + draw.choice(["localhost"] * 6 + ["evil.example", "", "localhost:1", "[::1]"]), *fields]
+        data = bytearray("\r\n".join(head).encode("latin-1") + b"\r\n\r\n")
+        for _ in range(draw.choice([0, 0, 0, 0, 1, 5])):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        with connected(server) as connection:
+            connection.sendall(data[:draw.randrange(len(data))] if draw.random() < 0.1 else data)
+            connection.shutdown(socket.SHUT_WR)
+            try:
+                line = connection.recv(12)
+            except ConnectionResetError:
+                line = b""
+            harness.check(line in (b"", b"HTTP/1.1 " + line[9:]), f"request {number} of seed {harness.SEED}: {data[:200]} gives {line}")
+            told[line[9:]] = told.get(line[9:], 0) + 1
+        if number % 20 == 0:
+            answers(server)
+    grown = (serve_test.memory(server) - before) / 2**20
+    harness.check(grown < 256, f"{REQUESTS} requests cost {grown:.0f} MiB")
+    print(f"{REQUESTS} requests: {told}")
+
+
 def row_count(server, name):
     return next(each["rows"] for each in answers(server) if each["name"] == name)
 
@@ -201,6 +239,7 @@ def main():
             strangers(server)
             no_descriptors(server)
             odd_requests(server)
+            drawn_requests(server)
             odd_records(server, runs / "first")
             replaced_and_removed(server, runs / "second")
             links(server, runs / "first", secret)
