@@ -6,8 +6,11 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck_source.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "checkpoint_files.hpp"
 #include "commands.hpp"
@@ -94,16 +97,32 @@ void require_c_names(std::filesystem::path const& out, std::filesystem::path con
 }
 
 /// The deck in a file of another version may have keys that are not known here.
-void require_not_named_by(checkpoint::Record const& record, std::filesystem::path const& out) {
-    std::optional<config::Deck> deck;
+std::optional<config::Deck> deck_in(checkpoint::Record const& record) {
     try {
         config::DeckSource source;
         source.read_printed(record.deck, "the deck in the file");
-        deck = source.parse();
+        return source.parse();
     } catch (Error const&) {
-        return;
+        return std::nullopt;
     }
-    require_not_named(out, *deck);
+}
+
+/// The keys that decide what a model computes with its weights, which their shapes do not tell; no
+/// path of this host.
+std::string keys_of_model(config::Deck const& deck) {
+    nlohmann::json keys = nlohmann::json::object();
+    for (auto const& [key, value] : deck.model.own) {
+        if (key != "file" && key != "operators" && key != "compiled") {
+            keys[concat("model.", key)] = value;
+        }
+    }
+    auto const& name = deck.model.name;
+    keys["model.name"] =
+        name.starts_with("plugin:") ? concat("plugin:", name.substr(name.rfind(':') + 1)) : name;
+    if (auto const scale = deck.task.own.find("observation-scale"); scale != deck.task.own.end()) {
+        keys["task.observation-scale"] = scale->second;
+    }
+    return keys.dump();
 }
 
 } // namespace
@@ -157,9 +176,14 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
              "its int8 layers can be exported only to ONNX and C",
              "Use --format onnx or c, or export the model from which this file was quantised"});
     }
-    require_not_named_by(weights->record(), out);
+    auto const deck = deck_in(weights->record());
+    if (deck) {
+        require_not_named(out, *deck);
+    }
     if (format == "safetensors") {
-        checkpoint::write_safetensors(out, *weights, rounding_of(told.type));
+        bool const knows = deck && !weights->record().deck.empty();
+        checkpoint::write_safetensors(out, *weights, rounding_of(told.type),
+                                      knows ? keys_of_model(*deck) : "");
     } else {
         checkpoint::write_model(out, *weights);
     }

@@ -35,8 +35,10 @@ constexpr std::uint64_t length_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t max_header = 100'000'000;     // the format's own limit
 constexpr char const* metadata_name = "__metadata__"; // texts by name
 /// Notes of a model that are among them, by our names and by theirs.
-constexpr std::array<std::pair<char const*, char const*>, 2> kept_notes{
-    {{facts_note, "lockstep_facts"}, {shapes_note, "lockstep_shapes"}}};
+constexpr std::array<std::pair<char const*, char const*>, 3> kept_notes{
+    {{facts_note, "lockstep_facts"},
+     {shapes_note, "lockstep_shapes"},
+     {model_note, "lockstep_model"}}};
 constexpr std::string_view index_ending = ".safetensors.index.json";
 
 template <class From, class To>
@@ -395,9 +397,13 @@ std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path) {
 }
 
 void write_safetensors(std::filesystem::path const& path, Weights const& weights,
-                       comm::Rounding rounding) {
+                       comm::Rounding rounding, std::string const& model) {
     auto const tensors = in_file_order(weights, rounding);
-    auto const header = header_of(tensors, weights.record());
+    auto record = weights.record();
+    if (!model.empty()) {
+        record.notes[model_note] = model;
+    }
+    auto const header = header_of(tensors, record);
     std::uint64_t const length = header.size();
     std::uint64_t at = length_bytes + length;
     auto bytes = at;

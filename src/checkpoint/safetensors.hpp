@@ -28,11 +28,12 @@ std::unique_ptr<Weights> open_safetensors(std::filesystem::path const& path);
 
 /// Writes the weights as a safetensors file, one tensor after the other in memory: a temporary
 /// name, fsync, rename. Real values are stored as F32, F16 or BF16 according to `rounding`, whole
-/// numbers as I64.
+/// numbers as I64. `model` becomes the file's model_note; empty: that of the weights stays.
 ///
 /// Throws  Error 64 when rounding makes a value infinite, 73 when the file cannot be created, 74
 ///         for a full disk
 void write_safetensors(std::filesystem::path const& path, Weights const& weights,
-                       comm::Rounding rounding = comm::Rounding::none);
+                       comm::Rounding rounding = comm::Rounding::none,
+                       std::string const& model = "");
 
 } // namespace lockstep::checkpoint

@@ -1,13 +1,18 @@
 #include "train/model_changes.hpp"
 
+#include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "config/changes.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "nn/find_kind.hpp"
 #include "train/model_facts.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -63,13 +68,38 @@ std::map<std::string, std::string> values_known_of(data::Facts const& facts,
     return values;
 }
 
+/// The model of weights without a deck that note its keys.
+///
+/// Throws  Error 65 for a text that is none of ours
+config::Deck noted_model(std::string const& text, std::filesystem::path const& file) {
+    auto const json = json_or_nothing(text);
+    bool const is_ours =
+        json.is_object() && json.contains("model.name") &&
+        std::ranges::all_of(json, [](auto const& each) { return each.is_string(); });
+    if (!is_ours) {
+        throw Error(ExitCode::data,
+                    {file.string(), "what it says of its model (lockstep_model) cannot be read",
+                     "Copy the file again from its source, or name another"});
+    }
+    config::Deck deck;
+    for (auto const& [key, value] : json.items()) {
+        auto const dot = key.find('.') + 1;
+        (key.starts_with("task.") ? deck.task.own : deck.model.own)[key.substr(dot)] = value;
+    }
+    deck.model.name = deck.model.own.extract("name").mapped();
+    return deck;
+}
+
 } // namespace
 
 std::string model_changes(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const record = checkpoint::open_weights(file)->record();
     auto const now = values_of(deck);
-    auto const before = record.deck.empty() ? values_known_of(facts_of(record, file.path()), now)
-                                            : values_of(stored_deck(record, file.path()));
+    auto const note = record.notes.find(checkpoint::model_note);
+    auto const before = !record.deck.empty() ? values_of(stored_deck(record, file.path()))
+                        : note != record.notes.end()
+                            ? values_of(noted_model(note->second, file.path()))
+                            : values_known_of(facts_of(record, file.path()), now);
     return joined(config::changes(before, now), "; ");
 }
 

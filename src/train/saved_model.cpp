@@ -54,10 +54,8 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     work.samples.masked = deck.task.kind == "language" && facts.targets.size() > 1;
     work.task = task::make_task_of(deck, work.samples);
     work.model = another_model(deck, work);
-    if (record.deck.empty()) {
-        return work;
-    }
-    auto const trained = stored_deck(record, file.path()).data;
+    bool const has_deck = !record.deck.empty();
+    auto const trained = has_deck ? stored_deck(record, file.path()).data : deck.data;
     for (auto const& [key, own, known] :
          {std::tuple("data.inputs", deck.data.inputs, trained.inputs),
           std::tuple("data.targets", deck.data.targets, trained.targets)}) {
@@ -67,8 +65,16 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
                                           known));
         }
     }
-    bool const named = deck.data.train != trained.train;
-    if (auto const train = open_dataset(deck, named ? deck.data.train : ""); train) {
+    bool const named = !has_deck || deck.data.train != trained.train;
+    std::unique_ptr<data::Dataset> train;
+    try {
+        train = open_dataset(deck, named ? deck.data.train : "");
+    } catch (Error const& error) {
+        if (has_deck || error.code() != ExitCode::no_input) {
+            throw;
+        } // a deck for weights alone may name a training set that is not here
+    }
+    if (train) {
         work.remarks.push_back(
             read_as(*train, concat("data.train = ", deck.data.train), facts, data_of(file.path())));
         std::erase(work.remarks, "");

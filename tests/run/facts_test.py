@@ -573,14 +573,17 @@ def model_keys(scratch):
         same = ["evaluate", deck, newest]
         run(same).expect(0)
         run([*same, "--model.dropout", "0.5"]).expect(0)
-        for key, value in some(OTHER_KEYS[name].items(), 2):
+        alone = scratch / f"{name}.safetensors"
+        run(["checkpoint", "export", newest, alone]).expect(0)
+        for (key, value), weights in zip(some(OTHER_KEYS[name].items(), 2), itertools.cycle((newest, alone))):
             words = [f"--model.{key}", value]
             what = f"model.{key} = {value}"
+            same = ["evaluate", deck, weights]
             run([*same, *words]).expect(64, "is not the one that the weights in", what)
             run([*same, *words, "--force"]).expect(0, "were trained with another model", what)
-            run(["train", deck, *words, "--model.weights", newest, "--run.directory", scratch / "further",
+            run(["train", deck, *words, "--model.weights", weights, "--run.directory", scratch / "further",
                  "--checkpoint.resume", "none"]).expect(0, "were trained with another model", what)
-            run(["federate", "init", scratch / f"federation-{name}-{key}", deck, *words, "--weights", newest, "--key",
+            run(["federate", "init", scratch / f"federation-{name}-{key}", deck, *words, "--weights", weights, "--key",
                  scratch / "c.key", "--min-sites", 1, "--rounds", 1]).expect(0, "were trained with another model", what)
 
 

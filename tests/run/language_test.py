@@ -286,6 +286,31 @@ def test_elsewhere(scratch, path, exported, told):
     evaluated(0, told.strip(), keys=["--model.bias", "qkv"])
 
 
+def test_weights_alone(scratch, path, exported):
+    """A file of weights says which model they are of where the shapes do not, and of which data."""
+    other, changed = ["--model.heads", 2, "--model.key-value-heads", 1], "model.heads = 2 (was 4)"
+    warning = f"were trained with another model: {changed}"
+    train = ["train", path, "--train.steps", 1, "--run.directory"]
+    run(["evaluate", path, exported, *other]).expect(64, changed)
+    run(["generate", path, exported, "--tokens", 1, *other]).expect(0, warning)
+    run([*train, scratch / "heads", "--model.weights", exported, *other]).expect(0, warning)
+    run([*train, scratch / "taught", "--distill.teacher", exported, "--distill.teacher-deck", write(
+        scratch / "heads.ini", f"include = {path}\n[model]\nheads = 2\nkey-value-heads = 1\n")]).expect(64, changed)
+    again = scratch / "again.h5"
+    run(["checkpoint", "export", exported, again]).expect(0)
+    for words in ([*train, scratch / "same", "--model.weights", exported], ["generate", path, exported, "--tokens", 1],
+                  ["generate", path, exported, "--tokens", 1, "--data.train", scratch / "nothing.h5"]):
+        check("warning" not in (told := run(words).expect(0).text), told)
+    run(["evaluate", path, again, *other]).expect(64, changed)
+    run(["data", "import", "text", write(scratch / "short.txt", "Other words. " * 99), scratch / "short.h5",
+         "--vocabulary", 280]).expect(0)
+    run(["generate", path, exported, "--data.train", scratch / "short.h5"]).expect(
+        65, f"short.h5 does not fit the training data of {exported}")
+    for text in ("{", "[]", "{}", '{"model.name": 1}'):
+        save_file(load_file(exported), scratch / "odd.safetensors", {"lockstep_model": text})
+        run(["evaluate", path, scratch / "odd.safetensors"]).expect(65, "what it says of its model")
+
+
 def test_transformers(scratch, path):
     """A model of the transformers package has the loss here that it has there."""
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -447,6 +472,7 @@ def main():
         tokenizer = test_import(scratch)
         path, directory, exported, told = test_training(scratch, "llama", LLAMA, as_llama)
         test_elsewhere(scratch, path, exported, told)
+        test_weights_alone(scratch, path, exported)
         if LONG and importlib.util.find_spec("transformers"):
             test_transformers(scratch, path)
         test_generate(scratch, path, directory, exported, tokenizer)
