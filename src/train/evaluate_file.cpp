@@ -297,6 +297,7 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
     work.environment = environment;
     std::unique_ptr<DataModule> data_module;
     comm::agree(world, "opening the model", [&] {
+        require_no_datasets(deck);
         auto const device = choose_device(deck.run, topology);
         configure_torch(deck.run);
         work.samples = task::Samples::of(environment(rl::Period::training)->spaces());

@@ -146,6 +146,8 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     }
 }
 
+} // namespace
+
 void require_no_datasets(config::Deck const& deck) {
     bool const files = !trimmed(deck.data.validation).empty() || !trimmed(deck.data.test).empty();
     std::string const wrong = files                          ? "data.validation or data.test is set"
@@ -161,8 +163,6 @@ void require_no_datasets(config::Deck const& deck) {
                                       "task.evaluation-episodes and task.test-episodes"});
     }
 }
-
-} // namespace
 
 namespace {
 

@@ -94,6 +94,9 @@ Datasets open_datasets_together(config::Deck const& deck, comm::Communicator con
 std::vector<std::string> read_like_training(config::Deck const& deck, data::Facts const& train,
                                             data::Dataset* validation, data::Dataset* test);
 
+/// Throws  Error 64 for a deck whose task plays episodes, and which names data sets to measure
+void require_no_datasets(config::Deck const& deck);
+
 /// `check_size` is called with the number of parameters before the model is made, and may throw.
 ///
 /// Throws  Error as Dataset, make_task, make_model and `check_size` do

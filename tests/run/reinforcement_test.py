@@ -107,3 +107,6 @@ with Scratch() as scratch:
             ("data.validation or data.test is set", ["--data.test", "x.h5"]),
             ("data.train is not set", ["--task.environment", "trading"]))):
         train("cartpole.ini", scratch / "wrong", *options).expect(64, text)
+    for key in some(("test", "validation")):
+        run(["evaluate", INPUTS / "cartpole.ini", ended / "best.h5", f"--data.{key}", "x.h5"]).expect(
+            64, "data.validation or data.test is set", "task.test-episodes")
