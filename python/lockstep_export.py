@@ -56,7 +56,7 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
 
     loss     a function of (outputs, *targets) that returns a dict of sums over the batch. Training
              minimises the sum named "loss", divided by the sum named `weight`. Count samples with
-             labels.shape[0], since len() is not traced. If the function has a parameter named
+             labels.shape[0], since len() is not traced. A mean is no sum, and is refused. If the function has a parameter named
              `inputs`, it gets the model's inputs, as a tuple
     metrics  {name: (sum, sum)}: ratios of two of these sums, which validation reports besides the loss
              and which can choose the best model: the one with the highest ratio or, with
@@ -70,9 +70,10 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     are compared, at two batch sizes. If the results differ only by rounding, because torch.export chose
     other kernels, it warns and returns False. If they differ by more, it writes nothing and raises
     ValueError."""
+    _require_module(model)
     inputs, targets = _tensors(inputs, "inputs"), _tensors(targets, "targets")
     # torch.export takes one tensor at two places for one input: targets would reach forward as its inputs.
-    examples = tuple(each.clone() for each in (*inputs, *targets))
+    examples = tuple(each.detach().clone() for each in (*inputs, *targets))
     inputs = examples[:len(inputs)]
     sizes = {len(each) for each in examples}
     if len(sizes) != 1 or min(sizes) < 2:
@@ -80,6 +81,9 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
                          f"are {sorted(sizes)}")
     if targets and loss is None:
         raise ValueError("targets were given without a loss: pass loss=..., or leave targets out")
+    _require_call("forward", model.forward, inputs)
+    if loss:
+        _require_loss(loss, targets, metrics or {})
     _require_own_memory(model)
     modes = [(each, each.training) for each in model.modules()]
     module = _with_loss(model, len(inputs), loss) if loss else model
@@ -90,8 +94,9 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
     elif hasattr(dynamic_shapes, "dynamic_shapes"):  # an object that collects them
         dynamic_shapes = dynamic_shapes.dynamic_shapes(module, examples)
     about = {"format": FORMAT, "torch": torch.__version__}
+    cannot = "PyTorch cannot run the model with the given examples, or cannot trace it"
     try:
-        with torch.random.fork_rng(devices=[]), _told(f"{path} was not written"):
+        with torch.random.fork_rng(devices=[]), _told(f"{path} was not written", cannot):
             programs = {"eval": torch.export.export(module.eval(), examples, dynamic_shapes=dynamic_shapes)}
             if loss:
                 outputs = torch.export.export(_with_outputs(model.eval()), inputs, dynamic_shapes={
@@ -146,6 +151,53 @@ def _tensors(values, what):
     return values
 
 
+def _require_module(model):
+    if not isinstance(model, torch.nn.Module):
+        raise ValueError(f"the model must be a torch.nn.Module, but it is a {type(model).__name__}" +
+                         (": pass an instance" if isinstance(model, type) else ""))
+    for attribute, what in (("_orig_mod", "torch.compile"), ("module", "DataParallel")):
+        if hasattr(model, attribute) and what in ("torch.compile", type(model).__name__.removeprefix("Distributed")):
+            raise ValueError(f"the model is wrapped by {what}: pass what it wraps, model.{attribute}")
+    if lazy := [name for name, each in model.named_parameters() if torch.nn.parameter.is_lazy(each)]:
+        raise ValueError(f"the parameter {lazy[0]} has no shape yet: call the model once before")
+
+
+def _require_call(what, function, given, **named):
+    """Python's own error would name the function that calls."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of some built-in functions
+        return
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        raise ValueError(f"{what}{signature} cannot be called with {len(given)} tensors: {error}") from None
+
+
+def _require_loss(loss, targets, metrics):
+    if not callable(loss):
+        raise ValueError(f"loss must be a function of the outputs and the targets, but it is {loss!r}")
+    named = {"inputs": ()} if "inputs" in inspect.signature(loss).parameters else {}
+    _require_call("the loss", loss, ("outputs", *targets), **named)
+    if not isinstance(metrics, dict):
+        raise ValueError("metrics must be a dict, such as {\"accuracy\": (\"correct\", \"samples\")}, "
+                         f"but it is {metrics!r}")
+
+
+def _sums_of(result):
+    """What the loss has returned, if it is what it must be."""
+    if not isinstance(result, dict) or not all(isinstance(name, str) for name in result):
+        raise ValueError("the loss must return a dict of sums over the batch, such as {\"loss\": cross_entropy(scores, "
+                         "labels, reduction=\"sum\"), \"samples\": labels.shape[0]}, but it returns "
+                         f"{type(result).__name__ if not isinstance(result, dict) else list(result)}")
+    for name, value in result.items():
+        numbers = () if name == "loss" else (int, float, torch.SymInt, torch.SymFloat)
+        if not isinstance(value, (torch.Tensor, *numbers)):
+            raise ValueError(f"the sum {name} must be a tensor{' or a number' if numbers else ''}, but it is a "
+                             f"{type(value).__name__}")
+    return result
+
+
 def _with_loss(model, inputs, loss):
     """The same module, with the same names, whose forward takes targets too and returns sums."""
 
@@ -154,7 +206,7 @@ def _with_loss(model, inputs, loss):
     class WithLoss(type(model)):
         def forward(self, *args):
             given = {"inputs": args[:inputs]} if wants_inputs else {}
-            sums = loss(super().forward(*args[:inputs]), *args[inputs:], **given)
+            sums = _sums_of(loss(super().forward(*args[:inputs]), *args[inputs:], **given))
             return {name: value if name == "loss" else _number(value)
                     for name, value in sorted(sums.items())}
 
@@ -208,16 +260,18 @@ _REASONS = (
 
 
 @contextlib.contextmanager
-def _told(what):
+def _told(what, otherwise=None):
     """Says in a line what PyTorch's errors mean, where that is known."""
     try:
         yield
+    except ValueError:
+        raise
     except Exception as error:
         reason = next((why for pattern, why in _REASONS if re.search(pattern, str(error))), None)
-        if isinstance(error, ValueError) or reason is None:
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        if reason is None and otherwise is None:
             raise
-        first = next((line for line in str(error).splitlines() if line.strip()), "")
-        raise ValueError(f"{what}: {reason} (PyTorch: {first})") from None
+        raise ValueError(f"{what}: {reason or otherwise} (PyTorch: {first})") from (None if reason else error)
 
 
 def _shapes_of_arguments(dynamic_shapes):
@@ -232,8 +286,10 @@ def _number(value):
 
 
 def _about_loss(module, examples, weight, metrics):
-    with torch.no_grad():
-        sums = copy.deepcopy(module).eval()(*_copies(examples))
+    sums = copy.deepcopy(module).eval()(*_copies(examples))
+    if "loss" in sums and not sums["loss"].requires_grad:
+        raise ValueError("the sum loss depends on no trained parameter, so that nothing can be learnt: do not detach "
+                         "the outputs, and let it be a real number")
     metrics = {name: (*ratio, "max")[:3] for name, ratio in metrics.items()}
     if wrong := [name for name, ratio in metrics.items() if len(ratio) != 3 or ratio[2] not in ("max", "min")]:
         raise ValueError("a metric must be (sum, sum), (sum, sum, \"max\") or (sum, sum, \"min\"), "
@@ -243,8 +299,27 @@ def _about_loss(module, examples, weight, metrics):
         raise ValueError(f"the loss returns no {sorted(missing)}, only {sorted(sums)}")
     if wrong := [name for name, value in sums.items() if value.dim()]:
         raise ValueError(f"sums over the batch must be single numbers, but {wrong} are not")
+    _require_sums(module, examples, {"loss": ("loss", weight), **metrics})
     return {"sums": sorted(sums), "weight": weight,
             "metrics": {name: list(ratio) for name, ratio in metrics.items()}}
+
+
+def _require_sums(module, examples, ratios):
+    """Of a batch that holds each sample twice, a sum is twice as large, and a mean is as large as before."""
+    once = tuple(each[:max(1, len(each) // 2)] for each in examples)
+    found = []
+    for batch in (once, tuple(torch.cat([each, each]) for each in once)):
+        with torch.no_grad():
+            torch.manual_seed(0)
+            found.append(copy.deepcopy(module).eval()(*_copies(batch)))
+    small, large = found
+    for name, (above, below, *_) in ratios.items():
+        means = [each for each in (above, below)
+                 if small[each] != 0 and bool((large[each] - small[each]).abs() <= 1e-5 * small[each].abs())]
+        if len(means) == 1:  # the ratio would depend on the size of a batch
+            raise ValueError(f"{means[0]} is the same for a batch with each sample twice, so it is a mean or a "
+                             f"constant, but {name} is the ratio of {above} and {below}, which must be sums over the "
+                             "batch: use reduction=\"sum\", .sum(), or labels.shape[0]")
 
 
 def _outputs(result):
@@ -263,14 +338,18 @@ def _two_steps(module, batch):
         torch.manual_seed(step)
         versions = [each._version for each in module.parameters()]
         outputs = _outputs(module(*_copies(batch)))
+        if not outputs:
+            raise ValueError("forward returns no tensor: let it return one, or a tuple or dict of tensors")
         for (name, each), version in zip(module.named_parameters(), versions):
             if each.requires_grad and each._version != version:
                 raise ValueError(f"forward changes the parameter {name} in place, but only the optimizer may change "
                                  "trained parameters: let forward change a copy of it, or a buffer (register_buffer); a "
                                  "parameter that is not to be trained needs requires_grad_(False)")
         parameters = {name: each for name, each in module.named_parameters() if each.requires_grad}
-        total = sum(each.float().sum() for each in outputs if each.requires_grad)
-        gradients = torch.autograd.grad(total, list(parameters.values()), allow_unused=True)
+        learnt = [each.float().sum() for each in outputs if each.requires_grad]
+        gradients = [None] * len(parameters)
+        if learnt and parameters:
+            gradients = torch.autograd.grad(sum(learnt), list(parameters.values()), allow_unused=True)
         for number, each in enumerate(outputs):
             seen[f"step {step + 1}, output {number}"] = each.detach().clone()
         with torch.no_grad():
