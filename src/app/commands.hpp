@@ -52,6 +52,10 @@ std::string serve_help(HelpWords const&);
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);
 
+/// For commands that train, which continue when nobody listens any more: a reader of their output
+/// that has left, a terminal that was closed.
+void outlive_listeners();
+
 /// Trains trials, or one of report, suggest and tell.
 ExitCode search_command(Invocation const& invocation);
 std::string search_help(HelpWords const& words);

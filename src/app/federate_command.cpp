@@ -32,6 +32,7 @@ ExitCode join_command(Invocation const& invocation) {
                      "way that does not use the directory"});
     }
     federate::require_sound(federation.charter());
+    federate::require_fit_for_noise(federation);
     federate::require_key_outside(told.key, words.positions[0]);
     auto const key = federate::PrivateKey::open_or_make(told.key, told.site);
     federate::Site(federation, key, {}).join();
@@ -88,6 +89,7 @@ ExitCode coordinate(FederateRoundTold const& told, std::filesystem::path const& 
 }
 
 ExitCode round_command(Invocation const& invocation) {
+    outlive_listeners();
     FederateRoundTold told;
     auto const words = federate_round_options(told).parse(invocation.arguments);
     if (told.coordinator == !told.site.empty()) {
@@ -129,7 +131,10 @@ CommandGroup federate_group() {
              [](HelpWords const&) { return help_of(federate_round_options); }},
             {"info", info_command, [](HelpWords const&) { return help_of(federate_info_options); }},
             {"simulate",
-             [](Invocation const& i) { return train_side_command("federate simulate", i); },
+             [](Invocation const& i) {
+                 outlive_listeners();
+                 return train_side_command("federate simulate", i);
+             },
              [](HelpWords const&) { return help_of(federate_simulate_options); }}}};
 }
 

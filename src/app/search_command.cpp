@@ -208,8 +208,7 @@ ExitCode search_command(Invocation const& invocation) {
         return run_one_of(search_group(), invocation);
     }
     SignalRequests const signals; // noted from here on, while LibTorch and MPI start
-    static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
-    static_cast<void>(std::signal(SIGHUP, SIG_IGN));
+    outlive_listeners();
     return train_side_command("search", invocation);
 }
 

@@ -62,12 +62,14 @@ ExitCode train_side_command(std::string const& name, Invocation const& invocatio
     return static_cast<ExitCode>(entry(name.c_str(), &invocation));
 }
 
-ExitCode train_front_command(Invocation const& invocation) {
-    SignalRequests const signals;
-    // Training continues when nobody listens any more: a reader of our output that has left, a
-    // terminal that was closed.
+void outlive_listeners() {
     static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
     static_cast<void>(std::signal(SIGHUP, SIG_IGN));
+}
+
+ExitCode train_front_command(Invocation const& invocation) {
+    SignalRequests const signals;
+    outlive_listeners();
     return train_side_command("train", invocation);
 }
 

@@ -34,10 +34,14 @@ class ModelWeights : public Weights {
   public:
     explicit ModelWeights(VerifiedFile const& file) : Weights(file.path()), file_(file) {
         record_ = file_.record();
+        auto const note = record_.notes.find(buffers_note);
+        auto const buffers =
+            note == record_.notes.end() ? std::vector<std::string>() : split(note->second, '\n');
         for (auto const& entry : file_.entries()) {
             quantised_ = quantised_ || entry.path.starts_with(concat(quantised_group, "/"));
             if (entry.path.starts_with(model_group)) {
-                entries_.push_back({name_of_path(entry.path), entry.type, entry.shape});
+                bool const is_buffer = std::ranges::find(buffers, entry.path) != buffers.end();
+                entries_.push_back({name_of_path(entry.path), entry.type, entry.shape, is_buffer});
             }
         }
     }
@@ -64,8 +68,8 @@ class CheckpointWeights : public Weights {
             if (view.path.starts_with(model_group)) {
                 auto const found = averaged.find(view.path.substr(model_group.size()));
                 auto const& source = found == averaged.end() ? view : *found->second;
-                entries_.push_back(
-                    {name_of_path(view.path), reader_.array(source.source).type, view.shape});
+                entries_.push_back({name_of_path(view.path), reader_.array(source.source).type,
+                                    view.shape, view.source == real_buffers});
                 sources_.push_back(&source);
             }
         }

@@ -22,6 +22,7 @@ class Weights {
         std::string name;              ///< "features.conv1.weight"
         h5::Type type = h5::Type::f32; ///< f32 for all that are real values, i64 for whole numbers
         h5::Shape shape;               ///< a single value has [1] in our files, [] in others
+        bool is_buffer = false;        ///< no optimizer trains it, as far as the file says
 
         std::uint64_t bytes() const { return h5::elements(shape) * h5::size_of(type); }
     };
@@ -59,6 +60,9 @@ class Weights {
 
     mutable std::map<std::string, std::size_t> by_name_; ///< of entries, once one was looked for
 };
+
+/// The array of a checkpoint that holds the buffers of real values, such as running statistics.
+inline constexpr char const* real_buffers = "state/buffers_f32";
 
 /// The tensors of a checkpoint, of a best.h5 or of a safetensors file. A checkpoint's averaged
 /// weights, where it has some, are its weights: they are what a run measures.

@@ -19,8 +19,12 @@ EncodedChange encoded_change(ModelVector const& from, ModelVector const& to,
     EncodedChange change;
     std::vector<double> values;
     double squares = 0;
+    auto const is_buffer = from.buffers();
     for (std::size_t i = 0; i < from.values.size(); ++i) {
-        auto const value = static_cast<double>(to.values[i]) - static_cast<double>(from.values[i]);
+        auto const value =
+            form.keeps_buffers && is_buffer[i]
+                ? 0
+                : static_cast<double>(to.values[i]) - static_cast<double>(from.values[i]);
         values.push_back(value);
         squares += value * value;
     }

@@ -11,8 +11,9 @@ namespace lockstep::federate {
 /// How a site's change is made ready to be added to those of others.
 struct ChangeForm {
     FixedPoint fixed_point;
-    double weight = 1; ///< weight of the change in the sum, in (0, 1]
-    double clip = 0;   ///< largest norm; 0: any
+    double weight = 1;          ///< weight of the change in the sum, in (0, 1]
+    double clip = 0;            ///< largest norm; 0: any
+    bool keeps_buffers = false; ///< with differential privacy: they are not part of the change
 };
 
 /// What a site has learnt in a round, as whole numbers modulo 2^32.

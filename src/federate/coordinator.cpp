@@ -14,6 +14,7 @@
 #include "federate/sample_counts.hpp"
 #include "federate/scaffold.hpp"
 #include "federate/server_step.hpp"
+#include "federate/sound_charter.hpp"
 #include "federate/spent.hpp"
 #include "federate/unmasking.hpp"
 
@@ -100,7 +101,8 @@ void Coordinator::plan(std::int64_t round) const {
     plan.add_text("sites", lines_of(sites));
     plan.add_text("accepted", std::to_string(accepted.size()));
     auto const path = federation_.global_file(round - 1);
-    auto const model = ModelVector::read(path).digest();
+    auto const first = ModelVector::read(path);
+    auto const model = first.digest();
     if (model != federation_.expected_model(round)) {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
@@ -109,6 +111,7 @@ void Coordinator::plan(std::int64_t round) const {
                          : concat("the file is not the result of round ", round - 1),
                      "Copy the file back from a backup"});
     }
+    require_fit_for_noise(charter, first);
     plan.add_text("model", model);
     say(plan);
 }

@@ -2,11 +2,20 @@
 
 #include "base/text.hpp"
 
+#include <span>
+
 #include "federate/file_digest.hpp"
 
 namespace lockstep::federate {
 
 namespace {
+
+constexpr char const* model_file = "model.file";
+
+std::string own_value(config::Deck const& deck, char const* key) {
+    auto const found = deck.model.own.find(key);
+    return found == deck.model.own.end() ? std::string() : found->second;
+}
 
 CodeFiles paths_of(config::Deck const& deck, CodeFiles paths) {
     auto const add = [&](char const* key, std::string const& path) {
@@ -14,24 +23,33 @@ CodeFiles paths_of(config::Deck const& deck, CodeFiles paths) {
             paths[key] = {path};
         }
     };
-    auto const own = [&](char const* key) {
-        auto const found = deck.model.own.find(key);
-        return found == deck.model.own.end() ? std::string() : found->second;
-    };
-    auto const compiled = own("compiled");
-    if (compiled.empty() || compiled == "none") {
-        add("model.file", own("file"));
-    }
+    add(model_file, own_value(deck, "file"));
     add("distill.teacher", deck.distill.teacher);
     add("distill.teacher-deck", deck.distill.teacher_deck);
     return paths;
 }
 
+bool is_compiled(config::Deck const& deck) {
+    auto const compiled = own_value(deck, "compiled");
+    return !compiled.empty() && compiled != "none";
+}
+
+Digest digest_of_common(std::string const& path, ReadCommon const& read) {
+    Digester digester;
+    read(path, [&](std::string const& name, std::string_view bytes) {
+        digester.add(concat(name, " ", bytes.size(), "\n")).add(std::as_bytes(std::span(bytes)));
+    });
+    return digester.digest();
+}
+
 /// A line of Charter::files.
-std::string line_of(std::string const& key, std::vector<std::string> const& paths) {
+std::string line_of(std::string const& key, std::vector<std::string> const& paths,
+                    config::Deck const& deck, ReadCommon const& read) {
+    bool const common = key == model_file && is_compiled(deck);
     auto line = key;
     for (auto const& path : paths) {
-        line += concat(" ", hex_text(digest_of(File::open_read(path))));
+        line += concat(" ", hex_text(common ? digest_of_common(path, read)
+                                            : digest_of(File::open_read(path))));
     }
     return line;
 }
@@ -42,10 +60,10 @@ std::string key_of(std::string const& line) {
 
 } // namespace
 
-std::string files_of(config::Deck const& deck, CodeFiles const& code) {
+std::string files_of(config::Deck const& deck, CodeFiles const& code, ReadCommon const& read) {
     std::vector<std::string> lines;
     for (auto const& [key, paths] : paths_of(deck, code)) {
-        lines.push_back(line_of(key, paths));
+        lines.push_back(line_of(key, paths, deck, read));
     }
     return joined(lines, "\n");
 }
@@ -58,11 +76,12 @@ std::set<std::string> keys_of_files(Charter const& charter) {
     return keys;
 }
 
-void require_same_files(Charter const& charter, config::Deck const& deck, CodeFiles const& code) {
+void require_same_files(Charter const& charter, config::Deck const& deck, CodeFiles const& code,
+                        ReadCommon const& read) {
     auto const all = paths_of(deck, code);
     for (auto const& line : split(charter.files, '\n')) {
         auto const found = all.find(key_of(line));
-        if (found == all.end() || line_of(found->first, found->second) == line) {
+        if (found == all.end() || line_of(found->first, found->second, deck, read) == line) {
             continue; // the deck itself is compared elsewhere
         }
         auto const& [key, paths] = *found;

@@ -22,6 +22,10 @@ bool is_real(checkpoint::Weights::Entry const& entry) {
     return entry.type == h5::Type::f32;
 }
 
+bool is_statistic(checkpoint::Weights::Entry const& entry) {
+    return entry.name.ends_with("running_mean") || entry.name.ends_with("running_var");
+}
+
 std::string model_path(std::string name) {
     std::replace(name.begin(), name.end(), '.', '/');
     return "model/" + name;
@@ -71,15 +75,19 @@ ModelVector ModelVector::read(std::filesystem::path const& path) {
     return model;
 }
 
-void ModelVector::for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const {
-    std::size_t first = 0;
+std::vector<bool> ModelVector::buffers() const {
+    std::vector<bool> all;
     for (auto const& entry : entries_) {
         auto const count = is_real(entry) ? h5::elements(entry.shape) : 0;
-        if (entry.name.ends_with("running_mean") || entry.name.ends_with("running_var")) {
-            use(first, first + count);
-        }
-        first += count;
+        all.insert(all.end(), count, entry.is_buffer || is_statistic(entry));
     }
+    all.resize(values.size());
+    return all;
+}
+
+std::string ModelVector::statistic() const {
+    auto const found = std::ranges::find_if(entries_, is_statistic);
+    return found == entries_.end() ? std::string() : found->name;
 }
 
 std::string ModelVector::fingerprint() const {
@@ -110,6 +118,7 @@ std::string ModelVector::digest() const {
 
 void ModelVector::write(std::filesystem::path const& path, std::int64_t round) const {
     std::vector<checkpoint::NamedArray> arrays;
+    std::vector<std::string> buffers;
     std::size_t first = 0;
     std::size_t whole = 0;
     for (auto const& entry : entries_) {
@@ -117,6 +126,9 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
         arrays.push_back({model_path(entry.name), entry.type, entry.shape,
                           is_real(entry) ? std::as_bytes(std::span(values).subspan(first, count))
                                          : std::span<std::byte const>(wholes_[whole++])});
+        if (entry.is_buffer) {
+            buffers.push_back(model_path(entry.name));
+        }
         first += count;
     }
     auto record = record_;
@@ -124,6 +136,9 @@ void ModelVector::write(std::filesystem::path const& path, std::int64_t round) c
     record.reals.clear();
     record.history.clear();
     record.notes.erase(state_note);
+    if (!buffers.empty()) {
+        record.notes[checkpoint::buffers_note] = joined(buffers, "\n");
+    }
     if (!first_moment.empty()) {
         record.notes[state_note] = "fedadam";
         arrays.push_back({first_name,

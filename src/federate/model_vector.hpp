@@ -31,11 +31,15 @@ class ModelVector {
     /// Samples of all sites that the mean was taken over; 0: not known.
     double control_samples = 0;
 
-    /// Calls use(first, last) for the values of each tensor that is a statistic of batch norm.
-    void for_statistics(std::function<void(std::size_t, std::size_t)> const& use) const;
+    /// For each value whether it belongs to a buffer: to a statistic of batch norm, by its name, or
+    /// to another one that the file of the first weights names.
+    std::vector<bool> buffers() const;
+    /// The first tensor that is a statistic of batch norm; empty: there is none.
+    std::string statistic() const;
 
     /// What the file of the first weights says of itself.
     checkpoint::Record const& record() const noexcept { return record_; }
+    checkpoint::Record& record() noexcept { return record_; }
 
     /// A hash of the names and shapes.
     std::string fingerprint() const;

@@ -38,16 +38,13 @@ std::vector<float> next_control(ModelVector const& first, ModelVector const& tra
                      "Remove this round's run directory, and run the same command again"});
     }
     auto const control = or_zeros(first.control, own.size());
+    auto const is_buffer = first.buffers();
     auto next = own;
     for (std::size_t i = 0; i < next.size(); ++i) {
         auto const gradient =
             (static_cast<double>(first.values[i]) - static_cast<double>(trained.values[i])) / rates;
-        next[i] = static_cast<float>(own[i] - control[i] + gradient);
+        next[i] = is_buffer[i] ? 0 : static_cast<float>(own[i] - control[i] + gradient);
     }
-    first.for_statistics([&](std::size_t begin, std::size_t end) {
-        std::fill(next.begin() + static_cast<std::ptrdiff_t>(begin),
-                  next.begin() + static_cast<std::ptrdiff_t>(end), 0.0F);
-    });
     return next;
 }
 

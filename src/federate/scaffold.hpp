@@ -15,7 +15,7 @@ ModelVector correction_of(ModelVector const& model, std::vector<float> const& al
                           std::vector<float> const& own);
 
 /// A site's next control variate: `own` - `all` + (first - trained) / rates (option II), where
-/// `rates` is the sum of the learning rates of all steps. Statistics of batch norm have none: 0.
+/// `rates` is the sum of the learning rates of all steps. Buffers have none: 0.
 ///
 /// Throws  Error 65 for models of different shapes
 std::vector<float> next_control(ModelVector const& first, ModelVector const& trained,

@@ -13,8 +13,13 @@ void apply_change(ModelVector& model, std::span<double const> change, Charter co
         auto const smallest = charter.server_epsilon * charter.server_epsilon;
         model.second_moment.assign(model.values.size(), smallest);
     }
+    auto const is_buffer = model.buffers();
     for (std::size_t i = 0; i < model.values.size(); ++i) {
         double step = change[i];
+        if (is_buffer[i]) { // a variance could become negative
+            model.values[i] += charter.is_private() ? 0.0F : static_cast<float>(step);
+            continue;
+        }
         if (adam) {
             auto& first = model.first_moment[i];
             auto& second = model.second_moment[i];

@@ -250,7 +250,8 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     auto const& charter = federation_.charter();
     auto const sites = roster(round);
     auto const& own = *sites.find(key_.name());
-    ChangeForm const form{sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip};
+    ChangeForm const form{sites.fixed_point(charter), sites.weight_of(own, charter), charter.clip,
+                          charter.is_private()};
     auto change = encoded_change(federation_.first_model(round), trained, form);
     bool const all_zero = std::ranges::all_of(change.words, [](auto word) { return word == 0; });
     if (charter.has_controls()) {

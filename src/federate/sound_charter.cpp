@@ -4,6 +4,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 
+#include <functional>
+
 namespace lockstep::federate {
 
 namespace {
@@ -49,10 +51,22 @@ void require_fit_for_controls(config::Deck const& deck) {
     }
 }
 
+/// Throws  Error 65 for each Error of `check`
+void require_received(std::function<void()> const& check) {
+    try {
+        check();
+    } catch (Error const& error) {
+        throw Error(
+            ExitCode::data,
+            {concat("the federation's charter is not sound: ", error.text().what), error.text().why,
+             "Take no part in this federation, and ask its coordinator to start another one "
+             "with lockstep federate init, which refuses such a charter"});
+    }
+}
+
 } // namespace
 
-void require_sound(Charter const& charter, config::Deck const& deck) {
-    charter.require_sound();
+void require_fit(Charter const& charter, config::Deck const& deck) {
     if (charter.has_controls()) {
         require_fit_for_controls(deck);
     }
@@ -66,17 +80,32 @@ void require_sound(Charter const& charter, config::Deck const& deck) {
     }
 }
 
+void require_fit_for_noise(Charter const& charter, ModelVector const& model) {
+    auto const statistic = charter.is_private() ? model.statistic() : std::string();
+    if (!statistic.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("--noise cannot be combined with the model's buffer ", statistic),
+                     "batch norm stores means and variances of training samples: noise would make "
+                     "variances negative, and without noise they would not be private",
+                     "Set model.batch-norm = false, or use a model with another norm, such as "
+                     "group norm or layer norm"});
+    }
+}
+
 void require_sound(Charter const& received) {
-    try {
+    require_received([&] {
         config::DeckSource source;
         source.read_printed(received.deck, "the federation's deck");
-        require_sound(received, source.parse());
-    } catch (Error const& error) {
-        throw Error(
-            ExitCode::data,
-            {concat("the federation's charter is not sound: ", error.text().what), error.text().why,
-             "Take no part in this federation, and ask its coordinator to start another one "
-             "with lockstep federate init, which refuses such a charter"});
+        received.require_sound();
+        require_fit(received, source.parse());
+    });
+}
+
+void require_fit_for_noise(Federation const& received) {
+    auto const& charter = received.charter();
+    if (charter.is_private()) {
+        auto const first = ModelVector::read(received.global_file(0));
+        require_received([&] { require_fit_for_noise(charter, first); });
     }
 }
 

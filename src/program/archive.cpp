@@ -75,6 +75,12 @@ std::vector<std::string> Archive::programs() const {
     return names;
 }
 
+std::vector<std::string> Archive::records() const {
+    auto names = records_;
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
 bool Archive::has(std::string const& record) const {
     return std::find(records_.begin(), records_.end(), record) != records_.end();
 }

@@ -34,6 +34,8 @@ class Archive {
     /// The names of the programs that it holds, sorted.
     std::vector<std::string> programs() const;
 
+    /// The names of all records, sorted.
+    std::vector<std::string> records() const;
     bool has(std::string const& record) const;
     /// Throws  Error 65, as `bytes`, where there is no such record, or it is damaged
     std::string text(std::string const& record) const;

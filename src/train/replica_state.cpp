@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
+#include "checkpoint/weights.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/arena.hpp"
@@ -14,7 +15,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr char const* parameters_name = "state/parameters";
-constexpr char const* floats_name = "state/buffers_f32";
+constexpr char const* floats_name = checkpoint::real_buffers;
 constexpr char const* integers_name = "state/buffers_i64";
 constexpr char const* kept_floats_name = "state/replicas/buffers_f32";
 constexpr char const* kept_integers_name = "state/replicas/buffers_i64";
@@ -259,6 +260,7 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
 void ReplicaState::write_model(std::filesystem::path const& path,
                                checkpoint::Record const& record) {
     std::vector<checkpoint::NamedArray> arrays;
+    std::vector<std::string> buffers;
     auto const parameters = parts_.arena.parameters().cpu();
     for (auto const& view : parts_.layout.views("model", "")) {
         auto const values = parameters.narrow(0, static_cast<std::int64_t>(view.first),
@@ -272,8 +274,15 @@ void ReplicaState::write_model(std::filesystem::path const& path,
         auto const values = flat.narrow(0, static_cast<std::int64_t>(view.first),
                                         static_cast<std::int64_t>(h5::elements(view.shape)));
         arrays.push_back({view.path, type_of(flat), view.shape, bytes_of(values)});
+        if (view.source == floats_name) {
+            buffers.push_back(view.path);
+        }
     }
-    checkpoint::write_model(path, arrays, record);
+    auto noted = record;
+    if (!buffers.empty()) {
+        noted.notes[checkpoint::buffers_note] = joined(buffers, "\n");
+    }
+    checkpoint::write_model(path, arrays, noted);
 }
 
 } // namespace lockstep::train

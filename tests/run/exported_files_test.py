@@ -124,6 +124,95 @@ def check_shared_examples(scratch):
     check(torch.equal(got, wanted), f"the loss of other targets: {got} is not {wanted}")
 
 
+def check_odd_calls(scratch):
+    """What save is given by mistake is told in its own words, before a file is written."""
+    x, labels, cross_entropy = torch.randn(4, 24), torch.arange(4), nn.functional.cross_entropy
+
+    def sums(change):
+        def loss(scores, labels):
+            return change({"loss": cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0],
+                           "right": (scores.argmax(1) == labels).sum()}, scores, labels)
+        return {"loss": loss, "targets": labels, "metrics": {"accuracy": ("right", "samples")}}
+
+    def changed(**values):
+        return sums(lambda all, scores, labels: {**all, **{name: each(scores, labels) for name, each in values.items()}})
+
+    class Odd(Net):
+        def __init__(self, kind=None):
+            super().__init__()
+            self.kind = kind
+
+        def forward(self, x):
+            return {"none": lambda: None, "text": lambda: "a"}[self.kind]()
+
+    class Named(Net):
+        def forward(self, x, *, scale):
+            return super().forward(x) * scale
+
+    net = Net()
+    constant = "is the same for a batch with each sample twice, so it is a mean or a constant, but"
+    plain = {"loss": lambda scores, labels: {"loss": scores.sum(), "samples": labels.shape[0]}, "targets": labels}
+    for model, inputs, options, phrase in (
+            (net, x, changed(loss=cross_entropy), f"loss {constant} loss is the ratio of loss and samples"),
+            (net, x, changed(samples=lambda *_: 4), f"samples {constant} loss is the ratio of loss and samples"),
+            (net, x, changed(right=lambda scores, labels: scores.std() * 0 + 1), "accuracy is the"),
+            (net, x, changed(loss=lambda *all: cross_entropy(*all, reduction="none")), "must be single numbers"),
+            (net, x, changed(loss=lambda *_: 1.0), "the sum loss must be a tensor, but it is a float"),
+            (net, x, changed(right=lambda *_: "all"), "the sum right must be a tensor or a number, but it is a str"),
+            (net, x, changed(loss=lambda scores, labels: scores.detach().sum()), "depends on no trained parameter"),
+            (net, x, sums(lambda all, *_: all["loss"]), "must return a dict of sums"),
+            (net, x, sums(lambda *_: None), "must return a dict of sums over the batch"),
+            (net, x, {**plain, "loss": "mse"}, "loss must be a function"),
+            (net, x, {**plain, "targets": (labels, labels)}, "the loss(scores, labels) cannot be called with 3 tensors"),
+            (net, x, {**plain, "targets": ()}, "missing a required argument: 'labels'"),
+            (net, x, {**plain, "metrics": ["accuracy"]}, "metrics must be a dict"),
+            (Odd("none"), x, {}, "forward returns no tensor"),
+            (Odd("text"), x, {}, "forward returns no tensor"),
+            (Named(), x, {}, "forward(x, *, scale) cannot be called with 1 tensors: missing a required argument: 'scale'"),
+            (net, (x, x), {}, "cannot be called with 2 tensors"),
+            (net, torch.randn(4, 23), {}, "PyTorch cannot run the model with the given examples"),
+            (Net().half(), x, {}, "must have the same dtype"),
+            (Net, x, {}, "it is a type: pass an instance"),
+            (Net().state_dict(), x, {}, "the model must be a torch.nn.Module"),
+            (nn.DataParallel(net), x, {}, "wrapped by DataParallel: pass what it wraps, model.module"),
+            (torch.compile(net), x, {}, "wrapped by torch.compile: pass what it wraps"),
+            (nn.LazyLinear(3), x, {}, "the parameter weight has no shape yet")):
+        try:
+            lockstep_export.save(model, inputs, scratch / "odd.pt2", **options)
+        except ValueError as error:
+            check(phrase in str(error), f"{phrase!r} in {error}")
+            check(not (scratch / "odd.pt2").exists(), "nothing is written")
+        else:
+            check(False, f"{phrase}: is refused")
+    # What is no sum and no mean, such as a loss with a penalty, and averages over batches.
+    penalty = sums(lambda all, scores, labels: {**all, "loss": all["loss"] + scores.square().mean()})
+    means = sums(lambda all, scores, labels: {**all, "loss": all["loss"] / labels.shape[0], "one": 1})
+    for options in (penalty, {**means, "weight": "one"}, plain):
+        lockstep_export.save(net, x, scratch / "odd.pt2", **options)
+    for untrained in (nn.Flatten(), Net().requires_grad_(False)):  # as a teacher is
+        check(lockstep_export.save(untrained, x, scratch / "odd.pt2"), "the same results")
+
+
+def check_federation(scratch):
+    """Each site compiles the file itself, but its graphs and weights are the coordinator's."""
+    def saved(name, seed):
+        torch.manual_seed(seed)
+        lockstep_export.save(Net(), BATCH, scratch / name, targets=torch.arange(4), loss=lambda scores, labels: {
+            "loss": nn.functional.cross_entropy(scores, labels, reduction="sum"), "samples": labels.shape[0]})
+        return scratch / name
+
+    ours, compiled, other = saved("ours.pt2", 1), scratch / "compiled.pt2", saved("other.pt2", 2)
+    lockstep_export._write_records(compiled, lockstep_export._read_records(ours) | {"data/lockstep/step.json": b"{}"})
+    code = ["--model.compiled", "prefer", "--model.file"]
+    run(["federate", "init", scratch / "fed", scratch / "model.ini", "--key", scratch / "c.key", "--min-sites", 1,
+         "--rounds", 1, "--task.kind", "export", *code, ours]).expect(0)
+    run(["federate", "join", scratch / "fed", "--site", "s", "--key", scratch / "s.key"]).expect(0)
+    site = ["federate", "round", scratch / "fed", "--site", "s", "--key", scratch / "s.key", "--data.train",
+            scratch / "train.h5", "--run.directory", scratch / "site", *code]
+    run([*site, compiled]).expect(0, "has not accepted this site yet")
+    run([*site, other]).expect(64, "other.pt2 is not the federation's file")
+
+
 def check_refused(scratch, train):
     def by_python(model, phrase):
         try:
@@ -446,6 +535,8 @@ with Scratch() as scratch:
         return run(["train", scratch / "model.ini", "--run.directory", scratch / f"run-{next(count)}", *options])
 
     check_shared_examples(scratch)
+    check_odd_calls(scratch)
+    check_federation(scratch)
     check_refused(scratch, train)
     check_hostile(scratch, train)
     if platform.machine() == "x86_64":  # others divide without a fault

@@ -11,6 +11,7 @@ import time
 
 import h5py
 import numpy
+from safetensors.numpy import save_file
 
 from harness import DATA, DECK, LOCKSTEP, LONG, SEED, Scratch, check, flip, run
 
@@ -115,6 +116,12 @@ def simulated_in_groups(scratch, expected):
 def nobody_drawn(scratch):
     """Rounds for which no site is drawn have noise, count, and stop nothing."""
     private = ["--rounds", 2, "--clip", 1, "--noise", 1, "--participation", 1e-6]
+    refused = "--noise cannot be combined with the model's buffer features.norm1.running_mean"
+    simulate(scratch / "norms", 1, settings=private).expect(64, refused, "model.batch-norm = false")
+    run(["federate", "init", scratch / "norms/fed", DECK, "--key", scratch / "norms/key", *private, *KEYS,
+         "--expected-sites", 3, "--data.train", DATA / "train.h5"]).expect(64, refused)
+    check(not (scratch / "norms/fed/charter.h5").exists(), "no federation was started")
+    private += ["--model.batch-norm", "false"]
     for name, more in (("nobody", []), ("nobody-secure", ["--secure"])):
         told = simulate(scratch / name, 1, *more, "--data.test", DATA / "test.h5", settings=private)
         told.expect(0, "round 2 is over: no site was drawn", "round 1: test loss", "round 2: test loss")
@@ -233,26 +240,80 @@ time.sleep(900)
 '''
 
 
-def interrupted(words, marker, signal_number, ranks=0):
-    """A signal ends a copy command at once, and lockstep with 75."""
+def interrupted(words, marker, *signals, ranks=0):
+    """A signal ends what lockstep does when the marker is complete, and lockstep with 75."""
     front = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks)] if ranks else []
     job = subprocess.Popen([*front, LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True)
     end = time.monotonic() + 100
-    while not marker.exists() or not marker.read_text().endswith(" "):
+    while not marker.exists() or not marker.read_text().endswith((" ", "\n")):
         if job.poll() is not None or time.monotonic() > end:
             job.kill()
-            check(False, f"the copy command does not run: {job.communicate()[0]}")
+            check(False, f"{marker} is not written: {job.communicate()[0]}")
         time.sleep(0.05)
-    job.send_signal(signal_number)
+    for number in signals:
+        job.send_signal(number)
     try:
         text = job.communicate(timeout=60)[0]
     except subprocess.TimeoutExpired:
         job.kill()
-        check(False, "the signal was not heard while files are copied")
+        check(False, "the signal was not heard")
     check(job.returncode == 75, f"exit code {job.returncode}: {text}")
-    check(not pathlib.Path(f"/proc/{marker.read_text().strip()}").exists(), "the copy command has ended")
-    marker.unlink()
+    return marker.read_text()
+
+
+def one_noise(scratch, data):
+    """A coordinator that is killed before the sum of a round is written publishes no other sum with its noise."""
+    fed = Federation(scratch / "noisy", data, "--clip", 0.01, "--noise", 1, "--expected-sites", 3, "--model.batch-norm", "false")
+    for words in ("announced", "update sent"):
+        for site in SITES:
+            fed.site(site).expect(0, words)
+        if words == "announced":
+            fed.coordinate().expect(0, "waits for")
+    backup = shutil.copytree(fed.directory, scratch / "noisy/backup")
+
+    def restored():
+        shutil.rmtree(fed.directory)
+        shutil.copytree(backup, fed.directory)
+
+    check(fed.coordinate(env=inject("global")).code == -9, "killed before the model is written")
+    restored()
+    (fed.directory / "rounds/0001/update" / f"{SITES[2]}.h5").unlink()
+    fed.coordinate("--close").expect(65, "round 1 was already ended with other updates")
+    check(not (fed.directory / "global/round-0001.h5").exists(), "nothing of other survivors is published")
+    found = []
+    for _ in range(2):
+        restored()
+        fed.coordinate().expect(0, "round 1 is over: 3 sites")
+        found.append(model(fed.directory, "round-0001.h5"))
+    check(same(*found), "the same sum with the same noise")
+
+
+def first_scale(scratch, weights):
+    """All sites read their data alike: as the first weights know or, if these do not, as the coordinator's data say."""
+    bare, other = scratch / "bare.safetensors", scratch / "scaled.h5"
+    save_file({name.replace("/", "."): value for name, value in weights.items()}, bare)
+    shutil.copy(DATA / "train.h5", other)
+    with h5py.File(other, "r+") as file:
+        mean = file.attrs["mean"] * 1.5
+        file.attrs["mean"] = mean
+    for number, (first, data, told) in enumerate((
+            (bare, other, "does not say how its inputs were normalized, so all sites use the mean and std of data.train"),
+            (bare, scratch / "nothing.h5", "each site uses the mean and std of its own data"),
+            (scratch / "scale-0/global/round-0000.h5", DATA / "train.h5", "train.h5 is normalized with the mean and std of"))):
+        run(["federate", "init", scratch / f"scale-{number}", DECK, "--key", scratch / f"scale-{number}.key", *SETTINGS,
+             *KEYS, "--weights", first, "--data.train", data]).expect(0, told)
+    with h5py.File(scratch / "scale-0/global/round-0000.h5") as file:
+        facts = json.loads(json.loads(file["record/notes"][()])["facts"])
+    check(facts["mean"] == list(mean), f"the first model knows the scale: {facts}")
+
+
+def closed_terminal(scratch):
+    """A simulation continues, too."""
+    words = ["federate", "simulate", DECK, "--sites", 2, *KEYS, "--train.steps", 1000000, "--data.train",
+             DATA / "train.h5", "--run.directory", scratch / "closed"]
+    marker = scratch / "closed/sites" / SITES[0] / "round-0001/metrics.jsonl"
+    interrupted(words, marker, signal.SIGHUP, signal.SIGUSR1)
 
 
 def without_shared_directory(scratch, data, expected):
@@ -277,9 +338,14 @@ def without_shared_directory(scratch, data, expected):
     sleep, marker = scratch / "sleep.py", scratch / "sleeps"
     sleep.write_text(SLEEP)
     waits = f"python3 {sleep} {marker}"
-    interrupted([*fed.words(SITES[0]), "--fetch", waits], marker, signal.SIGUSR1, ranks=2)
-    interrupted(["federate", "round", fed.directory, "--coordinator", "--key", fed.keys / "coordinator", "--push",
-                 waits], marker, signal.SIGTERM)
+    coordinate = ["federate", "round", fed.directory, "--coordinator", "--key", fed.keys / "coordinator"]
+    # As training does, a round continues where its terminal was closed.
+    for words, signals, ranks in (([*fed.words(SITES[0]), "--fetch", waits], [signal.SIGUSR1], 2),
+                                  ([*fed.words(SITES[0]), "--fetch", waits], [signal.SIGHUP, signal.SIGUSR1], 0),
+                                  ([*coordinate, "--push", waits], [signal.SIGHUP, signal.SIGTERM], 0)):
+        copies = interrupted(words, marker, *signals, ranks=ranks).strip()
+        check(not pathlib.Path(f"/proc/{copies}").exists(), "the copy command has ended")
+        marker.unlink()
     # What was written but not pushed is pushed by the next command.
     take_part(SITES[0], "--push", "false").expect(74, "--push false failed: the command ended with exit code 1")
     # A site may measure its models on data of its own, which changes no weight.
@@ -413,6 +479,9 @@ with Scratch() as scratch:
 
     simulated_in_groups(scratch, expected)
     nobody_drawn(scratch)
+    closed_terminal(scratch)
+    first_scale(scratch, expected)
+    one_noise(scratch, scratch / "n1/data")
     control_variates(scratch)
     scaffold_equals_reference(scratch)
 

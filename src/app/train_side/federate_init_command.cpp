@@ -6,11 +6,13 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
+#include "nn/program_records.hpp"
 #include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
@@ -66,25 +68,51 @@ std::string classes_of(config::Deck const& deck, federate::ModelVector const& fi
     }
 }
 
-/// The sites' rounds would refuse such data; a coordinator may have none.
-void require_fitting_data(config::Deck const& deck, federate::ModelVector const& first,
-                          std::string const& weights) {
-    if (task::is_played(deck.task) || trimmed(deck.data.train).empty()) {
-        return;
-    }
+/// What the coordinator's data say of themselves; nothing where it has none.
+std::optional<data::Facts> facts_of_data(config::Deck const& deck) {
     try {
-        auto const differs =
-            data::difference(open_training_set(deck).facts(),
-                             train::facts_of(first.record(), weights), train::data_of(weights));
-        if (!differs.empty()) {
-            throw train::does_not_fit(concat("data.train = ", deck.data.train),
-                                      train::data_of(weights), differs);
-        }
+        return trimmed(deck.data.train).empty() ? std::nullopt
+                                                : std::optional(open_training_set(deck).facts());
     } catch (Error const& error) {
         if (error.code() != ExitCode::no_input) {
             throw;
         }
+        return std::nullopt;
     }
+}
+
+/// All sites are to read their data alike. What the weights do not know, the data of the
+/// coordinator tell.
+///
+/// Throws   Error 65 for data that the sites' rounds would refuse
+/// Returns  a line for the user; empty: nothing to tell
+std::string take_facts_of_data(config::Deck const& deck, federate::ModelVector& first,
+                               std::string const& weights) {
+    if (task::is_played(deck.task)) {
+        return {};
+    }
+    auto const known = train::facts_of(first.record(), weights);
+    auto const whose = train::data_of(weights);
+    auto const named = concat("data.train = ", deck.data.train);
+    auto const own = facts_of_data(deck);
+    if (!own) {
+        return known.scale_known ? ""
+                                 : concat("warning: ", weights,
+                                          " does not say how its inputs were normalized, so each "
+                                          "site uses the mean and std of its own data. If they "
+                                          "differ, name data.train");
+    }
+    if (auto const differs = data::difference(*own, known, whose); !differs.empty()) {
+        throw train::does_not_fit(named, whose, differs);
+    }
+    if (known.scale_known) {
+        return data::other_scale(*own, named, known, whose);
+    }
+    train::note_facts(first.record(), data::completed(*own, known));
+    return concat(weights,
+                  " does not say how its inputs were normalized, so all sites use the mean "
+                  "and std of ",
+                  named);
 }
 
 /// Both name the first global model.
@@ -103,12 +131,13 @@ void require_one_name(std::string const& weights, config::Deck const& deck) {
 federate::Charter charter_for(federate::Charter charter, config::Deck deck,
                               federate::ModelVector const& first) {
     deck.optimizer.proximal = charter.proximal;
-    federate::require_sound(charter, deck);
+    federate::require_fit(charter, deck);
+    federate::require_fit_for_noise(charter, first);
     deck.model.weights.clear(); // of each round, the global model
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
     charter.classes = classes_of(deck, first);
-    charter.files = federate::files_of(deck, nn::code_files(deck));
+    charter.files = federate::files_of(deck, nn::code_files(deck), nn::for_records);
     return charter;
 }
 
@@ -136,32 +165,29 @@ ExitCode federate_init_command(Invocation const& invocation) {
             context.session.bind_device(train::device_of_rank(world, deck.run));
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
             comm::agree(world, "reading the deck", [&] { require_one_name(told.weights, deck); });
-            auto const first =
-                told.weights.empty()
-                    ? first_weights(world, deck, directory / "first-weights", signals)
-                    : federate::ModelVector();
+            auto first = told.weights.empty()
+                             ? first_weights(world, deck, directory / "first-weights", signals)
+                             : federate::ModelVector();
             comm::agree(world, "starting the federation", [&] {
                 if (!world.is_root()) {
                     return;
                 }
-                auto const& from =
-                    told.weights.empty() ? first : federate::ModelVector::read(told.weights);
                 if (!told.weights.empty()) {
-                    require_fitting_data(deck, from, told.weights);
-                    if (auto const warning = train::warning_of_model_changes(
-                            deck, checkpoint::VerifiedFile(told.weights));
-                        !warning.empty()) {
-                        std::cerr << "lockstep: " << warning << "\n";
+                    first = federate::ModelVector::read(told.weights);
+                    for (auto const& line : {take_facts_of_data(deck, first, told.weights),
+                                             train::warning_of_model_changes(
+                                                 deck, checkpoint::VerifiedFile(told.weights))}) {
+                        std::cerr << (line.empty() ? "" : concat("lockstep: ", line, "\n"));
                     }
                 }
-                auto charter = charter_for(told.charter, deck, from);
+                auto charter = charter_for(told.charter, deck, first);
                 charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
                 auto const key =
                     federate::PrivateKey::open_or_make(told.key, federate::coordinator_name);
-                auto const federation = federate::Federation::found(directory, charter, from, key);
+                auto const federation = federate::Federation::found(directory, charter, first, key);
                 std::cout << "federation " << charter.id << " in " << directory.string()
                           << ": a model of "
-                          << count_text(static_cast<std::int64_t>(from.values.size()))
+                          << count_text(static_cast<std::int64_t>(first.values.size()))
                           << " numbers, " << charter.rounds << " rounds\n"
                           << "the coordinator's fingerprint is\n  "
                           << hex_text(federation.coordinator()) << "\n";

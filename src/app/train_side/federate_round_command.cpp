@@ -9,6 +9,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "nn/named_code.hpp"
+#include "nn/program_records.hpp"
 #include "train/moved_files.hpp"
 
 #include <algorithm>
@@ -175,8 +176,9 @@ ExitCode federate_round_command(Invocation const& invocation) {
                 deck = site_deck(charter, words, told.site);
                 if (world.is_root()) {
                     own = std::make_unique<OwnPart>(words.positions[0], told, deck.run.directory);
+                    federate::require_fit_for_noise(own->federation);
                     federate::require_same_files(own->federation.charter(), deck,
-                                                 nn::code_files(deck));
+                                                 nn::code_files(deck), nn::for_records);
                 }
             });
             context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));

@@ -12,6 +12,7 @@
 #include "data/plan.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "nn/named_code.hpp"
+#include "nn/program_records.hpp"
 
 #include <algorithm>
 #include <array>
@@ -209,7 +210,7 @@ void Simulation::found(federate::ModelVector const& first) {
     if (std::filesystem::exists(federation_directory() / "charter.h5")) {
         federation_ = std::make_unique<federate::Federation>(federation_directory());
         auto const& before = federation_->charter();
-        federate::require_same_files(before, deck_, nn::code_files(deck_));
+        federate::require_same_files(before, deck_, nn::code_files(deck_), nn::for_records);
         charter.files = before.files;
         if (before.classes.empty()) { // none, or of an earlier version
             charter.classes.clear();

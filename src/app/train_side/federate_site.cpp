@@ -105,9 +105,11 @@ std::int64_t count_samples(federate::Charter const& charter, config::Deck const&
 }
 
 /// A site whose samples or labels need another model is told so before the others count on it.
-void require_fitting_data(federate::Federation const& federation, config::Deck deck) {
+///
+/// Returns  a line for the user; empty: nothing to tell
+std::string require_fitting_data(federate::Federation const& federation, config::Deck deck) {
     if (task::is_played(deck.task)) {
-        return;
+        return {};
     }
     deck.data.test.clear();
     checkpoint::VerifiedFile const model(federation.global_file(0));
@@ -130,6 +132,9 @@ void require_fitting_data(federate::Federation const& federation, config::Deck d
                      "Prepare the data as the other sites have: the same shape of the samples, and "
                      "the same classes"});
     }
+    return facts.scale_known ? ""
+                             : "warning: the federation's model does not say how its inputs were "
+                               "normalized, so each site uses the mean and std of its own data";
 }
 
 /// Whether this site has trained in a round before this one.
@@ -217,7 +222,10 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                 if (standing.need == federate::Need::samples) {
                     samples = count_samples(federation->charter(), deck);
                     if (!has_trained(*site, standing.round)) {
-                        require_fitting_data(*federation, deck);
+                        if (auto const told = require_fitting_data(*federation, deck);
+                            !told.empty()) {
+                            own.tell(told);
+                        }
                     }
                     standing = site->proceed(samples);
                 }

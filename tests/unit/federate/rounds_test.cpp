@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -135,6 +137,13 @@ Charter charter_of(std::int64_t threshold) {
     charter.min_sites = std::max<std::int64_t>(2, threshold);
     charter.rounds = 2;
     return charter;
+}
+
+/// A file's first line is what all sites have in common.
+void read_graph(std::string const& file,
+                std::function<void(std::string const&, std::string_view)> const& take) {
+    auto const text = read_text(file);
+    take("graph", std::string_view(text).substr(0, text.find('\n')));
 }
 
 /// Sites that stop answering, before each of the phases.
@@ -554,30 +563,31 @@ TEST_CASE("a site with another model file, teacher or plug-in than the coordinat
     write_text_durably(scratch / "ops.so", "operators");
     Charter charter;
     charter.id = "0123";
-    charter.files = files_of(deck, code);
+    charter.files = files_of(deck, code, read_graph);
     charter = Charter::of_text(charter.text());
-    require_same_files(charter, deck, code);
+    require_same_files(charter, deck, code, read_graph);
     CHECK(keys_of_files(charter) ==
           std::set<std::string>{"distill.teacher", "model.file", "model.name", "model.operators"});
     for (auto const* const name : {"model.pt2", "teacher.h5", "own.so", "ops.so"}) {
         auto const good = read_text(scratch / name);
         write_text_durably(scratch / name, "other");
-        auto const error = test::error_of([&] { require_same_files(charter, deck, code); });
+        auto const error =
+            test::error_of([&] { require_same_files(charter, deck, code, read_graph); });
         CHECK(error.code() == ExitCode::usage);
         CHECK(test::says(error, name));
         std::filesystem::remove(scratch / name);
-        CHECK(test::code_of([&] { require_same_files(charter, deck, code); }) ==
+        CHECK(test::code_of([&] { require_same_files(charter, deck, code, read_graph); }) ==
               ExitCode::no_input);
         write_text_durably(scratch / name, good);
     }
     // The same file may lie elsewhere, and libraries count in their order.
     std::filesystem::rename(scratch / "ops.so", scratch / "moved.so");
     code["model.operators"][1] = (scratch / "moved.so").string();
-    require_same_files(charter, deck, code);
+    require_same_files(charter, deck, code, read_graph);
     std::ranges::reverse(code["model.operators"]);
-    CHECK(test::code_of([&] { require_same_files(charter, deck, code); }) == ExitCode::usage);
-    // A charter of an earlier version names none, nor an accountant, and each site compiles for its
-    // own processor.
+    CHECK(test::code_of([&] { require_same_files(charter, deck, code, read_graph); }) ==
+          ExitCode::usage);
+    // A charter of an earlier version names none, nor an accountant.
     charter.accountant = "prv";
     auto text = charter.text();
     CHECK(Charter::of_text(text).accountant == "prv");
@@ -589,9 +599,26 @@ TEST_CASE("a site with another model file, teacher or plug-in than the coordinat
     CHECK(charter.files.empty());
     CHECK(charter.accountant == "rdp");
     write_text_durably(scratch / "teacher.h5", "other");
-    require_same_files(charter, deck, code);
+    require_same_files(charter, deck, code, read_graph);
+}
+
+TEST_CASE("each site compiles for its own processor, but the same graph") {
+    test::ScratchDir const scratch;
+    config::Deck deck;
+    deck.model.own["file"] = (scratch / "model.pt2").string();
     deck.model.own["compiled"] = "require";
-    CHECK(files_of(deck, {}).find("model.file") == std::string::npos);
+    write_text_durably(scratch / "model.pt2", "graph\nstep of the coordinator");
+    Charter charter;
+    charter.files = files_of(deck, {}, read_graph);
+    CHECK(keys_of_files(charter) == std::set<std::string>{"model.file"});
+    write_text_durably(scratch / "model.pt2", "graph\nstep of a site");
+    require_same_files(charter, deck, {}, read_graph);
+    write_text_durably(scratch / "model.pt2", "other graph\nstep of a site");
+    auto const error = test::error_of([&] { require_same_files(charter, deck, {}, read_graph); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "model.pt2 is not the federation's file"));
+    charter.files.clear(); // of an earlier version
+    require_same_files(charter, deck, {}, read_graph);
 }
 
 TEST_CASE("a charter's options are told as they are given") {
