@@ -26,6 +26,9 @@ volatile std::sig_atomic_t came = 0;
 volatile std::sig_atomic_t wake = -1; ///< an eventfd
 
 extern "C" void note_end(int number) {
+    if (came != 0 && number == SIGTERM) {
+        return; // a launcher sends it more than once, and kills in the end
+    }
     if (came != 0) {
         static_cast<void>(std::signal(number, SIG_DFL));
         static_cast<void>(std::raise(number));

@@ -7,8 +7,9 @@ namespace lockstep {
 
 /// Undoes what must not be left behind, such as a temporary directory or a child, if SIGTERM,
 /// SIGINT or SIGHUP ends the process while this object exists. Of several, the latest comes first;
-/// then the process ends by that signal. A second signal ends it at once. A signal that is ignored
-/// or handled otherwise (SignalRequests) stays so.
+/// then the process ends by that signal. A second signal ends it at once, except SIGTERM, which
+/// launchers send more than once. A signal that is ignored or handled otherwise (SignalRequests)
+/// stays so.
 class CleanUp {
   public:
     /// `undo` is called by another thread, and must let out no exception.

@@ -19,6 +19,13 @@ std::string own_host() {
     return name.data();
 }
 
+bool is_same_host(std::string_view one, std::string_view other) {
+    auto const [shorter, longer] =
+        std::minmax(one, other, [](auto const& a, auto const& b) { return a.size() < b.size(); });
+    return longer.starts_with(shorter) &&
+           (longer.size() == shorter.size() || (!shorter.empty() && longer[shorter.size()] == '.'));
+}
+
 std::vector<int> allowed_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -22,6 +23,9 @@ int usable_cores();
 
 /// This host's name, available before MPI has started.
 std::string own_host();
+
+/// Whether two names are of one host, with or without its domain.
+bool is_same_host(std::string_view one, std::string_view other);
 
 /// NUMA nodes of this host, as the kernel lists them: their numbers may have gaps.
 int numa_nodes(std::filesystem::path const& listed = "/sys/devices/system/node");

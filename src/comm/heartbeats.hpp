@@ -32,10 +32,11 @@ class HeartbeatTable {
             collectives;                     ///< collective calls over all ranks of the job, so far
         std::atomic<std::uint64_t> progress; ///< grows while the rank makes progress
         std::atomic<std::uint64_t> beats;    ///< grows while the process runs
-        std::atomic<std::int32_t> left;   ///< 1: the rank has ended well, 2: its launcher ends it
-        std::atomic<std::int32_t> leaves; ///< 1: all ranks leave, as somebody else has asked
-        SharedText<32> device;            ///< "cuda:1", "cuda:0 and 3 more"
-        SharedText<64> activity;          ///< a part of the phase; may be empty
+        std::atomic<std::int32_t>
+            left; ///< 1: the rank has ended well, 2: its launcher ends it, 3: MPI's end is too late
+        std::atomic<std::int32_t> leaves;        ///< 1: all ranks leave, as somebody else has asked
+        SharedText<32> device;                   ///< "cuda:1", "cuda:0 and 3 more"
+        SharedText<64> activity;                 ///< a part of the phase; may be empty
         std::atomic<std::int32_t> device_failed; ///< 1: the rank may wait for it; `failure` is set
         SharedText<200> failure;
     };

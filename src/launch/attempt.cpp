@@ -23,6 +23,7 @@ constexpr double count_every_s = 2;
 constexpr double ask_again_s = 2;
 constexpr double hears_within_s = 20; ///< a wish to end is passed on then, whoever has come
 constexpr double ends_within_s = 30;
+constexpr double records_every_s = 30;
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
 constexpr double last_wait_s = 15;        ///< for what was killed
 constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
@@ -111,7 +112,8 @@ bool LaunchedAttempt::late(std::string& why) {
         if (!all_came_ || !began) {
             count_marks();
         }
-        if ((!began && missing_too_long(why)) || (all_came_ && stopped_too_long(why))) {
+        if ((!began && missing_too_long(why)) || (all_came_ && stopped_too_long(why)) ||
+            ended_too_long(why)) {
             return true;
         }
     }
@@ -133,17 +135,16 @@ void LaunchedAttempt::count_marks() {
     }
 }
 
-/// Whether what ranks would have to tell of themselves lasts for too long.
-bool LaunchedAttempt::lasts(bool is_so, std::optional<double>& since) const {
+bool LaunchedAttempt::lasts(bool is_so, std::optional<double>& since, double limit_s) const {
     since = is_so ? std::optional(since.value_or(now_)) : std::nullopt;
-    return since && now_ - *since > start_limit_s(start_.limit_s) + ranks_tell_first_s;
+    return since && now_ - *since > limit_s;
 }
 
 /// Whether a rank has not come, or has stopped before the first step: once MPI has started, the
 /// others wait for it as long as for any message.
 bool LaunchedAttempt::missing_too_long(std::string& why) {
     auto const limit_s = start_limit_s(start_.limit_s);
-    if (!lasts(!missed_.empty(), missing_since_)) {
+    if (!lasts(!missed_.empty(), missing_since_, limit_s + ranks_tell_first_s)) {
         return false;
     }
     why = concat("not all ranks started within ", duration_text(limit_s),
@@ -152,12 +153,32 @@ bool LaunchedAttempt::missing_too_long(std::string& why) {
     return true;
 }
 
+/// Whether the ranks have ended, but the launcher has not: it is stopped, or waits for a daemon
+/// that is. Where no rank is on this host, the run's own record must do.
+bool LaunchedAttempt::ended_too_long(std::string& why) {
+    bool const gone_here = !here_.empty() && std::ranges::none_of(here_, [](auto const& each) {
+        return process_state(each.second).has_value();
+    });
+    if (here_.empty() && all_came_ && now_ - records_read_at_ > records_every_s) {
+        records_read_at_ = now_;
+        end_on_record_ = !watcher_.attempt().end.empty();
+    }
+    if (!lasts(gone_here, gone_since_, ends_within_s) &&
+        !lasts(end_on_record_, over_since_, start_limit_s(start_.limit_s))) {
+        return false;
+    }
+    why = concat("the launcher has not ended within ",
+                 duration_text(now_ - *(gone_here ? gone_since_ : over_since_)),
+                 " of the ranks, because it is stopped or waits for a host");
+    return true;
+}
+
 /// Whether all ranks of this host are stopped: then none can say so.
 bool LaunchedAttempt::stopped_too_long(std::string& why) {
     bool const stopped_now = !here_.empty() && std::ranges::all_of(here_, [](auto const& each) {
         return is_stopped(each.second);
     });
-    if (!lasts(stopped_now, stopped_since_)) {
+    if (!lasts(stopped_now, stopped_since_, start_limit_s(start_.limit_s) + ranks_tell_first_s)) {
         return false;
     }
     why = "all ranks of this host are stopped";

@@ -50,7 +50,8 @@ class LaunchedAttempt {
     void pass_on_wish();
     bool late(std::string& why);
     void count_marks();
-    bool lasts(bool is_so, std::optional<double>& since) const;
+    bool lasts(bool is_so, std::optional<double>& since, double limit_s) const;
+    bool ended_too_long(std::string& why);
     bool missing_too_long(std::string& why);
     bool stopped_too_long(std::string& why);
     LauncherVerdict stopped() const;
@@ -71,6 +72,10 @@ class LaunchedAttempt {
     std::optional<double> told_at_;
     std::optional<double> missing_since_;
     std::optional<double> stopped_since_;
+    std::optional<double> gone_since_; ///< all ranks of this host
+    std::optional<double> over_since_;
+    bool end_on_record_ = false;
+    double records_read_at_ = 0;
     bool recovering_;
     bool all_came_ = false;
     std::vector<int> missed_; ///< when they were counted last

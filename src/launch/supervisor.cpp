@@ -103,8 +103,13 @@ LauncherVerdict cut_off() {
 
 /// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
 /// though a host had been lost before.
-void tell_cause(LaunchPlan const& plan, AttemptEnd const& end) {
-    bool const host_lost = end.verdict && end.verdict->whole_host;
+void tell_cause(LaunchPlan const& plan, AttemptEnd const& end, std::vector<Host> const& answering) {
+    // mpirun may miss a host because its own is cut off: the ranks know more of one that answers.
+    bool const host_lost =
+        end.verdict && end.verdict->whole_host &&
+        std::ranges::none_of(answering, [&](auto const& host) {
+            return end.verdict->host != own_host() && is_same_host(host.name, end.verdict->host);
+        });
     bool const named =
         host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
     monitor::RootCause cause;
@@ -256,7 +261,7 @@ ExitCode supervise(LaunchPlan const& plan) {
             end.verdict = cut_off(); // the launcher misses all the others
         }
         hear_log(plan.directory, logged, end);
-        tell_cause(plan, end);
+        tell_cause(plan, end, hosts);
         if (signals.pending() != 0) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code
                       << "): not restarted, because a signal asked to end the run\n";

@@ -10,6 +10,7 @@
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
+#include "measure/trial_directory.hpp"
 
 #include <algorithm>
 
@@ -183,6 +184,7 @@ TrialFile::TrialFile(Communicator const& world, LoaderTrial& trial) : owner_(wor
     auto attempt = new_token();
     comm::broadcast_text(world, attempt);
     path_ = trial.directory / concat("lockstep-bench-loader-", attempt, ".h5");
+    removal_ = removal_by_signal(world, path_);
     trial.files.files = path_.string() + trial.generated->files;
     comm::agree(world, "writing the data", [&] {
         if (owner_) {

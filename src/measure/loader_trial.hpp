@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clean_up.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "measure/bench_loader.hpp"
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +43,7 @@ class TrialFile {
   private:
     bool owner_;
     std::filesystem::path path_;
+    std::unique_ptr<CleanUp> removal_;
 };
 
 /// Collective  over `world`

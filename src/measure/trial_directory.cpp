@@ -1,6 +1,5 @@
 #include "measure/trial_directory.hpp"
 
-#include "base/clean_up.hpp"
 #include "base/file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
@@ -28,21 +27,27 @@ void await_removal(std::filesystem::path const& path) noexcept {
 
 } // namespace
 
+std::unique_ptr<CleanUp> removal_by_signal(comm::Communicator const& world,
+                                           std::filesystem::path const& path) {
+    auto const undo = world.is_root() ? remove_tree : await_removal;
+    return std::make_unique<CleanUp>([undo, path] { undo(path); });
+}
+
 void in_trial_directory(comm::Communicator const& world, std::filesystem::path const& parent,
                         std::function<void(std::filesystem::path const&)> const& work) {
     std::string place;
-    std::optional<CleanUp> clean_up; // if a signal ends this process
+    std::unique_ptr<CleanUp> removal;
     comm::agree(world, "making a directory for a trial", [&] {
         if (world.is_root()) {
             auto const path = parent / concat("lockstep-bench-", new_token());
-            clean_up.emplace([path] { remove_tree(path); });
+            removal = removal_by_signal(world, path);
             make_directories(path);
             place = path.string();
         }
     });
     comm::broadcast_text(world, place);
-    if (!world.is_root()) { // whose end, as a loss, would end rank 0 before it has removed all
-        clean_up.emplace([path = std::filesystem::path(place)] { await_removal(path); });
+    if (!removal) {
+        removal = removal_by_signal(world, place);
     }
     std::optional<AgreedError> failure;
     try {

@@ -13,6 +13,7 @@
 #include "monitor/start_failure.hpp"
 #include "monitor/watchdog.hpp"
 
+#include <iostream>
 #include <optional>
 
 #include "start_watch.hpp"
@@ -75,9 +76,11 @@ ExitCode run_collectively(int argc, char** argv,
         });
         auto const code = command(context);
         comm::PhaseScope const phase(session.world(), comm::Phase::end);
+        std::cout << std::flush; // MPI may not end, see Watchdog::set_exit_code
         // MPI's end need not wait (under srun it does not), and a rank that has left would be
         // missed by one that still draws pictures.
         comm::barrier(session.world());
+        watchdog->set_exit_code(code);
         return code;
     } catch (AgreedError const& agreed) {
         auto const error = root_cause.seen(agreed);
@@ -85,6 +88,8 @@ ExitCode run_collectively(int argc, char** argv,
             root_cause.tell(is_own_mistake(session, error) ? "" : agreed.cause(), error);
         }
         watchdog->write_flight();
+        std::cout << std::flush;
+        watchdog->set_exit_code(error.code());
         return error.code();
     } catch (...) {
         auto const error = root_cause.seen(current_error());

@@ -1,5 +1,7 @@
 #include "launcher_trace.hpp"
 
+#include "base/host_facts.hpp"
+#include "base/process.hpp"
 #include "base/signal_sender.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
@@ -34,14 +36,20 @@ std::vector<int> children_of(int process) {
     return children;
 }
 
-/// "node7", "user@node7", or node7.cluster where the host calls itself node7.
-bool is_name_of(std::string const& word, std::string const& host) {
-    auto const name = word.substr(word.find('@') + 1); // 0 where there is none
-    return name == host || (name.starts_with(host) && name[host.size()] == '.') ||
-           (host.starts_with(name) && !name.empty() && host[name.size()] == '.');
+/// "node7" or "user@node7".
+bool is_name_of(std::string_view word, std::string const& host) {
+    return is_same_host(word.substr(word.find('@') + 1), host); // 0 where there is none
 }
 
 } // namespace
+
+std::string launcher_silence(int parent) {
+    auto const name = content_of(concat("/proc/", parent, "/comm"));
+    return is_stopped(parent)
+               ? concat(trimmed(name), " (process ", parent, " of ", own_host(),
+                        ") is stopped (SIGSTOP)")
+               : std::string("the launcher, or its daemon on a host, does not answer");
+}
 
 LauncherTrace::LauncherTrace(std::vector<std::vector<std::string>> const& hosts)
     : parent_(::getppid()) {
@@ -65,6 +73,10 @@ LauncherTrace::LauncherTrace(std::vector<std::vector<std::string>> const& hosts)
                 {*found, Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)))});
         }
     }
+}
+
+std::string LauncherTrace::silence() const {
+    return launcher_silence(parent_);
 }
 
 bool LauncherTrace::daemon_has_ended() const noexcept {

@@ -8,6 +8,10 @@
 
 namespace lockstep::monitor {
 
+/// Why a launcher may not answer its child, for a sentence: the child's parent is stopped, or it
+/// may be a daemon elsewhere.
+std::string launcher_silence(int parent);
+
 /// What a rank sees of its launcher: the daemon that has started it, its parent, and the sessions
 /// (of ssh, say) in which that daemon, or mpirun itself, has started daemons on other hosts.
 class LauncherTrace {
@@ -15,6 +19,8 @@ class LauncherTrace {
     /// `hosts`: the names and addresses of each host of the job.
     explicit LauncherTrace(std::vector<std::vector<std::string>> const& hosts);
 
+    /// Why the launcher may not answer, for a sentence: its daemon here is stopped, or another one.
+    [[nodiscard]] std::string silence() const;
     /// Whether the launcher's daemon that has started this process has ended.
     [[nodiscard]] bool daemon_has_ended() const noexcept;
     /// Whether the launcher has asked this process to end, now or before.

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <poll.h>
+#include <unistd.h>
 
 namespace lockstep::monitor {
 
@@ -76,6 +78,15 @@ std::string places_text(std::map<std::string, config::Place> const& places, Erro
     return found.empty() ? "" : concat(" (", joined(found, ", "), ")");
 }
 
+/// A launcher that is stopped reads nothing: what a full pipe does not take is not waited for.
+void say(std::string const& lines) {
+    constexpr int patience_ms = 3000;
+    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&ready, 1, patience_ms) != 0) {
+        std::cerr << lines << std::flush;
+    }
+}
+
 } // namespace
 
 void RootCause::set_run(std::filesystem::path directory, Newer newer) {
@@ -130,7 +141,7 @@ void RootCause::tell(std::string const& cause, Error const& error) noexcept {
         std::scoped_lock const lock(mutex_);
         auto const line = escaped(concat("lockstep: root cause: ", cause, cause.empty() ? "" : ": ",
                                          error.what(), places_text(places_, error), "\n"));
-        std::cerr << line << std::flush;
+        say(line);
         record(line, cause, error);
     } catch (...) {
         // It was said on standard error; a log that cannot be written is not the root cause.
@@ -158,6 +169,18 @@ void RootCause::record(std::string const& line, std::string const& cause,
     complete_history(directory_);
 }
 
+void RootCause::remark(std::string const& lines) noexcept {
+    try {
+        std::scoped_lock const lock(mutex_);
+        say(escaped(lines));
+        if (has_log()) {
+            File::append(directory_ / "log.txt").append_text(escaped(lines));
+        }
+    } catch (...) {
+        // It was said on standard error.
+    }
+}
+
 void RootCause::note(std::string const& lines) noexcept {
     try {
         std::scoped_lock const lock(mutex_);
@@ -168,7 +191,7 @@ void RootCause::note(std::string const& lines) noexcept {
     } catch (...) {
         // Then on standard error.
     }
-    std::cerr << lines << std::flush;
+    say(lines);
 }
 
 } // namespace lockstep::monitor

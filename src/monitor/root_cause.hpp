@@ -48,6 +48,8 @@ class RootCause {
 
     /// Adds lines to log.txt if it exists; else to standard error.
     void note(std::string const& lines) noexcept;
+    /// Adds lines to log.txt if it exists, and to standard error.
+    void remark(std::string const& lines) noexcept;
 
   private:
     /// Whether there is a log of this run.

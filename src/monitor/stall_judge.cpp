@@ -38,7 +38,7 @@ std::string why_frozen(char state) {
     }
 }
 
-std::string why_still(RankView const& rank) {
+std::string why_still(RankView const& rank, std::string const& unheard) {
     if (rank.state == 'D') {
         return why_frozen('D');
     }
@@ -47,9 +47,13 @@ std::string why_still(RankView const& rank) {
     }
     return concat(
         "it waits in ", comm::name_of(rank.wait), " (call ", rank.collectives,
-        ") while all ranks wait for each other, so the network is broken or the ranks run "
-        "different code");
+        unheard.empty()
+            ? std::string(") while all ranks wait for each other, so the network is "
+                          "broken or the ranks run different code")
+            : concat("), perhaps for a rank of ", unheard, ", which cannot be heard by UDP"));
 }
+
+constexpr double left_to_others_s = 10; ///< that hear more
 
 constexpr char const* limit = "Look at that host and at the log. If the rank is only slow, raise "
                               "communication.timeout-seconds";
@@ -109,7 +113,8 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     std::optional<std::size_t> frozen;
     std::optional<std::size_t> still;
     std::size_t behind = 0;
-    bool all_still = elsewhere.still_s > patience_s_;
+    auto const deaf_s = elsewhere.unheard.empty() ? 0 : left_to_others_s;
+    bool all_still = elsewhere.still_s > patience_s_ && youngest_s_ > patience_s_ + deaf_s;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (now - seen_[i].beat_at > patience_s_ &&
             (!frozen || seen_[i].beat_at < seen_[*frozen].beat_at)) {
@@ -128,7 +133,8 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
             behind = i;
         }
     }
-    all_still = all_still && !elsewhere.stuck;
+    // Where all wait for the end of MPI, it is the launcher's.
+    all_still = all_still && !elsewhere.stuck && ranks[behind].wait != comm::Wait::finalize;
     if (!frozen && (elsewhere.in_doubt || (!still && !all_still))) {
         return std::nullopt;
     }
@@ -137,7 +143,8 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     return Verdict{
         at,
         {concat("no progress for ", fixed(since, 0), " s"),
-         (frozen ? why_frozen(ranks[at].state) : why_still(ranks[at])) + waiting_for(ranks, at),
+         (frozen ? why_frozen(ranks[at].state) : why_still(ranks[at], elsewhere.unheard)) +
+             waiting_for(ranks, at),
          limit}};
 }
 

@@ -49,6 +49,7 @@ struct Elsewhere {
         std::numeric_limits<double>::infinity(); ///< seconds since any of them made progress
     bool in_doubt = false; ///< a host is silent, and may have to be named itself
     bool stuck = false;    ///< a host has a rank that seems to be stuck, and will name it
+    std::string unheard{}; ///< hosts that cannot be heard; empty: none
 };
 
 /// Decides from successive observations whether a rank of this host is dead or stuck. A process
@@ -56,7 +57,8 @@ struct Elsewhere {
 /// stop signal, say. A rank that waits for others is not to blame; one that does not wait, and
 /// makes no progress for longer than the patience, is, whether or not the others wait. Where all
 /// wait, and none has made progress for that long, the rank that has made the fewest collective
-/// calls is named; of equals, one that waits for a disk. While another host is silent, ranks that
+/// calls is named; of equals, one that waits for a disk. Where hosts cannot be heard, that is left
+/// to those that can for a while, and is told as a doubt. While another host is silent, ranks that
 /// make no progress may be waiting for it, in any call: they are not named until it is heard from
 /// again.
 class StallJudge {

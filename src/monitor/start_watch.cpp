@@ -3,6 +3,7 @@
 #include "base/arrival.hpp"
 #include "base/awake_clock.hpp"
 #include "base/host_facts.hpp"
+#include "base/process.hpp"
 #include "base/signals_blocked.hpp"
 #include "base/start_limit.hpp"
 #include "base/text.hpp"
@@ -13,6 +14,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <stop_token>
+#include <unistd.h>
+
+#include "launcher_trace.hpp"
 
 namespace lockstep::monitor {
 
@@ -29,18 +33,22 @@ struct Launch {
     int ranks = 0;
     double limit_s = 0;
     std::filesystem::path marks;
+    int parent = 0;
 };
 
 void tell_late(RootCause& root_cause, Launch const& launch) {
     auto const missed =
         launch.marks.empty() ? std::vector<int>() : missed_ranks(launch.marks, launch.ranks);
     if (missed.empty()) {
-        root_cause.tell(concat("rank ", launch.rank, " (", own_host(), ") in start-up"),
-                        Error(ExitCode::rank_lost,
-                              {concat("MPI has not started after ", fixed(launch.limit_s, 0), " s"),
-                               "a rank has not started, or the network is broken",
-                               "Look for a stopped process, for a file system that hangs, and for "
-                               "a firewall between the hosts"}));
+        root_cause.tell(
+            concat("rank ", launch.rank, " (", own_host(), ") in start-up"),
+            Error(ExitCode::rank_lost,
+                  {concat("MPI has not started after ", fixed(launch.limit_s, 0), " s"),
+                   is_stopped(launch.parent) || launch.ranks == 1
+                       ? launcher_silence(launch.parent)
+                       : std::string("a rank has not started, or the network is broken"),
+                   "Look for a stopped process, for a file system that hangs, and for "
+                   "a firewall between the hosts"}));
     } else {
         root_cause.tell(concat(ranks_text(missed), " in start-up"),
                         Error(ExitCode::rank_lost,
@@ -77,11 +85,8 @@ StartWatch::StartWatch(RootCause& root_cause) {
         return;
     }
     Launch const launch{launched_rank(), launched_ranks(), start_limit_s(default_limit_s),
-                        arrivals_directory()};
+                        arrivals_directory(), ::getppid()};
     leave_arrival_mark(launch.marks);
-    if (launch.ranks < 2) {
-        return;
-    }
     SignalsBlocked const blocked; // the thread hears no signal
     thread_ = std::jthread(
         [&root_cause, launch](std::stop_token const& stop) { watch(stop, root_cause, launch); });

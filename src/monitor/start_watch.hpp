@@ -20,7 +20,7 @@ class StartWatch {
     ~StartWatch();
 
   private:
-    std::jthread thread_; ///< none where this process is alone
+    std::jthread thread_; ///< none where no launcher has started this process
 };
 
 } // namespace lockstep::monitor

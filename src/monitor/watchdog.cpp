@@ -23,6 +23,7 @@ namespace {
 constexpr double measure_every_s = 1;
 constexpr double device_patience_s = 5; ///< with a failure that may be a rank's that is to tell it
 constexpr double verdict_after_s = 1;   ///< that a watchdog may take longer than a waiting rank
+constexpr double deaf_wait_s = 8;       ///< the same where it does not hear all hosts
 constexpr double silence_at_end_s = 4;  ///< of a host, before the launcher's TERM
 constexpr double longest_turn_s = 2;    ///< of a host, to tell what several have waited for in vain
 constexpr double doubt_limit_s = 60;    ///< for a verdict on a host that is in doubt
@@ -78,8 +79,9 @@ bool Watchdog::may_tell(comm::HeartbeatTable::Ending ending) const {
 
 void Watchdog::wait_for_verdict() const {
     Stopwatch const watch;
-    while ((watch.seconds() < verdict_after_s ||
-            (in_doubt_.load() && watch.seconds() < doubt_limit_s)) &&
+    auto const limit_s = verdict_after_s + (unheard().empty() ? 0 : deaf_wait_s);
+    while (!ended_by_launcher() &&
+           (watch.seconds() < limit_s || (in_doubt_.load() && watch.seconds() < doubt_limit_s)) &&
            !link_.ending_elsewhere() &&
            heartbeats_->ending() == comm::HeartbeatTable::Ending::none) {
         sleep_s(look_every_s / 4);
@@ -177,6 +179,7 @@ void Watchdog::look_around() {
     }
     note_own_progress(now);
     call_hosts();
+    bound_end(now);
     if (heartbeats_->ending() != comm::HeartbeatTable::Ending::abort) {
         watch(now);
     }
@@ -195,7 +198,7 @@ void Watchdog::watch(double now) {
     Elsewhere elsewhere;
     if (link_.active()) {
         elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience()),
-                     link_.stuck_elsewhere(now)};
+                     link_.stuck_elsewhere(now), unheard()};
         in_doubt_.store(elsewhere.in_doubt);
     }
     auto views = look();
@@ -233,6 +236,18 @@ void Watchdog::watch(double now) {
     if (heartbeats_->own().wait.load() != comm::Wait::finalize) {
         link_.probe(now);
         watch_hosts(now);
+    }
+}
+
+/// MPI's end waits for the launcher and all its daemons, whatever has become of them.
+void Watchdog::bound_end(double now) {
+    if (heartbeats_->own().wait.load() != comm::Wait::finalize || exit_code_.load() < 0) {
+        return;
+    }
+    end_began_at_ = end_began_at_.value_or(now);
+    auto const waited_s = now - *end_began_at_;
+    if (waited_s > patience_s_.load() + end_after_s) { // a rank that is stopped is named before
+        leave_without_mpi(waited_s);
     }
 }
 
@@ -341,7 +356,7 @@ RankView Watchdog::view_of(int local) const {
             .collectives = slot.collectives.load(),
             .progress = slot.progress.load(),
             .beats = slot.beats.load(),
-            .left = slot.left.load() == 1};
+            .left = slot.left.load() != 0 && slot.left.load() != left_by_launcher};
 }
 
 /// Whether the launcher has asked the rank to end, and will kill it: its end is no loss.

@@ -41,6 +41,10 @@ class Watchdog {
     /// communication.timeout-seconds.
     void set_patience(double seconds) { patience_s_.store(seconds); }
 
+    /// All that matters is written, and all ranks leave with this code: from here on MPI's end is
+    /// awaited for no longer than the patience.
+    void set_exit_code(ExitCode code) { exit_code_.store(static_cast<int>(code)); }
+
     /// Sets the recorder: what the rank's threads did last is written if its attempt fails.
     void set_recorder(std::shared_ptr<Recorder const> recorder);
     /// Writes what the threads did last, once; failures of that are ignored. Any thread may call
@@ -81,6 +85,8 @@ class Watchdog {
     void wake() const;
     void note_own_progress(double now);
     void watch(double now);
+    void bound_end(double now);
+    void leave_without_mpi(double waited_s) noexcept;
     void watch_hosts(double now);
     RankView view_of(int local) const;
     bool is_ended(int local) const;
@@ -114,6 +120,8 @@ class Watchdog {
     double ending_since_ =
         -1; ///< since when the job is being aborted, as far as this rank has seen; -1: it is not
     std::optional<double> device_failed_at_;
+    std::optional<double> end_began_at_; ///< of MPI
+    std::atomic<int> exit_code_{-1};     ///< that all ranks leave with; -1: not known yet
     std::atomic<double> patience_s_{default_patience_s};
     StallJudge judge_{default_patience_s};
     struct Kills {

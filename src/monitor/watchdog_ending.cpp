@@ -21,6 +21,7 @@ namespace lockstep::monitor {
 namespace {
 
 constexpr double stacks_within_s = 2;
+constexpr int left_without_mpi = 3; ///< in `left` of the heartbeat table
 constexpr double flights_within_s = 0.75;
 constexpr double hosts_within_s = 0.5;
 
@@ -52,6 +53,23 @@ void Watchdog::end_job(ErrorText const& text, RankView const& view, bool in_log)
             std::fprintf(stderr, "lockstep: root cause: rank %d: %s\n", view.rank, error.what()));
     }
     comm::abort_job(static_cast<int>(code));
+}
+
+/// The first rank of the host that is still there says so.
+void Watchdog::leave_without_mpi(double waited_s) noexcept {
+    auto const code = exit_code_.load();
+    bool told = false;
+    for (int local = 0; local < heartbeats_->local(); ++local) {
+        told = told || heartbeats_->slot(local).left.load() != 1;
+    }
+    heartbeats_->own().left.store(left_without_mpi); // others do not take it for lost
+    if (!told) {
+        root_cause_.remark(concat("lockstep: MPI has not ended within ", fixed(waited_s, 0),
+                                  " s, because ", launcher_.silence(),
+                                  ". Everything is written: the ranks of ", host_,
+                                  " leave without it, with exit code ", code, "\n"));
+    }
+    std::_Exit(code);
 }
 
 /// They need not tell it, too. Only the watchdog's own thread may use the link; another one has

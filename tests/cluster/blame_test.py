@@ -34,7 +34,7 @@ class Case:
         if draw.random() < 0.3:
             draw.shuffle(self.names)  # rank 0 is not where mpirun is
         self.counts = [draw.choice((1, 1, 2)) for _ in self.names]
-        self.victim = "host1" if fault == "own host cut" else \
+        self.victim = "host1" if fault.startswith("own host cut") else \
             draw.choice(self.names if fault in ("rank killed", "rank stopped") else
                         [name for name in self.names if name != "host1"])
         self.keepalive = starter == "launch" or draw.random() < 0.6
@@ -99,6 +99,8 @@ class Case:
             os.kill(hosts.session(self.victim), signal.SIGKILL)
         elif self.fault in ("host cut", "own host cut"):
             hosts.cut(self.victim)
+        elif self.fault == "own host cut, not from ssh":
+            hosts.cut(self.victim, logins=False)
         else:
             hosts.crash(self.victim)
         return ""
@@ -128,7 +130,7 @@ class Case:
             if not any(hosts.processes(name, "lockstep") for name in self.names):
                 time.sleep(1)
                 break
-            if self.fault == "own host cut" and self.process.poll() is not None and self.ended(hosts):
+            if self.fault.startswith("own host cut") and self.process.poll() is not None and self.ended(hosts):
                 break
             time.sleep(0.25)
         ended = self.ended(hosts)
@@ -143,6 +145,8 @@ class Case:
         named = [(rank in line or not rank) and re.search(rf"\b{self.victim}\b", place_in(line))
                  for line in lines + log]
         right = bool(lines) and all(named) and ended
+        if self.fault == "daemon killed":
+            right = right and all("daemon" in line for line in lines)
         print(f"{'right' if right else 'WRONG'} {self}; {rank}{seconds:.1f} s, exit code {code}"
               f"{'' if ended else ', ranks continue'}", flush=True)
         for line in lines + [f"(log) {line}" for line in log if line not in lines]:
@@ -196,6 +200,30 @@ def without_udp(scratch):
         case.end(hosts)
 
 
+def deaf_host(scratch):
+    """A host behind a firewall leaves it to the others to say which rank has stopped."""
+    with Hosts(3, sessions=True) as hosts:
+        hosts.block_udp("host3")
+        case = Case(66, 3, "mpirun", "rank stopped")
+        case.victim, case.patience = "host2", 12
+        case.start(hosts, scratch)
+        log = case.directory / "log.txt"
+        case.wait_for(lambda: log.exists() and "hears nothing of any other host by UDP" in log.read_text())
+        case.strike(hosts)
+        code = case.process.wait(timeout=2.5 * case.patience + 60)
+        lines = re.findall(r"lockstep: root cause: .*", case.text())
+        check(code == 76 and len(lines) == 1 and "(host2, cpu)" in lines[0], f"{code}\n{case.text()}")
+        print(lines[0])
+        case.end(hosts)
+
+
+def reached_launch(scratch):
+    """A launch whose host the ranks miss, but which still reaches all by ssh, believes the ranks."""
+    with Hosts(3, sessions=True) as hosts:
+        case = Case(67, 3, "launch", "own host cut, not from ssh")
+        check(case.run(hosts, scratch), f"cut off: {case}")
+
+
 def ended_by_others(scratch):
     """A scheduler's TERM ends a host's ranks and its daemon, as in a preemption: the run leaves with a checkpoint,
     nobody is blamed, and launch does not start it again."""
@@ -241,7 +269,7 @@ def cut_off_launch(scratch):
               "restart 1" not in case.text() and case.process.returncode == 76, case.text())
 
 
-PARTS = [over_ipv6, without_udp, cut_off_launch, ended_by_others, launcher_killed]
+PARTS = [over_ipv6, without_udp, deaf_host, cut_off_launch, reached_launch, ended_by_others, launcher_killed]
 only = sys.argv[1:]
 with Scratch() as scratch:
     for part in [part for part in PARTS if part.__name__ in only] if only else some(PARTS):

@@ -184,6 +184,18 @@ def check_failures(scratch):
             64, "no trial of the search has a result", "trial 1 failed (64)")
 
 
+def check_own_files(scratch):
+    """A trial whose own file cannot be opened is a result; a file of all trials ends the search at once."""
+    (scratch / "text.h5").write_text("no data set")
+    space = write(scratch / "files.ini", "[search]\nstrategy = grid\ngoals = accuracy max\n[space]\n"
+                  f"data.train = choice({DATA}/train.h5, {scratch}/missing.h5, {scratch}/text.h5)\n")
+    run(words(space, scratch / "files"), 2).expect(0, "failed (66)", "failed (65)", "best: trial 1")
+    codes = {r["trial"]: r["code"] for r in lines(scratch / "files", "result")}
+    check(codes == {0: 0, 1: 66, 2: 65}, f"codes of the trials: {codes}")
+    run(words(space, scratch / "none", "--data.validation", scratch / "none.h5"), 1).expect(66, "none.h5: no such file")
+    check(not lines(scratch / "none", "result"), "a file of all trials is no result of one")
+
+
 def check_private(scratch):
     """All trials draw from one key, so that another search with this key has the same ones."""
     space = write(scratch / "noise.ini", "[search]\nstrategy = grid\n[space]\nprivacy.noise = list(1, 2)\n"
@@ -307,7 +319,7 @@ with Scratch() as scratch:
     check_journal(scratch, on_1)
     check_report(on_1)
     check_suggest(scratch)
-    for several in ((check_lethal, check_deaths), (check_private, check_failures),
+    for several in ((check_lethal, check_deaths), (check_private, check_failures, check_own_files),
                     (lambda scratch: check_older_journal(scratch, on_1), check_second_start, check_full_disk)):
         for case in some(several):
             case(scratch)

@@ -64,14 +64,29 @@ double trained_parameters(nn::Model const& model) {
     return static_cast<double>(count);
 }
 
-/// Whether a failure is that of one trial; others concern all of them.
-bool is_result(ExitCode code) {
-    constexpr std::array results{ExitCode::usage, ExitCode::memory, ExitCode::io};
-    return std::ranges::find(results, code) != results.end();
+/// Whether a text names a file, or another value, that is this trial's own.
+bool names_own(std::string const& text, search::Values const& values) {
+    constexpr std::size_t min = 4; // a shorter value may stand in any sentence
+    return std::ranges::any_of(values, [&](auto const& each) {
+        return std::ranges::any_of(split(each.second, ','), [&](std::string const& part) {
+            auto const value = std::string(trimmed(part));
+            return value.size() >= min && text.find(value) != std::string::npos;
+        });
+    });
 }
 
-void take_failure(TrialEnd& end, Error const& error, std::string const& message) {
-    if (!is_result(error.code())) {
+/// Whether a failure is that of one trial; others concern all of them.
+bool is_result(Error const& error, search::Values const& values) {
+    constexpr std::array results{ExitCode::usage, ExitCode::memory, ExitCode::io};
+    constexpr std::array of_files{ExitCode::data, ExitCode::no_input};
+    return std::ranges::find(results, error.code()) != results.end() ||
+           (std::ranges::find(of_files, error.code()) != of_files.end() &&
+            names_own(error.text().what, values));
+}
+
+void take_failure(TrialEnd& end, Error const& error, std::string const& message,
+                  search::Values const& values) {
+    if (!is_result(error, values)) {
         end.fatal = error;
     }
     end.outcome.code = static_cast<int>(error.code());
@@ -282,14 +297,14 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
         comm::barrier(group); // all have looked for checkpoints before one is written
         end = trained(setting, group, deck, trial);
     } catch (AgreedError const& error) {
-        take_failure(end, error, concat(error.cause(), ": ", error.what()));
+        take_failure(end, error, concat(error.cause(), ": ", error.what()), trial.values);
         left.free_all();
     } catch (...) {
         if (group.size() > 1) {
             throw;
         }
         auto const error = current_error();
-        take_failure(end, error, error.what());
+        take_failure(end, error, error.what(), trial.values);
     }
     setting.context.root_cause.forget_run();
     end.outcome.trial = trial.job.trial;
@@ -302,7 +317,7 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
 TrialEnd failed_trial(TrialJob const& trial, int ranks) {
     TrialEnd end;
     auto const error = current_error();
-    take_failure(end, error, error.what());
+    take_failure(end, error, error.what(), trial.values);
     end.outcome.trial = trial.job.trial;
     end.outcome.share = trial.job.share;
     end.outcome.ranks = ranks;

@@ -3,11 +3,9 @@
 #include "base/random.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
-#include "lockstep/base/error.hpp"
 #include "train/loaded_batches.hpp"
 
-#include <cerrno>
-#include <filesystem>
+#include <string>
 
 namespace lockstep::measure {
 
@@ -36,22 +34,10 @@ void write_random_images(std::string const& path, std::int64_t samples, int stre
 
 } // namespace
 
-TemporaryFile::TemporaryFile()
-    : path_((std::filesystem::temp_directory_path() / "lockstep-bench-XXXXXX").string()) {
-    int const descriptor = ::mkstemp(path_.data());
-    if (descriptor < 0) {
-        throw system_error("cannot create " + path_, errno, "Set TMPDIR to another directory");
-    }
-    ::close(descriptor);
-}
-
-TemporaryFile::~TemporaryFile() {
-    ::unlink(path_.c_str());
-}
-
 RandomBatches::RandomBatches(std::int64_t batches, std::int64_t batch, int stream) {
-    write_random_images(file_.path(), batches * batch, stream);
-    set_.emplace(data::DatasetOptions{.files = file_.path()});
+    auto const file = (directory_.path() / "images.h5").string();
+    write_random_images(file, batches * batch, stream);
+    set_.emplace(data::DatasetOptions{.files = file});
     auto const request = [=, this](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
         if (k == batches) { // asked for by the one worker when it has made all before
             all_made_.set_value();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/scratch_directory.hpp"
 #include "lockstep/task/task.hpp"
 #include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
@@ -12,21 +13,6 @@
 #include <vector>
 
 namespace lockstep::measure {
-
-/// An empty file that belongs to this process, removed with the object.
-class TemporaryFile {
-  public:
-    /// Throws  Error 73 or 74 when the directory for temporary files cannot hold it
-    TemporaryFile();
-    TemporaryFile(TemporaryFile const&) = delete;
-    TemporaryFile& operator=(TemporaryFile const&) = delete;
-    ~TemporaryFile();
-
-    std::string const& path() const noexcept { return path_; }
-
-  private:
-    std::string path_;
-};
 
 /// Random images of 28 × 28 in ten classes, all of which are in memory before the first is needed:
 /// what a step costs is measured, not what reading costs.
@@ -46,7 +32,7 @@ class RandomBatches {
     train::BatchSource& source() noexcept { return *source_; }
 
   private:
-    TemporaryFile file_;
+    ScratchDirectory directory_;
     std::optional<data::Dataset> set_;
     std::promise<void> all_made_;
     std::unique_ptr<data::Loader> loader_;

@@ -69,3 +69,12 @@ TEST_CASE("files are told apart by what they hold, wherever they lie") {
     CHECK(test::error_of([&] { rough_hash(scratch / "none"); }).code() == ExitCode::no_input);
     CHECK(program_hash("lockstep") == program_hash("lockstep"));
 }
+
+TEST_CASE("names of a host are the same with and without its domain") {
+    CHECK(is_same_host("node7", "node7"));
+    CHECK(is_same_host("node7.cluster", "node7"));
+    CHECK(is_same_host("node7", "node7.cluster"));
+    CHECK_FALSE(is_same_host("node7", "node71"));
+    CHECK_FALSE(is_same_host("10.0.0.1", "10.0.0.2"));
+    CHECK_FALSE(is_same_host("", ".cluster"));
+}

@@ -3,9 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <chrono>
+#include <fcntl.h>
+#include <future>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
+#include <unistd.h>
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
@@ -102,4 +107,27 @@ TEST_CASE("what befalls an attempt after a newer one took the directory over is 
     cause.set_run("run",
                   []() -> std::optional<Error> { throw std::runtime_error("no such attempt"); });
     CHECK(cause.seen(failure).code() == ExitCode::rank_lost);
+}
+
+TEST_CASE("a launcher that reads nothing does not keep a rank that tells how it fails") {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    REQUIRE(::fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    std::array<char, 4096> const page{};
+    while (::write(ends[1], page.data(), page.size()) > 0) {
+    }
+    REQUIRE(::fcntl(ends[1], F_SETFL, 0) == 0);
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "log.txt", "");
+    RootCause cause;
+    cause.set_run(scratch.path(), [] { return std::nullopt; });
+    int const former = ::dup(STDERR_FILENO);
+    REQUIRE(::dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    auto told = std::async(std::launch::async, [&] { cause.tell("rank 1", failure); });
+    bool const ended = told.wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+    ::dup2(former, STDERR_FILENO);
+    ::close(ends[0]); // a rank that waits gets an error then
+    told.wait();
+    CHECK(ended);
+    CHECK(read_text(scratch / "log.txt").find("rank 1") != std::string::npos);
 }

@@ -205,3 +205,22 @@ TEST_CASE("while another host has a rank that is stuck, ranks that wait are not 
     CHECK(host.watch(30, all_still, {.stuck = true})->at == 1);
     CHECK(host.judge.has_stuck());
 }
+
+TEST_CASE("ranks that all wait for MPI to end are not blamed, but one that is stopped is") {
+    Host host;
+    for (auto& rank : host.ranks) {
+        rank.wait = Wait::finalize;
+    }
+    auto const all_still = [&] {
+        for (std::size_t rank = 0; rank < host.ranks.size(); ++rank) {
+            host.still(rank);
+        }
+    };
+    CHECK_FALSE(host.watch(100, all_still));
+    auto const verdict = host.watch(100, [&] {
+        all_still();
+        --host.ranks[1].beats;
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->at == 1);
+}
