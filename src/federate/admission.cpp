@@ -54,6 +54,9 @@ std::vector<std::string> Admission::accept(std::vector<std::string> const& finge
 
 void Admission::say_accepted(std::map<std::string, PublicKey> const& known,
                              std::vector<std::string> const& removed) const {
+    if (known == federation_.accepted() && removed == federation_.removed()) {
+        return;
+    }
     std::vector<std::string> sites;
     for (auto const& [name, key] : known) {
         sites.push_back(concat(name, " ", hex_text(key)));
@@ -63,7 +66,10 @@ void Admission::say_accepted(std::map<std::string, PublicKey> const& known,
     if (!removed.empty()) {
         list.add_text("removed", lines_of(removed));
     }
+    list.add_text("version", std::to_string(federation_.list_version() + 1));
     federation_.write(list, key_);
+    static_cast<void>(federation_.accepted()); // after a kill here, the next command records it
+    federation_.record_list(key_);
 }
 
 /// Its key stays known: an update of it that the coordinator has listed still counts.
@@ -92,6 +98,16 @@ std::vector<std::string> Admission::remove(std::vector<std::string> const& names
 /// The accepted sites without those that were removed.
 std::map<std::string, PublicKey> Admission::remaining() const {
     auto sites = federation_.accepted();
+    federation_.record_list(key_);
+    if (auto const list = federation_.binding(0, phase::accepted, coordinator_name);
+        federation_.list_version() > 0 && !federation_.has(list)) {
+        throw Error(ExitCode::no_input,
+                    {concat(federation_.file(list).string(), " is missing"),
+                     concat("version ", federation_.list_version(),
+                            " of the list of accepted sites was read before"),
+                     "Copy the file back from a backup, or accept the sites again (--accept "
+                     "FINGERPRINT)"});
+    }
     for (auto const& name : federation_.removed()) {
         sites.erase(name);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -42,6 +43,11 @@ struct Charter {
     bool is_secure() const noexcept { return threshold > 0; }
     bool is_private() const noexcept { return noise > 0; }
     bool has_controls() const noexcept { return strategy == "scaffold"; }
+    /// Sites that a list of a round needs. With noise, a draw may be of any size: the round ends
+    /// by as few as can be summed.
+    std::int64_t min_answers() const noexcept {
+        return std::max(is_private() ? threshold : min_sites, std::int64_t{1});
+    }
     /// Vectors as long as the model in a site's update: the change of its weights, and with
     /// controls that of its control variate.
     std::size_t vectors() const noexcept { return has_controls() ? 2 : 1; }

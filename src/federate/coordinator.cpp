@@ -29,17 +29,6 @@ char const* answered_before(std::string_view list) {
                                     : phase::update;
 }
 
-/// Nothing where the message's octets of that name are not as long as a key.
-std::optional<PublicKey> key_in(Message const& message, char const* name) {
-    return fixed_octets<sizeof(PublicKey)>(hex_text(message.octets(name)));
-}
-
-std::optional<std::int64_t> samples_of(Message const& message) {
-    auto const samples = number_of<std::int64_t>(message.text("samples"));
-    constexpr std::int64_t max = 1000000000000;
-    return samples && *samples >= 1 && *samples <= max ? samples : std::nullopt;
-}
-
 } // namespace
 
 Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
@@ -51,6 +40,7 @@ Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
              concat("the federation was started with the key ", hex_text(federation.coordinator())),
              "With --key, name the file that was given to lockstep federate init"});
     }
+    federation.know_list_of(key);
 }
 
 bool Coordinator::said(std::int64_t round, std::string const& phase) const {
@@ -100,19 +90,9 @@ void Coordinator::plan(std::int64_t round) const {
     auto plan = message(round, phase::plan);
     plan.add_text("sites", lines_of(sites));
     plan.add_text("accepted", std::to_string(accepted.size()));
-    auto const path = federation_.global_file(round - 1);
-    auto const first = ModelVector::read(path);
-    auto const model = first.digest();
-    if (model != federation_.expected_model(round)) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), " was refused"),
-                     round == 1
-                         ? std::string("the file is not the model that the federation began with")
-                         : concat("the file is not the result of round ", round - 1),
-                     "Copy the file back from a backup"});
-    }
+    auto const first = federation_.model_before(round);
     require_fit_for_noise(charter, first);
-    plan.add_text("model", model);
+    plan.add_text("model", first.digest());
     say(plan);
 }
 
@@ -120,11 +100,11 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
                                   std::string const& site, Message const& message) const {
     auto const& charter = federation_.charter();
     if (phase == phase::announce) {
-        auto const is_usable = [&](char const* name) {
-            auto const key = key_in(message, name);
-            return key && agreed_secret(key_.secret(), *key, "try");
+        auto const member = member_of(message);
+        auto const is_usable = [&](PublicKey const& key) {
+            return agreed_secret(key_.secret(), key, "try").has_value();
         };
-        bool const fits = is_usable("share_key") && is_usable("mask_key") && samples_of(message);
+        bool const fits = member && is_usable(member->share_key) && is_usable(member->mask_key);
         return fits ? "" : "the public keys or the number of samples in the message are not valid";
     }
     auto const sites = federation_.roster(round);
@@ -145,16 +125,11 @@ std::string Coordinator::fault_of(std::int64_t round, std::string const& phase,
         {sites.fixed_point(charter), sites.weight_of(*sites.find(site), charter), charter.clip});
 }
 
-/// With noise, a draw may be of any size: the round ends by as few sites as can be summed.
-std::int64_t Coordinator::min_answers() const {
-    auto const& charter = federation_.charter();
-    return std::max(charter.is_private() ? charter.threshold : charter.min_sites, std::int64_t{1});
-}
-
 /// Whether enough sites were drawn for a sum, by chance.
 bool Coordinator::can_be_summed(std::int64_t round) const {
     return !federation_.charter().is_private() ||
-           std::cmp_greater_equal(sites_of(round, phase::plan).size(), min_answers());
+           std::cmp_greater_equal(sites_of(round, phase::plan).size(),
+                                  federation_.charter().min_answers());
 }
 
 /// The list of sites that the round needs next; null where it has all of them.
@@ -203,7 +178,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
                                    });
     std::ranges::copy(collected.refused, std::back_inserter(progress.lines));
     auto const& awaited = collected.awaited;
-    auto const min = min_answers();
+    auto const min = charter.min_answers();
     if (!awaited.empty() && waiting == Waiting::for_all && !collected.is_hopeless(min)) {
         progress.waiting = awaited;
         return false;
@@ -220,8 +195,7 @@ bool Coordinator::close_phase(std::int64_t round, std::string const& phase, Wait
         names.push_back(name);
         digests.push_back(hex_text(answer.digest()));
         if (phase == phase::roster) {
-            sites.members.push_back({name, *key_in(answer, "share_key"),
-                                     *key_in(answer, "mask_key"), *samples_of(answer)});
+            sites.members.push_back(*member_of(answer)); // fault_of has looked at it
         }
     }
     list.add_text("sites", lines_of(names));
@@ -335,7 +309,7 @@ void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     progress.lines.push_back(concat(
         "round ", round, " is over: ",
         sites == 0 ? std::string("no site was drawn")
-                   : concat("secure aggregation needs ", min_answers(),
+                   : concat("secure aggregation needs ", federation_.charter().min_answers(),
                             " sites, but the number of sites drawn was ", sites),
         ", so only noise was added; the new model is ", federation_.global_file(round).string()));
 }
@@ -366,8 +340,9 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
     inject_fault_in(0, "federate global written", round, Names::whole);
     auto result = message(round, phase::result);
     result.add_text("counted", lines_of(counted));
-    result.add_text("model", model.digest());
-    bool const abandoned = counted.empty() && model.digest() == federation_.expected_model(round);
+    auto const before = federation_.expected_model(round);
+    bool const abandoned = counted.empty() && model.has_digest(before);
+    result.add_text("model", abandoned ? before : model.digest());
     auto const rounds = spent(federation_, abandoned ? 0 : 1);
     result.add_text("epsilon", federation_.charter().is_private()
                                    ? concat(rounds.published, " ", rounds.known)

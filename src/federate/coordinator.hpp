@@ -45,7 +45,6 @@ class Coordinator {
     Message message(std::int64_t round, std::string const& phase) const;
     void say(Message const& message) const;
     std::vector<std::string> sites_of(std::int64_t round, std::string const& phase) const;
-    std::int64_t min_answers() const;
     bool can_be_summed(std::int64_t round) const;
     Secret noise_key(std::int64_t round, std::string const& sum) const;
     void plan(std::int64_t round) const;

@@ -3,12 +3,14 @@
 #include "base/file.hpp"
 #include "base/inject.hpp"
 #include "base/lock_holder.hpp"
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 
 #include "federate/roster.hpp"
+#include "federate/shared_path.hpp"
 
 namespace lockstep::federate {
 
@@ -54,9 +56,23 @@ void require_site_name(std::string const& name) {
     }
 }
 
+std::optional<Member> member_of(Message const& announced) {
+    auto const key = [&](char const* name) {
+        return fixed_octets<sizeof(PublicKey)>(hex_text(announced.octets(name)));
+    };
+    auto const share_key = key("share_key");
+    auto const mask_key = key("mask_key");
+    auto const samples = number_of<std::int64_t>(announced.text("samples"));
+    constexpr std::int64_t max = 1000000000000;
+    if (!share_key || !mask_key || !samples || *samples < 1 || *samples > max) {
+        return std::nullopt;
+    }
+    return Member{announced.binding().sender, *share_key, *mask_key, *samples};
+}
+
 Federation Federation::found(std::filesystem::path const& directory, Charter const& charter,
                              ModelVector const& first, PrivateKey const& coordinator) {
-    make_directories(directory / "global");
+    make_directories(shared_path(directory, "global/"));
     auto const path = directory / concat(phase::charter, ".h5");
     if (std::filesystem::exists(path)) {
         throw Error(ExitCode::cannot_create,
@@ -100,17 +116,19 @@ Binding Federation::binding(std::int64_t round, std::string const& phase,
 
 std::filesystem::path Federation::file(Binding const& binding) const {
     bool const of_site = binding.sender != coordinator_name;
+    auto const name = concat(of_site ? binding.sender : binding.phase, ".h5");
+    std::filesystem::path place;
     if (binding.round == 0) {
-        return of_site ? directory_ / "sites" / concat(binding.sender, ".h5")
-                       : directory_ / concat(binding.phase, ".h5");
+        place = of_site ? "sites" : "";
+    } else {
+        place = std::filesystem::path("rounds") / zero_padded(binding.round, 4) /
+                (of_site ? binding.phase : "");
     }
-    auto const round = directory_ / "rounds" / zero_padded(binding.round, 4);
-    return of_site ? round / binding.phase / concat(binding.sender, ".h5")
-                   : round / concat(binding.phase, ".h5");
+    return shared_path(directory_, place / name);
 }
 
 std::filesystem::path Federation::global_file(std::int64_t round) const {
-    return directory_ / "global" / concat(round_name(round), ".h5");
+    return shared_path(directory_, concat("global/", round_name(round), ".h5"));
 }
 
 bool Federation::has(Binding const& binding) const {
@@ -169,27 +187,56 @@ void Federation::write(Message const& message, PrivateKey const& key) const {
     inject_fault_in(0, concat("federate ", bound.phase, " written"), bound.round, Names::whole);
 }
 
+void Federation::know_list_of(PrivateKey const& key) const {
+    list_version_ = std::max(list_version_, key.newest(charter_.id, phase::accepted));
+}
+
+void Federation::record_list(PrivateKey const& key) const {
+    key.record_newest(charter_.id, phase::accepted, list_version_);
+}
+
+std::optional<Message> Federation::list() const {
+    auto const bound = binding(0, phase::accepted, coordinator_name);
+    if (!has(bound)) {
+        return std::nullopt;
+    }
+    constexpr char const* part = "version"; // missing in files of an earlier version
+    auto list = read_of_coordinator(0, phase::accepted);
+    auto const version =
+        contains(list.names(), part) ? number_of<std::int64_t>(list.text(part)).value_or(0) : 0;
+    if (version < list_version_) {
+        throw Error(
+            ExitCode::data,
+            {concat(file(bound).string(), " was refused"),
+             concat("it is version ", version, " of the list of accepted sites, but version ",
+                    list_version_, " was read before"),
+             "An older list may name sites that were removed. Ask the coordinator to send "
+             "the newest one. A coordinator who has lost it removes this file and accepts "
+             "the sites again (--accept FINGERPRINT)"});
+    }
+    list_version_ = version;
+    return list;
+}
+
 std::map<std::string, PublicKey> Federation::accepted() const {
-    return has(binding(0, phase::accepted, coordinator_name))
-               ? keys_in(read_of_coordinator(0, phase::accepted).text("sites"))
-               : std::map<std::string, PublicKey>{};
+    auto const newest = list();
+    return newest ? keys_in(newest->text("sites")) : std::map<std::string, PublicKey>{};
 }
 
 std::vector<std::string> Federation::removed() const {
-    if (!has(binding(0, phase::accepted, coordinator_name))) {
-        return {};
-    }
-    constexpr char const* part = "removed"; // missing in files of an earlier version
-    auto const list = read_of_coordinator(0, phase::accepted);
-    return contains(list.names(), part) ? lines_in(list.text(part)) : std::vector<std::string>{};
+    constexpr char const* part = "removed"; // only where some are
+    auto const newest = list();
+    return newest && contains(newest->names(), part) ? lines_in(newest->text(part))
+                                                     : std::vector<std::string>{};
 }
 
 std::map<std::string, PublicKey> Federation::cards() const {
     std::map<std::string, PublicKey> keys;
-    if (!std::filesystem::is_directory(directory_ / "sites")) {
+    auto const sites = shared_path(directory_, "sites/");
+    if (!std::filesystem::is_directory(sites)) {
         return keys;
     }
-    for (auto const& entry : std::filesystem::directory_iterator(directory_ / "sites")) {
+    for (auto const& entry : std::filesystem::directory_iterator(sites)) {
         auto const name = entry.path().stem().string();
         if (entry.path().extension() != ".h5") {
             continue;
@@ -222,15 +269,28 @@ std::string Federation::expected_model(std::int64_t round) const {
     return round == 1 ? first_digest_ : read_of_coordinator(round - 1, phase::result).text("model");
 }
 
-ModelVector Federation::first_model(std::int64_t round) const {
-    auto const plan = read_of_coordinator(round, phase::plan);
+ModelVector Federation::model_before(std::int64_t round) const {
     auto const path = global_file(round - 1);
     auto model = ModelVector::read(path);
-    if (model.digest() != plan.text("model")) {
+    if (!model.has_digest(expected_model(round))) {
         throw Error(ExitCode::data,
                     {concat(path.string(), " was refused"),
-                     concat("the file is not the model that round ", round, " begins with"),
-                     "Ask the coordinator to send this file again"});
+                     round == 1
+                         ? std::string("the file is not the model that the federation began with")
+                         : concat("the file is not the result of round ", round - 1),
+                     "Copy the file back from a backup, or ask the coordinator to send it again"});
+    }
+    return model;
+}
+
+ModelVector Federation::first_model(std::int64_t round) const {
+    auto model = model_before(round);
+    if (!model.has_digest(read_of_coordinator(round, phase::plan).text("model"))) {
+        throw Error(ExitCode::data, {concat("the plan of round ", round, " was refused"),
+                                     concat("it names another model than the ",
+                                            round == 1 ? std::string("charter")
+                                                       : concat("result of round ", round - 1)),
+                                     "Ask the coordinator to abandon the round (--abandon)"});
     }
     return model;
 }

@@ -46,6 +46,11 @@ FileLock sole_process(std::filesystem::path const& file, std::string const& who)
 /// Throws  Error 64 for an invalid name of a site; a valid one has 1 to 64 letters, digits, - and _
 void require_site_name(std::string const& name);
 
+/// A site as its message of phase announce says; nothing where keys or samples are not valid.
+///
+/// Throws  Error 65 where the message lacks one
+std::optional<Member> member_of(Message const& announced);
+
 /// The directory of a federation, which all see, or to which files are copied. Everything in it is
 /// a signed message or a model. Files are never changed, except for the list of accepted sites, and
 /// a site's shares for unmasking, to which those that have arrived late are added.
@@ -81,7 +86,16 @@ class Federation {
     /// How many messages have been written through this object.
     std::int64_t written() const noexcept { return written_; }
 
+    /// The version of the newest list of accepted sites that was read, or is known of: each list
+    /// of the coordinator has a larger one, and an older list is refused. 0: none.
+    std::int64_t list_version() const noexcept { return list_version_; }
+    /// Refuses lists older than the newest one that a key's journal has recorded.
+    void know_list_of(PrivateKey const& key) const;
+    /// Lets the journal record the newest one.
+    void record_list(PrivateKey const& key) const;
     /// The accepted sites and their keys; none before the coordinator has accepted any.
+    ///
+    /// Throws  Error 65 for a list that is older than list_version(), or damaged
     std::map<std::string, PublicKey> accepted() const;
     /// Those of them that are drawn for no further round, in order: removed by the coordinator.
     std::vector<std::string> removed() const;
@@ -93,21 +107,28 @@ class Federation {
     std::int64_t current_round() const;
     /// Whether a round that is over left the model as it was, without a site: it tells nothing.
     bool is_abandoned(std::int64_t round) const;
-    /// The global model that a round begins with, which is the one that its plan names.
+    /// The global model before a round: that of the charter, or the result of the round before.
     ///
     /// Throws  Error 65 where the file is damaged or is another model
+    ModelVector model_before(std::int64_t round) const;
+    /// The same, which is also the one that the round's plan names.
+    ///
+    /// Throws  Error 65 where it is not
     ModelVector first_model(std::int64_t round) const;
     /// The digest that the model before a round has by the charter, or the result of the round
     /// before it.
     std::string expected_model(std::int64_t round) const;
 
   private:
+    std::optional<Message> list() const;
+
     std::filesystem::path directory_;
     Charter charter_;
     PublicKey coordinator_{};
     Digest charter_digest_{};
     std::string first_digest_; ///< of the model that round 1 begins with
     mutable std::int64_t written_ = 0;
+    mutable std::int64_t list_version_ = 0;
 };
 
 } // namespace lockstep::federate

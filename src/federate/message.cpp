@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "signature_block.hpp"
 
@@ -123,11 +124,22 @@ Message Message::read_verified(std::filesystem::path const& path, Binding bindin
     message.signer_ = block.key;
     auto const file = h5::File::open(path);
     auto const max = std::filesystem::file_size(path); // of a dataset that lies in it
+    std::set<std::string> names;
+    for (auto const& name : file.names()) {
+        names.insert(name);
+    }
     for (auto const& info : file.datasets()) {
-        if (info.type && info.shape.size() == 1 && info.shape[0] <= max &&
-            (info.contiguous || info.shape[0] == 0)) {
-            message.parts_[info.path] = {*info.type, bytes_of(file, info)};
+        if (!info.type || info.shape.size() != 1 || info.shape[0] > max ||
+            (!info.contiguous && info.shape[0] > 0)) {
+            throw refused(path, concat("its dataset ", info.path,
+                                       " is not a plain list of numbers that lies in this file"));
         }
+        message.parts_[info.path] = {*info.type, bytes_of(file, info)};
+        names.erase(info.path);
+    }
+    if (!names.empty()) {
+        throw refused(path, concat(*names.begin(), " in it is a link to another place, but a "
+                                                   "message has no links"));
     }
     require_parts(block, path, message.digest());
     return message;

@@ -101,7 +101,7 @@ std::string ModelVector::fingerprint() const {
     return hex_text(digester.digest()).substr(0, 32);
 }
 
-std::string ModelVector::digest() const {
+std::string ModelVector::digest_of_values() const {
     Digester digester;
     digester.add(fingerprint()).add(std::as_bytes(std::span(values)));
     for (auto const& whole : wholes_) {
@@ -114,6 +114,28 @@ std::string ModelVector::digest() const {
         digester.add(std::as_bytes(std::span(&control_samples, 1)));
     }
     return hex_text(digester.digest());
+}
+
+std::string ModelVector::digest() const {
+    Digester digester;
+    auto const add = [&](std::string const& name, std::string const& text) {
+        digester.add(concat(name, " ", text.size(), "\n", text, "\n"));
+    };
+    add("values", digest_of_values());
+    add("deck", record_.deck);
+    for (auto const& [name, text] : record_.notes) {
+        if (name != state_note && name != checkpoint::buffers_note) { // `write` makes these
+            add(concat("note ", name), text);
+        }
+    }
+    for (auto const& entry : entries_) {
+        add("buffer", entry.is_buffer ? entry.name : std::string());
+    }
+    return hex_text(digester.digest());
+}
+
+bool ModelVector::has_digest(std::string const& digest) const {
+    return digest == this->digest() || digest == digest_of_values();
 }
 
 void ModelVector::write(std::filesystem::path const& path, std::int64_t round) const {

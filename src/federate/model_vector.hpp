@@ -43,8 +43,11 @@ class ModelVector {
 
     /// A hash of the names and shapes.
     std::string fingerprint() const;
-    /// A hash of all values.
+    /// A hash of all that a site takes from a file of it: the values, and what the record says of
+    /// the model and its data (mean and std, classes, tokenizer, ...).
     std::string digest() const;
+    /// Whether this is its digest, or that of the values alone, which earlier versions have signed.
+    bool has_digest(std::string const& digest) const;
 
     /// Writes a model file, which `lockstep evaluate` and model.weights read, under a temporary
     /// name, syncs and renames it. `round`: the round after which it is the global model.
@@ -53,6 +56,8 @@ class ModelVector {
     void write(std::filesystem::path const& path, std::int64_t round) const;
 
   private:
+    std::string digest_of_values() const;
+
     using Entry = checkpoint::Weights::Entry;
 
     std::vector<Entry> entries_;                 ///< by name

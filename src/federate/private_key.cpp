@@ -1,6 +1,8 @@
 #include "federate/private_key.hpp"
 
 #include "base/file.hpp"
+#include "base/number.hpp"
+#include "base/own_file.hpp"
 #include "base/secret_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -128,6 +130,12 @@ std::filesystem::path PrivateKey::journal() const {
 
 /// The journal's lines that begin so.
 std::vector<std::string> PrivateKey::promises(std::string const& begin) const {
+    if (auto const why = distrust(journal()); !why.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("cannot rely on ", journal().string()), why,
+                     "If nobody has changed it, make it your own and give it mode 0600 (chown, "
+                     "chmod 600). Otherwise copy it back from a backup"});
+    }
     auto lines = std::filesystem::exists(journal()) ? split(read_text(journal()), '\n')
                                                     : std::vector<std::string>{};
     std::erase_if(lines, [&](std::string const& line) { return !line.starts_with(begin); });
@@ -150,11 +158,34 @@ void PrivateKey::promise(std::string const& federation, std::string const& what,
     if (!known.empty()) {
         return;
     }
+    append(begin + digest);
+}
+
+void PrivateKey::append(std::string const& line) const {
+    if (!std::filesystem::exists(journal())) {
+        write_secret_text(journal(), ""); // whatever the umask is, others cannot write to it
+    }
     auto const file = File::append(journal());
     // A power failure may have left half a line.
     bool const whole = file.size() == 0 || read_text(journal()).ends_with('\n');
-    file.append_text(concat(whole ? "" : "\n", begin, digest, "\n"));
+    file.append_text(concat(whole ? "" : "\n", line, "\n"));
     file.sync();
+}
+
+std::int64_t PrivateKey::newest(std::string const& federation, std::string const& what) const {
+    auto const begin = concat(federation, " ", what, " ");
+    std::int64_t newest = 0;
+    for (auto const& line : promises(begin)) {
+        newest = std::max(newest, number_of<std::int64_t>(line.substr(begin.size())).value_or(0));
+    }
+    return newest;
+}
+
+void PrivateKey::record_newest(std::string const& federation, std::string const& what,
+                               std::int64_t number) const {
+    if (number > newest(federation, what)) {
+        append(concat(federation, " ", what, " ", number));
+    }
 }
 
 } // namespace lockstep::federate

@@ -41,9 +41,17 @@ class PrivateKey {
     /// Whether anything was recorded under `what`.
     bool has_promised(std::string const& federation, std::string const& what) const;
 
+    /// The largest number that was recorded under `what`; 0: none.
+    std::int64_t newest(std::string const& federation, std::string const& what) const;
+    /// Records a number durably, unless one that is as large was.
+    void record_newest(std::string const& federation, std::string const& what,
+                       std::int64_t number) const;
+
   private:
     std::filesystem::path journal() const;
+    /// Throws  Error 64 for a journal that others may write to
     std::vector<std::string> promises(std::string const& begin) const;
+    void append(std::string const& line) const;
     PrivateKey(std::filesystem::path file, std::string name, Secret const& secret)
         : file_(std::move(file)), name_(std::move(name)), secret_(secret) {}
 

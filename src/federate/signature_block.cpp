@@ -26,13 +26,13 @@ constexpr std::size_t signature_at = key_at + sizeof(PublicKey);
 constexpr std::size_t length_at = signature_at + sizeof(Signature);
 constexpr std::size_t text_at = length_at + sizeof(std::uint32_t);
 
+} // namespace
+
 Error refused(std::filesystem::path const& path, std::string const& why) {
     return {ExitCode::data,
             {concat(path.string(), " was refused"), why,
              "Ask the sender of this file to send the file again"}};
 }
-
-} // namespace
 
 std::string SignatureBlock::field(std::string const& name) const {
     std::string_view rest = text;

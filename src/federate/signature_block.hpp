@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/partial_file.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,9 @@ struct SignatureBlock {
     /// The value of a line of the text; empty where it has none.
     std::string field(std::string const& name) const;
 };
+
+/// That the message at `path` is not used, and why.
+Error refused(std::filesystem::path const& path, std::string const& why);
 
 /// Reads and hashes the whole file.
 ///

@@ -77,8 +77,71 @@ KeyShares Site::keys(std::int64_t round) const {
 
 Roster Site::roster(std::int64_t round) const {
     auto const message = federation_.read_of_coordinator(round, phase::roster);
+    auto roster = Roster::of_text(message.text("members"));
+    require_enough(round, roster.members.size());
+    if (!key_.has_promised(message.binding().federation,
+                           concat(phase::roster, "-of-round-", round))) { // looked at once
+        for (auto const& member : roster.members) {
+            require_as_announced(round, member);
+        }
+    }
     promise(message);
-    return Roster::of_text(message.text("members"));
+    return roster;
+}
+
+void Site::require_enough(std::int64_t round, std::size_t sites) const {
+    auto const needed = federation_.charter().min_answers();
+    if (std::cmp_less(sites, needed)) {
+        throw Error(ExitCode::data,
+                    {concat("round ", round, " cannot be answered"),
+                     concat("it has ", amount_of(sites, "site"), ", but needs at least ", needed),
+                     "No secret was revealed. Ask the coordinator to abandon the round "
+                     "(--abandon)"});
+    }
+}
+
+/// That the coordinator's list says of a site what the site has announced, where that can be seen:
+/// a coordinator with keys of its own in their place could take off masks. Without masks, only what
+/// is said of this site counts.
+void Site::require_as_announced(std::int64_t round, Member const& member) const {
+    bool const is_own = member.name == key_.name();
+    auto const bound = federation_.binding(round, phase::announce, member.name);
+    std::optional<Member> announced;
+    if ((is_own || federation_.charter().is_secure()) && federation_.has(bound)) {
+        try {
+            announced = member_of(federation_.read_of_site(round, phase::announce, member.name));
+        } catch (Error const& error) {
+            if (error.code() != ExitCode::data) {
+                throw;
+            } // anyone may have damaged it: it says nothing
+        }
+    }
+    if (!announced && is_own) {
+        auto const own = keys(round);
+        announced = {member.name, exchange_key(own.secrets().share),
+                     exchange_key(own.secrets().mask), member.samples};
+    }
+    if (announced && *announced != member) {
+        throw Error(ExitCode::data,
+                    {concat("the coordinator's list of the sites of round ", round, " was refused"),
+                     concat("it names other keys, or another number of samples, for ", member.name,
+                            " than ", federation_.file(bound).string()),
+                     "Somebody may have exchanged the keys, which would reveal secrets. Ask the "
+                     "coordinator to abandon the round (--abandon)"});
+    }
+}
+
+/// What a site that a list leaves out is told.
+std::string Site::left_out(std::int64_t round, char const* phase, char const* list,
+                           char const* words) const {
+    return !has_sent(round, phase)
+               ? std::string(words)
+               : concat(
+                     federation_.file(federation_.binding(round, list, coordinator_name)).string(),
+                     " does not name this site, although its message is in ",
+                     federation_.file(federation_.binding(round, phase, key_.name())).string(),
+                     ". It came after the list, or the coordinator has refused it or left it "
+                     "out, so there is nothing to do");
 }
 
 std::vector<std::string> Site::listed(std::int64_t round, std::string const& phase) const {
@@ -100,6 +163,7 @@ std::vector<std::string> Site::listed_in(Message const& message) {
 Standing Site::proceed(std::optional<std::int64_t> samples) const {
     auto const& charter = federation_.charter();
     auto const round = federation_.current_round();
+    federation_.know_list_of(key_);
     auto const accepted = federation_.accepted();
     auto const own = accepted.find(key_.name());
     auto const standing = [round](std::string words, Need need = Need::nothing) {
@@ -117,6 +181,7 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
                      "Ask the coordinator for its fingerprint, then run lockstep federate join "
                      "with --coordinator FINGERPRINT"});
     }
+    federation_.record_list(key_);
     if (own == accepted.end() || own->second != key_.signing_key().public_key()) {
         return standing(
             concat("the coordinator has not accepted this site yet; its fingerprint is ",
@@ -146,12 +211,16 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     }
     auto const sites = roster(round);
     if (sites.find(key_.name()) == nullptr) {
-        return standing("this site did not announce itself in time, so there is nothing to do");
+        return standing(
+            left_out(round, phase::announce, phase::roster,
+                     "this site did not announce itself in time, so there is nothing to do"));
     }
     if (charter.is_secure()) {
         bool const over = said(phase::sharers);
         if (over && !contains(listed(round, phase::sharers), key_.name())) {
-            return standing("this site did not send its shares in time, so there is nothing to do");
+            return standing(
+                left_out(round, phase::shares, phase::sharers,
+                         "this site did not send its shares in time, so there is nothing to do"));
         }
         if (!has_sent(round, phase::shares)) { // again, if somebody has changed them
             send_shares(round);
@@ -167,7 +236,9 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
         return standing("training", Need::training);
     }
     if (!contains(listed(round, phase::survivors), key_.name())) {
-        return standing("this site's update did not arrive in time, so it does not count");
+        return standing(
+            left_out(round, phase::update, phase::survivors,
+                     "this site's update did not arrive in time, so it does not count"));
     }
     has_sent(round, phase::update) || send_kept_update(round);
     if (!charter.is_secure()) {
@@ -263,12 +334,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
         auto const sharers = federation_.read_of_coordinator(round, phase::sharers);
         promise(sharers);
         auto const masked = sites.part(listed_in(sharers));
-        if (std::cmp_less(masked.size(), charter.threshold)) {
-            throw Error(ExitCode::data, {concat("round ", round, " cannot be masked"),
-                                         concat("it has ", amount_of(masked.size(), "site"),
-                                                ", but needs at least ", charter.threshold),
-                                         "Ask the coordinator to abandon the round (--abandon)"});
-        }
+        require_enough(round, masked.size());
         add_masks(change.words, key_.name(), keys(round).secrets(), masked);
     }
     auto message = answer(round, phase::update);
@@ -308,16 +374,14 @@ void Site::send_unmasking(std::int64_t round) const {
     auto const counted = listed_in(survivors); // of what is promised below
     auto const shared = federation_.read_of_coordinator(round, phase::sharers);
     auto const sharers = listed_in(shared);
-    bool const all_shared = std::ranges::includes(sharers, counted);
-    if (!all_shared || std::cmp_less(counted.size(), federation_.charter().threshold)) {
-        throw Error(
-            ExitCode::data,
-            {concat("round ", round, " cannot be unmasked"),
-             all_shared ? concat("it has ", amount_of(counted.size(), "site"),
-                                 ", but needs at least ", federation_.charter().threshold)
-                        : std::string("some sites of the round have not shared their keys"),
-             "No secret was revealed. Ask the coordinator to abandon the round (--abandon)"});
+    if (!std::ranges::includes(sharers, counted)) {
+        throw Error(ExitCode::data,
+                    {concat("round ", round, " cannot be unmasked"),
+                     "some sites of the round have not shared their keys",
+                     "No secret was revealed. Ask the coordinator to abandon the round "
+                     "(--abandon)"});
     }
+    require_enough(round, counted.size());
     promise(shared);
     promise(survivors);
     auto const own = keys(round);

@@ -81,7 +81,12 @@ class Site {
     /// Of a round, this message alone of its phase is sent, or answered.
     void promise(Message const& message) const;
     KeyShares keys(std::int64_t round) const;
+    /// Throws  Error 65 for a list that is too short, or not what the sites have announced
     Roster roster(std::int64_t round) const;
+    void require_enough(std::int64_t round, std::size_t sites) const;
+    void require_as_announced(std::int64_t round, Member const& member) const;
+    std::string left_out(std::int64_t round, char const* phase, char const* list,
+                         char const* words) const;
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
     static std::vector<std::string> listed_in(Message const& message);
     void trust() const;

@@ -104,7 +104,7 @@ void require_sound(Charter const& received) {
 void require_fit_for_noise(Federation const& received) {
     auto const& charter = received.charter();
     if (charter.is_private()) {
-        auto const first = ModelVector::read(received.global_file(0));
+        auto const first = received.model_before(1);
         require_received([&] { require_fit_for_noise(charter, first); });
     }
 }

@@ -112,6 +112,7 @@ std::string require_fitting_data(federate::Federation const& federation, config:
         return {};
     }
     deck.data.test.clear();
+    static_cast<void>(federation.model_before(1)); // no other than the charter's is looked at
     checkpoint::VerifiedFile const model(federation.global_file(0));
     auto const facts = train::facts_of(model);
     auto datasets = train::open_datasets(deck);

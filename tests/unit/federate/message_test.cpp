@@ -2,11 +2,18 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "h5/file.hpp"
 #include "lockstep/checkpoint/verify.hpp"
+
+#include <hdf5.h>
+
+#include <array>
+#include <functional>
 
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "federate/message.hpp"
+#include "federate/signature_block.hpp"
 #include "long_form.hpp"
 #include "scratch_dir.hpp"
 
@@ -168,4 +175,49 @@ TEST_CASE("what is encrypted is read by its key alone") {
     box.back() ^= 1;
     CHECK_FALSE(decrypted(box, key));
     CHECK_FALSE(decrypted(Octets{1, 2}, key));
+}
+
+TEST_CASE("a message that its sender has signed with values in other files is refused for that") {
+    test::ScratchDir const scratch;
+    auto const key = key_of("anna");
+    auto const refused = [&](std::function<void(hid_t)> const& change, char const* why) {
+        auto const path = scratch / "m.h5";
+        SignedFile file(path, 4096);
+        {
+            auto h5 = h5::File::create(file.path(), {.user_block = signed_from});
+            h5.create_dataset("samples", h5::Type::u8, {2});
+            h5.write("samples", h5::Type::u8, std::array<std::uint8_t, 2>{'1', '2'});
+            h5.close();
+        }
+        auto const raw = H5Fopen(file.path().c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        change(raw);
+        H5Fclose(raw);
+        file.commit(concat(bound.text(), "parts ", hex_text(example().digest()), "\n"), key);
+        auto const error = test::error_of([&] { Message::read(path, bound, key.public_key()); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+    };
+    auto const dataset = [](hid_t file, hid_t creation) {
+        hsize_t const count = 4;
+        auto const space = H5Screate_simple(1, &count, nullptr);
+        H5Dclose(
+            H5Dcreate2(file, "change", H5T_STD_U32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+        H5Sclose(space);
+        H5Pclose(creation);
+    };
+    refused(
+        [&](hid_t file) {
+            auto const creation = H5Pcreate(H5P_DATASET_CREATE);
+            H5Pset_external(creation, "secret", 0, 16);
+            dataset(file, creation);
+        },
+        "its dataset change is not a plain list of numbers that lies in this file");
+    refused(
+        [&](hid_t file) {
+            H5Lcreate_external("other.h5", "change", file, "change", H5P_DEFAULT, H5P_DEFAULT);
+        },
+        "change in it is a link to another place");
+    refused([](hid_t file) { H5Lcreate_soft("samples", file, "more", H5P_DEFAULT, H5P_DEFAULT); },
+            "more in it is a link to another place");
+    refused([](hid_t) {}, "it changed while it was read");
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <sys/stat.h>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -1005,4 +1006,233 @@ TEST_CASE("a site that did not count keeps its control variate, and the mean mov
     CHECK(test::code_of([&] {
               Site(*world.federation, lost, world.scratch / "local/site2").write_correction(2);
           }) == ExitCode::no_input);
+}
+
+TEST_CASE("no directory in a federation's is a link, and what it leads to stays as it is") {
+    auto const place = GENERATE("sites", "global", "rounds", "rounds/0001", "rounds/0001/announce");
+    CAPTURE(place);
+    World const world(charter_of(0), 2);
+    auto const directory = world.federation->directory() / place;
+    auto const local = world.scratch / "local-data";
+    bool const of_sites = std::string_view(place).ends_with("announce");
+    if (of_sites) {
+        world.advance();
+    }
+    if (std::filesystem::exists(directory)) {
+        std::filesystem::rename(directory, local);
+    } else {
+        std::filesystem::create_directories(directory.parent_path());
+        std::filesystem::create_directories(local);
+    }
+    std::filesystem::create_directory_symlink(local, directory);
+    auto const mine = local / "site0.h5";
+    write_text_durably(mine, "of this user");
+    auto const is_refused = [&](std::function<void()> const& work) {
+        auto const error = test::error_of(work);
+        CHECK(error.code() == ExitCode::cannot_create);
+        CHECK(test::says(error, concat(directory.string(), " is a link")));
+    };
+    auto const newcomer = world.key_of("site7");
+    is_refused([&] {
+        if (of_sites) {
+            world.answer();
+        } else if (place == std::string_view("sites")) {
+            Site(*world.federation, newcomer, {}).join();
+        } else {
+            world.advance();
+        }
+    });
+    if (place == std::string_view("sites")) {
+        is_refused([&] { world.coordinator().admission().accept({"all"}); });
+        is_refused([&] { report(*world.federation); });
+    } else if (of_sites) {
+        is_refused([&] { world.advance(); });
+    }
+    CHECK(read_text(mine) == "of this user");
+    // The federation's directory itself is named by the user, and may be one.
+    std::filesystem::remove(directory);
+    std::filesystem::rename(local, directory);
+    std::filesystem::create_directory_symlink(world.federation->directory(), world.scratch / "to");
+    Federation const linked(world.scratch / "to");
+    Coordinator(linked, *world.key).advance(Coordinator::Waiting::for_all);
+    CHECK(linked.has(linked.binding(1, phase::plan, coordinator_name)));
+}
+
+TEST_CASE("what a model's file says of the data is of its digest, and the first model is the "
+          "charter's") {
+    World const world(charter_of(0), 2);
+    auto const file = world.federation->global_file(0);
+    auto const good = read_text(file);
+    auto const first = ModelVector::read(file);
+    world.advance();
+    auto const own = world.key_of("site0");
+    Site const site(*world.federation, own, world.scratch / "local/site0");
+    auto const refused = [&](char const* why) {
+        auto const error = test::error_of([&] { site.write_first(1); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+        CHECK_FALSE(std::filesystem::exists(world.scratch / "local/site0/round-0001/first.h5"));
+    };
+    auto const resealed = [&](std::function<void(ModelVector&)> const& change) {
+        auto other = first;
+        change(other);
+        other.write(file, 0);
+        refused("not the model that the federation began with");
+        return other.digest();
+    };
+    resealed([](auto& model) { model.record().notes["facts"] = "mean 3"; });
+    resealed([](auto& model) { model.record().notes["more"] = ""; });
+    resealed([](auto& model) { model.record().deck = "[model]"; });
+    auto const digest = resealed([](auto& model) { model.values[0] += 1; });
+    // A coordinator's plan that names another than the charter, with and without its file.
+    auto const bound = world.federation->binding(1, phase::plan, coordinator_name);
+    Message plan(bound);
+    plan.add_text("sites", "site0\nsite1");
+    plan.add_text("accepted", "2");
+    plan.add_text("model", digest);
+    plan.write(world.federation->file(bound), world.key->signing_key());
+    refused("not the model that the federation began with");
+    write_text_durably(file, good);
+    refused("names another model than the charter");
+    // Earlier versions have signed the values alone.
+    Digester of_values;
+    of_values.add(first.fingerprint()).add(std::as_bytes(std::span(first.values)));
+    CHECK(first.has_digest(hex_text(of_values.digest())));
+    CHECK(first.has_digest(ModelVector::read(file).digest()));
+}
+
+TEST_CASE("an older list of sites, or none any more, is not acted on") {
+    auto charter = charter_of(0);
+    charter.rounds = 4;
+    World const world(charter, 3);
+    auto const file =
+        world.federation->file(world.federation->binding(0, phase::accepted, coordinator_name));
+    auto const older = read_text(file);
+    world.advance();
+    world.coordinator().admission().remove({"site2"});
+    world.answer();
+    auto const newer = read_text(file);
+    auto const code = [&](bool of_site) { // as a process of its own
+        Federation const federation(world.federation->directory());
+        auto const own = world.key_of("site0");
+        return test::code_of([&] {
+            if (of_site) {
+                Site(federation, own, world.scratch / "local/site0").proceed(1);
+            } else {
+                Coordinator(federation, *world.key).advance(Coordinator::Waiting::for_all);
+            }
+        });
+    };
+    write_text_durably(file, older);
+    auto const error = test::error_of([&] { world.advance(); });
+    CHECK(test::says(error, "is version 1 of the list of accepted sites, but version 2 was read"));
+    CHECK(code(false) == ExitCode::data);
+    CHECK(code(true) == ExitCode::data);
+    std::filesystem::remove(file);
+    // In the round: the list of a round that has begun is asked for by its plan alone.
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::plan, coordinator_name)));
+    CHECK(code(false) == ExitCode::no_input);
+    write_text_durably(file, newer);
+    CHECK(code(false) == ExitCode::ok);
+    CHECK(code(true) == ExitCode::ok);
+    // Lost: the coordinator makes another, which is newer than all.
+    std::filesystem::remove(file);
+    world.coordinator().admission().accept({"all"});
+    CHECK(world.federation->list_version() == 3);
+    CHECK(code(false) == ExitCode::ok);
+    // Nothing new: no new version.
+    world.coordinator().admission().accept({"all"});
+    CHECK(world.federation->list_version() == 3);
+}
+
+TEST_CASE("a journal is for its owner alone, whatever the umask is") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "k";
+    auto const key = PrivateKey::open_or_make(path, "anna");
+    auto const journal = scratch / "k.journal";
+    auto const before = ::umask(0);
+    key.promise("f", "update", "aa", 1);
+    ::umask(before);
+    using std::filesystem::perms;
+    auto const mode = [&] { return std::filesystem::status(journal).permissions() & perms::mask; };
+    CHECK(mode() == (perms::owner_read | perms::owner_write));
+    key.promise("f", "update", "aa", 1);
+    for (auto const more : {perms::group_write, perms::others_write}) {
+        std::filesystem::permissions(journal, perms::owner_read | perms::owner_write | more);
+        auto const error = test::error_of([&] { key.promise("f", "update", "aa", 1); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(test::says(error, "other users may write to it"));
+        CHECK(test::code_of([&] { key.has_promised("f", "coordinator"); }) == ExitCode::usage);
+    }
+    std::filesystem::rename(journal, scratch / "other");
+    std::filesystem::permissions(scratch / "other", perms::owner_read | perms::owner_write);
+    std::filesystem::create_symlink(scratch / "other", journal);
+    CHECK(test::code_of([&] { key.promise("f", "update", "aa", 1); }) == ExitCode::usage);
+}
+
+TEST_CASE("a list of a round's sites says what they have announced, of enough of them") {
+    World const world(charter_of(GENERATE(std::int64_t{0}, std::int64_t{2})), 3);
+    bool const secure = world.federation->charter().is_secure();
+    world.advance();
+    world.answer();
+    world.advance();
+    auto const good = world.federation->roster(1);
+    auto const own = world.key_of("site0");
+    Site const site(*world.federation, own, world.scratch / "local/site0");
+    auto const proceed = [&](Roster const& roster) {
+        auto const bound = world.federation->binding(1, phase::roster, coordinator_name);
+        std::vector<std::string> names;
+        for (auto const& member : roster.members) {
+            names.push_back(member.name);
+        }
+        Message list(bound);
+        list.add_text("sites", lines_of(names));
+        list.add_text("members", roster.text());
+        list.write(world.federation->file(bound), world.key->signing_key());
+        return site.proceed(10).words;
+    };
+    auto const refused = [&](Roster const& roster, std::string const& why) {
+        auto const error = test::error_of([&] { proceed(roster); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, why));
+    };
+    for (auto const place : {std::size_t{0}, std::size_t{1}}) {
+        if (place > 0 && !secure) {
+            continue; // nothing is hidden by them
+        }
+        for (auto const key : {&Member::share_key, &Member::mask_key}) {
+            auto other = good;
+            (other.members[place].*key)[0] ^= 1;
+            refused(other, concat("it names other keys, or another number of samples, for site",
+                                  place, " than "));
+        }
+    }
+    // Also where the own message is not there to be compared.
+    std::filesystem::remove(
+        world.federation->file(world.federation->binding(1, phase::announce, "site0")));
+    auto other = good;
+    other.members[0].mask_key[0] ^= 1;
+    refused(other, "for site0");
+    auto few = good;
+    few.members.resize(1);
+    refused(few, "it has 1 site, but needs at least 2");
+    auto rest = good;
+    rest.members.erase(rest.members.begin());
+    CHECK(proceed(rest).find("did not announce itself in time") != std::string::npos);
+}
+
+TEST_CASE("a site that a list leaves out although it has sent is told so") {
+    World const world(charter_of(0), 3);
+    world.advance();
+    world.answer();
+    world.coordinator().admission().remove({"site2"});
+    world.advance();
+    world.coordinator().admission().accept(
+        {hex_text(world.key_of("site2").signing_key().public_key())});
+    auto const own = world.key_of("site2");
+    auto const words = Site(*world.federation, own, world.scratch / "local/site2").proceed(1).words;
+    CHECK(words.find("roster.h5 does not name this site, although its message is in ") !=
+          std::string::npos);
+    CHECK(words.find("announce/site2.h5") != std::string::npos);
 }
