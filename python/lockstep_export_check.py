@@ -17,7 +17,8 @@ except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(3)
 
-TYPES = {"tensor(float)": numpy.float32, "tensor(uint8)": numpy.uint8, "tensor(int64)": numpy.int64}
+TYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64,
+         "tensor(uint8)": numpy.uint8, "tensor(int64)": numpy.int64}
 
 
 def main():

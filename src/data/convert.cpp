@@ -18,6 +18,12 @@ bool is_whole(h5::Type type) {
     return type != h5::Type::f16 && type != h5::Type::f32 && type != h5::Type::f64;
 }
 
+bool is_held_by_float(h5::Type type) {
+    bool held = true;
+    with_type(type, [&](auto stored) { held = float_holds<decltype(stored)>; });
+    return held;
+}
+
 bool fit_channels(std::size_t moments, h5::Shape const& shape) {
     return moments <= 1 ||
            (!shape.empty() && (moments == shape.front() || moments == shape.back()));

@@ -5,11 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 
 namespace lockstep::data {
 
 bool is_whole(h5::Type type);
+
+/// Whether a float32 holds every value of a type exactly; f64, i32 and wider types it rounds.
+template <class Stored>
+inline constexpr bool float_holds =
+    std::numeric_limits<Stored>::digits <= std::numeric_limits<float>::digits;
+bool is_held_by_float(h5::Type type);
 
 /// Whether this number of means or deviations fits samples of a shape: one for all, or one for each
 /// channel, which are the first dimension, or else the last.

@@ -390,4 +390,12 @@ void Dataset::read_targets(std::span<std::int64_t const> indices,
     parts_->targets.front().read_wholes(parts_->source, samples, into, scratch);
 }
 
+std::vector<double> Dataset::read_stored(std::size_t input,
+                                         std::span<std::int64_t const> indices) const {
+    Scratch scratch;
+    std::vector<std::int64_t> buffer;
+    auto const samples = numbers_in_files(indices, buffer);
+    return parts_->inputs.at(input).read_stored(parts_->source, samples, scratch);
+}
+
 } // namespace lockstep::data

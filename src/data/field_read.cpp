@@ -114,6 +114,27 @@ void Field::read_reals(Source& source, std::span<std::int64_t const> indices, st
     });
 }
 
+std::vector<double> Field::read_stored(Source& source, std::span<std::int64_t const> indices,
+                                       Scratch& scratch) const {
+    std::vector<double> values;
+    for (auto const index : indices) {
+        auto const file = source.file_of(index);
+        auto const sample = index - source.first_of_file[file];
+        auto const rows =
+            info_.ragged ? rows_of_sample(source, file, sample, scratch) : Span{sample, 1};
+        if (rows.count == 0) {
+            continue;
+        }
+        auto const raw = read_run(source, {file, rows, index, {}, false}, scratch);
+        with_type(info_.type, [&](auto stored) {
+            for (std::size_t i = 0; i < raw.size() / sizeof stored; ++i) {
+                values.push_back(static_cast<double>(element<decltype(stored)>(raw, i)));
+            }
+        });
+    }
+    return values;
+}
+
 void Field::read_wholes(Source& source, std::span<std::int64_t const> indices,
                         std::span<std::int64_t> into, Scratch& scratch) const {
     for_runs(source, indices, scratch.order, [&](Run const& run) {

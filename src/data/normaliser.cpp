@@ -5,6 +5,7 @@
 #include "h5/element_type.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace lockstep::data {
 
@@ -15,7 +16,7 @@ Normaliser::Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double
                  ? 1
                  : std::max<std::size_t>(
                        h5::elements(shape) / std::max<std::size_t>(mean.size(), 1), 1)),
-      mean_(mean.begin(), mean.end()), std_(std.begin(), std.end()) {
+      mean_(mean), std_(std) {
     if (type_ != h5::Type::u8) {
         return;
     }
@@ -24,7 +25,8 @@ Normaliser::Normaliser(h5::Type type, h5::Shape const& shape, std::vector<double
         for (std::size_t value = 0; value < table.size(); ++value) {
             table[value] = static_cast<float>(value) / 255.0F;
             if (!mean_.empty()) {
-                table[value] = (table[value] - mean_[channel]) / std_[channel];
+                table[value] = (table[value] - static_cast<float>(mean_[channel])) /
+                               static_cast<float>(std_[channel]);
             }
         }
     }
@@ -42,12 +44,14 @@ void Normaliser::normalise(std::span<std::byte const> raw, std::span<float> into
         }
         return;
     }
+    using Real = std::conditional_t<float_holds<Stored>, float, double>;
     for (std::size_t begin = 0; begin < into.size(); begin += plane_) {
         auto const channel = begin / plane_ % mean_.size();
-        float const shift = mean_[channel];
-        float const scale = std_[channel];
+        auto const shift = static_cast<Real>(mean_[channel]);
+        auto const scale = static_cast<Real>(std_[channel]);
         for (std::size_t i = begin; i < std::min(begin + plane_, into.size()); ++i) {
-            into[i] = (static_cast<float>(element<Stored>(raw, i)) - shift) / scale;
+            into[i] =
+                static_cast<float>((static_cast<Real>(element<Stored>(raw, i)) - shift) / scale);
         }
     }
 }

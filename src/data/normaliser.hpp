@@ -10,7 +10,8 @@
 namespace lockstep::data {
 
 /// Converts stored elements to float32: subtracts the mean and divides by the standard deviation.
-/// In inputs, u8 stands for value / 255.
+/// In inputs, u8 stands for value / 255. Types that float32 does not hold exactly are rounded once,
+/// at the end: times of day in seconds since 1970 differ by less than float32 resolves.
 class Normaliser {
   public:
     /// `mean` and `std` have one value each, or one a channel, the first dimension of `shape` or
@@ -31,8 +32,8 @@ class Normaliser {
 
     h5::Type type_;
     std::size_t plane_; ///< elements of a channel
-    std::vector<float> mean_;
-    std::vector<float> std_;
+    std::vector<double> mean_;
+    std::vector<double> std_;
     std::vector<std::array<float, 256>> tables_; ///< u8 → float, by channel
 };
 

@@ -44,6 +44,7 @@ std::map<std::string, std::string> const& expressions() {
         {"Sub", "{1} - {2}"},
         {"Mul", "{1} * {2}"},
         {"Div", "{1} / {2}"},
+        {"Normalize", "(float)(({1} - {2}) / {3})"},
         {"Pow", "powf({1}, {2})"},
         {"PRelu", "{1} < 0 ? {1} * {2} : {1}"},
         {"Min", "{1} < {2} ? {1} : {2}"},

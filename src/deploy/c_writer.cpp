@@ -47,6 +47,9 @@ double value_at(Tensor const& tensor, std::int64_t at) {
     if (tensor.element == Element::f32) {
         return static_cast<double>(tensor.reals()[static_cast<std::size_t>(at)]);
     }
+    if (tensor.element == Element::f64) {
+        return tensor.doubles()[static_cast<std::size_t>(at)];
+    }
     if (tensor.element == Element::i64) {
         return static_cast<double>(tensor.wholes()[static_cast<std::size_t>(at)]);
     }
@@ -196,6 +199,7 @@ std::string header_of(Facts const& facts) {
 std::string fortran_of(Facts const& facts) {
     auto const type = [](Input const& input) {
         return input.type == "float"     ? "real(c_float)"
+               : input.type == "double"  ? "real(c_double)"
                : input.type == "int64_t" ? "integer(c_int64_t)"
                                          : "integer(c_int8_t)";
     };

@@ -26,6 +26,7 @@ std::size_t bytes_of(Element element) {
     case Element::f32:
         return 4;
     case Element::i64:
+    case Element::f64:
         return 8;
     case Element::u8:
     case Element::boolean:
@@ -77,6 +78,10 @@ std::span<float const> Tensor::reals() const {
     return values_as<float>(values);
 }
 
+std::span<double const> Tensor::doubles() const {
+    return values_as<double>(values);
+}
+
 std::span<std::int64_t const> Tensor::wholes() const {
     return values_as<std::int64_t>(values);
 }
@@ -112,6 +117,11 @@ TensorId Graph::constant(std::string name, Element element, Shape shape,
 
 TensorId Graph::reals(std::vector<float> const& values, std::vector<std::int64_t> const& extents) {
     return constant({}, Element::f32, fixed_shape(extents), bytes_from<float>(values));
+}
+
+TensorId Graph::doubles(std::vector<double> const& values,
+                        std::vector<std::int64_t> const& extents) {
+    return constant({}, Element::f64, fixed_shape(extents), bytes_from<double>(values));
 }
 
 TensorId Graph::whole(std::int64_t value) {

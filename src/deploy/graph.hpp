@@ -11,9 +11,9 @@
 
 namespace lockstep::deploy {
 
-/// Types of elements in an exported model.
-enum class Element { f32, i64, u8, boolean, i8 };
-inline constexpr std::size_t element_types = 5;
+/// Types of elements in an exported model; f64 only of inputs and of constants.
+enum class Element { f32, i64, u8, boolean, i8, f64 };
+inline constexpr std::size_t element_types = 6;
 
 std::size_t bytes_of(Element element);
 
@@ -46,6 +46,7 @@ struct Tensor {
     bool constant = false;
 
     std::span<float const> reals() const;         ///< of a constant of f32
+    std::span<double const> doubles() const;      ///< of a constant of f64
     std::span<std::int64_t const> wholes() const; ///< of a constant of i64
 };
 
@@ -60,7 +61,8 @@ using Attributes = std::map<std::string, Attribute>;
 /// ScatterElements; `mode` and `padding` of GridSample are numbers, those of LibTorch. Gelu is not
 /// from ONNX
 /// (`tanh`: approximated); ExpandAs, which repeats its first input to its result's shape, the batch
-/// being that of axis `batch` of the second; and QuantizedConv and QuantizedGemm, layers whose
+/// being that of axis `batch` of the second; Normalize, (input - second input) / third, all of them
+/// f64, rounded to float32; and QuantizedConv and QuantizedGemm, layers whose
 /// inputs are bytes, value = `scale` * (byte - `zero`), whose weights, [outputs, inputs, place…],
 /// are int8, and which add in whole numbers: inputs, weights, scales [outputs], bias [outputs].
 /// They give float32; or, with `out_scale` and `out_zero`, bytes.
@@ -84,6 +86,7 @@ class Graph {
     TensorId constant(std::string name, Element element, Shape shape,
                       std::vector<std::byte> values);
     TensorId reals(std::vector<float> const& values, std::vector<std::int64_t> const& extents);
+    TensorId doubles(std::vector<double> const& values, std::vector<std::int64_t> const& extents);
     TensorId real(double value) { return reals({static_cast<float>(value)}, {}); }
     TensorId whole(std::int64_t value);
     TensorId add(std::string kind, std::vector<TensorId> inputs, std::pair<Element, Shape> result,

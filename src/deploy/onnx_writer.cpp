@@ -31,6 +31,8 @@ std::int64_t type_of(Element element) {
         return 3;
     case Element::i64:
         return 7;
+    case Element::f64:
+        return 11;
     case Element::boolean:
         break;
     }
@@ -169,6 +171,7 @@ class OnnxGraph {
             {"Reshape", &OnnxGraph::write_reshape},
             {"Slice", &OnnxGraph::write_slice},
             {"Cast", &OnnxGraph::write_cast},
+            {"Normalize", &OnnxGraph::write_normalize},
             {"Clip", &OnnxGraph::write_clip},
             {"Resize", &OnnxGraph::write_resize},
             {"CumSum", &OnnxGraph::write_cumsum},
@@ -226,6 +229,11 @@ class OnnxGraph {
     }
     void write_cast(Node const& node) {
         put("Cast", {input(node, 0)}, name(node.output),
+            {{{"to", type_of(graph_[node.output].element)}}});
+    }
+    void write_normalize(Node const& node) {
+        auto const centred = intermediate("Sub", {input(node, 0), input(node, 1)});
+        put("Cast", {intermediate("Div", {centred, input(node, 2)})}, name(node.output),
             {{{"to", type_of(graph_[node.output].element)}}});
     }
     void write_clip(Node const& node) {

@@ -63,14 +63,21 @@ deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInpu
     if (input.element() == deploy::Element::u8) {
         found = parts.binary("Div", parts.cast(found, deploy::Element::f32), graph.real(255));
     }
+    bool const wide = input.element() == deploy::Element::f64;
     if (input.info.whole || input.mean.empty()) {
-        return found;
+        return wide ? parts.cast(found, deploy::Element::f32) : found;
     }
     std::vector<std::int64_t> extents;
     if (input.mean.size() > 1) { // one for each channel
         extents.assign(input.sample().size(), 1);
         extents[data::axis_of_channels(input.mean.size(), input.info.shape, input.channels_last) +
                 (input.info.ragged ? 1 : 0)] = static_cast<std::int64_t>(input.mean.size());
+    }
+    if (wide) {
+        auto const mean = graph.doubles(input.mean, extents);
+        auto const std = graph.doubles(input.std, extents);
+        return graph.add("Normalize", {found, mean, std},
+                         {deploy::Element::f32, graph[found].shape});
     }
     auto const constant = [&](std::vector<double> const& values) {
         return graph.reals({values.begin(), values.end()}, extents);
@@ -130,9 +137,10 @@ std::vector<std::int64_t> ExportInput::sample() const {
 }
 
 deploy::Element ExportInput::element() const {
-    return info.whole                  ? deploy::Element::i64
-           : info.type == h5::Type::u8 ? deploy::Element::u8
-                                       : deploy::Element::f32;
+    return info.whole                           ? deploy::Element::i64
+           : info.type == h5::Type::u8          ? deploy::Element::u8
+           : !data::is_held_by_float(info.type) ? deploy::Element::f64
+                                                : deploy::Element::f32;
 }
 
 std::vector<std::string> input_names(std::vector<ExportInput> const& inputs) {

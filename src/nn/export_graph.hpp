@@ -19,8 +19,8 @@ struct ExportInput {
 
     /// The shape of a sample, with its rows.
     std::vector<std::int64_t> sample() const;
-    /// The element type of the graph's input: u8 and whole numbers as they are stored, all else as
-    /// float32.
+    /// The element type of the graph's input: u8 and whole numbers as they are stored, what float32
+    /// does not hold exactly as float64, all else as float32.
     deploy::Element element() const;
 };
 

@@ -30,7 +30,8 @@ from small_models import MODELS, POLICY, SOUNDS, deck_of, lockstep_export, write
 
 ROWS = 30  # of a sample, where samples have a number of rows each
 STRICT = ["-std=c99", "-Wall", "-Werror", "-pedantic", "-O2"]
-TYPES = {"tensor(float)": np.float32, "tensor(uint8)": np.uint8, "tensor(int64)": np.int64}
+TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64,
+         "tensor(uint8)": np.uint8, "tensor(int64)": np.int64}
 os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 has onnxruntime
 
 
@@ -167,6 +168,27 @@ def raw_bytes(scratch):
             check(json.loads(facts["classes"]) == ["a", 'b"?', "*/ü"], facts)
         elif name == "bytes.c":
             subprocess.run(["cc", *STRICT, "-c", scratch / "bytes.c", "-o", scratch / "bytes.o"], check=True)
+
+
+def wide_types(scratch):
+    """Numbers that float32 does not hold go in as float64, and are normalized before they are rounded."""
+    dice = np.random.default_rng(SEED)
+    seconds = 1_700_000_000 + dice.integers(0, 3600, (48, 1, 8, 8))
+    for name, type_, values, scaled in some((("seconds", "f8", seconds + 0.25, True), ("whole", "i4", seconds, True),
+                                             ("plain", "f8", seconds / 1e9, False))):
+        data = scratch / f"{name}.h5"
+        with h5py.File(data, "w") as file:
+            file["inputs"], file["targets"] = values.astype(type_), dice.integers(0, 3, 48)
+            if scaled:
+                file.attrs["mean"], file.attrs["std"] = [values.mean()], [values.std()]
+        run(["train", deck_of(scratch, "mlp", 2), "--data.train", data, "--data.validation", data, "--run.directory",
+             scratch / name], 1).expect(0)
+        for file in (scratch / f"{name}.onnx", scratch / f"{name}.c"):
+            run(["checkpoint", "export", scratch / name, file]).expect(0)
+            run(["export", "check", file, "--data", data]).expect(0, "48 samples", "agrees")
+        stored = np.ascontiguousarray(values, np.float64)
+        session = onnxruntime.InferenceSession(scratch / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        from_c(scratch / f"{name}.c", name, stored, session.run(None, {"inputs": stored})[0])
 
 
 def own_loss(scratch):
@@ -521,6 +543,7 @@ with Scratch() as scratch:
         exported(scratch, name)
     from_other_languages(scratch)
     raw_bytes(scratch)
+    wide_types(scratch)
     for part in some((lambda: own_loss(scratch), lambda: fixed_state(scratch, "lstm", Recurrent()),
                       lambda: fixed_state(scratch, "gru", Gated()), lambda: transposed_convolutions(scratch),
                       lambda: statistics(scratch), lambda: several_inputs(scratch)), 2):

@@ -189,6 +189,11 @@ class Dataset {
     /// Throws  Error 65 or 74 as `read`
     void read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const;
     void read_targets(std::span<std::int64_t const> indices, std::span<std::int64_t> into) const;
+    /// An input as it is stored, not normalised and not rounded; its type is not f16.
+    ///
+    /// Shape   [indices, sample…]; ragged: [rows, row…]
+    /// Throws  Error 65 or 74 as `read`
+    std::vector<double> read_stored(std::size_t input, std::span<std::int64_t const> indices) const;
 
   private:
     friend class Audit;

@@ -31,17 +31,10 @@ data::Batch first_samples(data::Dataset const& set, std::int64_t samples) {
     return read;
 }
 
-/// Values of an input for so many samples, one after the other.
+/// What `given` has of an input for so many samples, one after the other, each of as many rows.
 template <class Value>
-std::vector<Value> values_of(data::Values const& field, nn::ExportInput const& input,
-                             std::size_t samples) {
-    auto const& given = [&]() -> std::vector<Value> const& {
-        if constexpr (std::is_same_v<Value, float>) {
-            return field.reals;
-        } else {
-            return field.wholes;
-        }
-    }();
+std::vector<Value> values_of(std::vector<Value> const& given, data::Values const& field,
+                             nn::ExportInput const& input, std::size_t samples) {
     if (!input.info.ragged) {
         return given;
     }
@@ -63,13 +56,18 @@ std::vector<std::byte> bytes_from(std::vector<Value> const& values) {
     return {bytes.begin(), bytes.end()};
 }
 
-/// Of samples as the exported file takes them.
-std::vector<std::byte> raw_input(data::Values const& field, nn::ExportInput const& input,
-                                 std::size_t samples) {
+/// Of samples, which `set` does not scale, as the exported file takes them.
+std::vector<std::byte> raw_input(data::Dataset const& set, data::Batch const& read, std::size_t at,
+                                 nn::ExportInput const& input) {
+    auto const& field = read.fields[at];
+    auto const samples = read.indices.size();
     if (input.info.whole) {
-        return bytes_from(values_of<std::int64_t>(field, input, samples));
+        return bytes_from(values_of(field.wholes, field, input, samples));
     }
-    auto const values = values_of<float>(field, input, samples);
+    if (input.element() == deploy::Element::f64) {
+        return bytes_from(values_of(set.read_stored(at, read.indices), field, input, samples));
+    }
+    auto const values = values_of(field.reals, field, input, samples);
     if (input.element() != deploy::Element::u8) {
         return bytes_from(values);
     }
@@ -98,10 +96,10 @@ torch::Tensor our_input(data::Values const& field, nn::ExportInput const& input,
     shape.insert(shape.begin(), samples);
     auto const count = static_cast<std::size_t>(samples);
     if (input.info.whole) {
-        auto values = values_of<std::int64_t>(field, input, count);
+        auto values = values_of(field.wholes, field, input, count);
         return torch::from_blob(values.data(), shape, torch::kInt64).clone();
     }
-    auto values = values_of<float>(field, input, count);
+    auto values = values_of(field.reals, field, input, count);
     return torch::from_blob(values.data(), shape).clone();
 }
 
@@ -142,7 +140,7 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
     auto const count = static_cast<std::size_t>(found.samples);
     auto const run =
         deploy::run_exported(file, run_inputs(saved.inputs, count, 3, [&](std::size_t i) {
-                                 return raw_input(raw.fields[i], saved.inputs[i], count);
+                                 return raw_input(*unscaled, raw, i, saved.inputs[i]);
                              }));
     if (static_cast<std::int64_t>(run.outputs.size()) != ours.numel()) {
         throw Error(ExitCode::data,

@@ -1,10 +1,15 @@
+#include "h5/element_type.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <limits>
+#include <numeric>
+#include <set>
 #include <string>
 
 #include "catch.hpp"
+#include "put.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"
 
@@ -42,6 +47,43 @@ TEST_CASE("samples come back as float32, normalised as torch would") {
         auto const stored = static_cast<float>(indices[i / 6] + static_cast<std::int64_t>(i % 6));
         CHECK(values[i] == (stored / 255.0F - 0.25F) / 0.5F);
     }
+}
+
+TEST_CASE("types that float32 does not hold are normalised before they are rounded") {
+    test::ScratchDir const scratch;
+    constexpr std::size_t count = 1000;
+    auto const values_of = [&]<class Stored>(Stored first, h5::Type type) {
+        std::vector<Stored> stored(count);
+        std::iota(stored.begin(), stored.end(), first);
+        auto const path = scratch / (h5::name_of(type) + ".h5");
+        auto file = h5::File::create(path);
+        test::put<Stored>(file, "x", type, {count, 1}, stored);
+        file.close();
+        Dataset set({.files = path.string(), .inputs = "x", .targets = "x"});
+        set.scale_as({static_cast<double>(first) + 0.3}, {288.7}, false);
+        std::vector<std::int64_t> indices(count);
+        std::iota(indices.begin(), indices.end(), 0);
+        std::vector<float> found(count);
+        set.read_inputs(indices, found);
+        CHECK(set.read_stored(0, indices) == std::vector<double>(stored.begin(), stored.end()));
+        return found;
+    };
+    auto const twice = [](double first, std::size_t i) { // rounded once, at the end
+        return static_cast<float>((first + static_cast<double>(i) - (first + 0.3)) / 288.7);
+    };
+    auto const of_doubles = values_of(1'700'000'000.5, h5::Type::f64);
+    auto const of_whole = values_of(std::int32_t{1'700'000'000}, h5::Type::i32);
+    auto const of_unsigned = values_of(std::uint32_t{4'000'000'000}, h5::Type::u32);
+    auto const of_short = values_of(std::uint16_t{60'000}, h5::Type::u16);
+    auto const of_floats = values_of(16'000.0F, h5::Type::f32);
+    for (std::size_t i = 0; i < count; ++i) {
+        CHECK(of_doubles[i] == twice(1'700'000'000.5, i));
+        CHECK(of_whole[i] == twice(1'700'000'000, i));
+        CHECK(of_unsigned[i] == twice(4'000'000'000, i));
+        CHECK(of_short[i] == (60'000.0F + static_cast<float>(i) - 60'000.3F) / 288.7F);
+        CHECK(of_floats[i] == (16'000.0F + static_cast<float>(i) - 16'000.3F) / 288.7F);
+    }
+    CHECK(std::set(of_doubles.begin(), of_doubles.end()).size() == count);
 }
 
 TEST_CASE("several files are one data set, by list and by glob") {
