@@ -23,7 +23,10 @@ applies. If a later deck or the command line names another `model.name` or `task
 or task are ignored, and each of these keys is reported. Two keys for one thing, such as `data.batch` and
 `data.global-batch`, are treated like one key: the later deck or the command line decides, and the other key is
 reported. One deck may set only one of the two. At most 64 decks can be included, at most 8 levels deep. Each deck is
-UTF-8 text of at most 1 MiB, with lines of at most 64 KiB."""
+UTF-8 text of at most 1 MiB, with lines of at most 64 KiB.
+
+A `#` at the start of a line or after a blank begins a comment, except in the quotes of a list's entry:
+`name = run#3` and `train = "a #1.h5", b.h5` are whole values."""
 
 
 def told(program, *words):

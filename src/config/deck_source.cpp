@@ -3,6 +3,7 @@
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "config/alternatives.hpp"
+#include "config/deck_text.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -13,7 +14,6 @@
 #include <set>
 #include <sstream>
 
-#include "deck_text.hpp"
 #include "describe.hpp"
 #include "rule.hpp"
 

@@ -1,4 +1,4 @@
-#include "deck_text.hpp"
+#include "config/deck_text.hpp"
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
@@ -96,6 +96,37 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
     return read_text(path);
 }
 
+/// Where the quotes end that begin at `begin`; npos where they are not closed. "" is a quote
+/// inside.
+std::size_t end_of_quotes(std::string_view text, std::size_t begin) {
+    auto at = text.find('"', begin + 1);
+    while (at != std::string_view::npos && at + 1 < text.size() && text[at + 1] == '"') {
+        at = text.find('"', at + 2);
+    }
+    return at;
+}
+
+/// A line without its comment, which begins with a # at its start or after a blank, but not in the
+/// quotes of a list's entry: names of files and of runs may contain a #.
+std::string_view without_comment(std::string_view line) {
+    auto const equals = line.find('=');
+    bool begins_entry = false;
+    bool after_blank = true;
+    for (std::size_t at = 0; at < line.size(); ++at) {
+        if (line[at] == '#' && after_blank) {
+            return line.substr(0, at);
+        }
+        if (line[at] == '"' && begins_entry) {
+            auto const end = end_of_quotes(line, at);
+            at = end == std::string_view::npos ? at : end;
+        }
+        after_blank = line[at] == ' ' || line[at] == '\t';
+        bool const separates = at == equals || (at > equals && line[at] == ',');
+        begins_entry = separates || (begins_entry && after_blank);
+    }
+    return line;
+}
+
 /// Names what is wrong with a line, before it is taken apart.
 void require_line(std::string_view content, std::string const& origin) {
     auto const refuse = [&](std::string const& why) {
@@ -109,7 +140,7 @@ void require_line(std::string_view content, std::string const& origin) {
     if (!is_text(content)) {
         refuse("it is not UTF-8 text: some of its bytes encode no character");
     }
-    auto const line = trimmed(content.substr(0, content.find('#')));
+    auto const line = trimmed(without_comment(content));
     if (line.empty()) {
         return;
     }
@@ -127,14 +158,17 @@ void require_line(std::string_view content, std::string const& origin) {
     }
 }
 
-/// The line as Boost.Program_options takes it apart, in the section where it stands.
+/// The line as Boost.Program_options takes it apart, in the section where it stands; but for the
+/// value, of which Boost would cut off a #.
 void take_apart(std::string const& section, std::string const& line, int number,
                 std::vector<Entry>& entries) {
-    std::istringstream in(concat(section, "\n", line, "\n"));
+    auto const equals = line.find('=');
+    std::istringstream in(concat(section, "\n", line.substr(0, equals), "=\n"));
     auto const parsed = options::parse_config_file(in, options::options_description(), true);
     for (auto const& option : parsed.options) {
         entries.push_back({option.string_key,
-                           option.value.empty() ? std::string() : option.value.front(), number});
+                           std::string(trimmed(std::string_view(line).substr(equals + 1))),
+                           number});
     }
 }
 
@@ -153,7 +187,7 @@ std::vector<Entry> read_entries(std::filesystem::path const& path, std::string c
         }
         auto const origin = concat(path.string(), ":", number);
         require_line(line, origin);
-        auto const content = std::string(trimmed(line.substr(0, line.find('#'))));
+        auto const content = std::string(trimmed(without_comment(line)));
         if (content.starts_with('[') && content.ends_with(']')) {
             section = content;
             continue;
@@ -183,9 +217,12 @@ void require_plain(std::string const& key, std::string const& value, std::string
     if (!is_text(key) || !is_text(value)) {
         refuse("it is not one line of UTF-8 text", "Remove the bytes that encode no character");
     }
-    if (value.find('#') != std::string::npos) {
-        refuse("the value contains a #, which begins a comment in a deck",
-               "Use a value without #; if it is the name of a file, rename the file");
+    auto const line = concat("= ", value); // as decks have it
+    if (without_comment(line).size() != line.size()) {
+        refuse("the value has a # at its beginning or after a blank, which begins a comment in a "
+               "deck",
+               "Use a value without #. If it is the name of a file, rename the file; in a list of "
+               "files, put quotes around the name");
     }
 }
 

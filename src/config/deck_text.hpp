@@ -21,7 +21,8 @@ struct Entry {
 ///         a key with a value nor a comment
 std::vector<Entry> read_entries(std::filesystem::path const& path, std::string const& named_by);
 
-/// Throws  Error 64 naming `origin` where a key or a value is longer than a deck takes, or no text
+/// Throws  Error 64 naming `origin` where a key or a value is longer than a deck takes, no text, or
+///         would be read as a comment in part
 void require_plain(std::string const& key, std::string const& value, std::string const& origin);
 
 } // namespace lockstep::config

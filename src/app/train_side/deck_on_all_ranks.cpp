@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "config/deck_text.hpp"
 #include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
@@ -79,6 +80,7 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
         }
         auto& run = result.deck.run;
         if (run.name.empty()) {
+            config::require_plain("run.name", name, "the deck's name");
             run.name = name;
         }
         if (run.directory.empty()) {

@@ -5,6 +5,7 @@
 #include "config/share.hpp"
 #include "lockstep/config/deck_source.hpp"
 
+#include <map>
 #include <sys/stat.h>
 
 #include "catch.hpp"
@@ -67,6 +68,38 @@ TEST_CASE("a mark at the beginning, and ends of lines of other systems, are no p
               empty.read(scratch / "empty.ini");
               return empty.parse();
           }()) == to_text(Deck{}));
+}
+
+TEST_CASE("a comment begins at the start of a line or after a blank, and values keep any other #") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "deck.ini";
+    for (std::string const value :
+         {"exp#3", "#3", "exp #3", "exp\t#3", "exp# 3", "a#1.h5, \"b #2.h5\"", "\"a, #1.h5\", b #c",
+          "\"say \"\"#1 #2\"\".h5\" # end", "\"not closed #1", "a \"b #1\"", "x=\"b #1\""}) {
+        CAPTURE(value);
+        std::map<std::string, std::string> const kept{
+            {"#3", ""},
+            {"exp #3", "exp"},
+            {"exp\t#3", "exp"},
+            {"\"a, #1.h5\", b #c", "\"a, #1.h5\", b"},
+            {"\"say \"\"#1 #2\"\".h5\" # end", "\"say \"\"#1 #2\"\".h5\""},
+            {"\"not closed #1", "\"not closed"},
+            {"a \"b #1\"", "a \"b"},
+            {"x=\"b #1\"", "x=\"b"}};
+        auto const found = kept.find(value);
+        auto const wanted = found == kept.end() ? value : found->second;
+        write_text_durably(
+            path,
+            concat("#[data]\n [data]\t# of \"all\"\n  # train = no.h5\ntrain = ", value, "\n"));
+        DeckSource source;
+        source.read(path);
+        CHECK(source.values().at("data.train").value == wanted);
+        // What a deck would cut may not come from elsewhere either: runs write decks.
+        DeckSource options;
+        CHECK(test::code_of([&] {
+                  options.take_options({"--data.train", value});
+              }) == (wanted == value ? ExitCode::ok : ExitCode::usage));
+    }
 }
 
 TEST_CASE("what is no file of a sensible size is not read, and an include's line is named") {
