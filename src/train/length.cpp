@@ -1,11 +1,12 @@
 #include "length.hpp"
 
 #include "base/text.hpp"
+#include "config/steps.hpp"
 #include "train/schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include "course.hpp"
 #include "privacy_rules.hpp"
@@ -37,7 +38,63 @@ std::vector<Limit> limits_of(config::Deck const& deck, LengthFacts const& facts)
     return limits;
 }
 
+/// Keys of a validation that does not happen.
+std::string of_no_validation(config::Deck const& deck) {
+    std::vector<std::string> keys;
+    if (deck.train.validate_every > 0) {
+        keys.push_back(concat("train.validate-every = ", deck.train.validate_every));
+    }
+    for (auto const& [key, metric] : {std::pair("checkpoint.best", deck.checkpoint.best),
+                                      std::pair("task.metric", deck.task.metric)}) {
+        if (!metric.empty()) {
+            keys.push_back(concat(key, " = ", metric));
+        }
+    }
+    return keys.empty() ? ""
+                        : concat(list_text(keys), keys.size() > 1 ? " have" : " has",
+                                 " no effect, because the run has no validation set");
+}
+
+/// What becomes of a schedule that is longer than the run.
+std::string schedule_text(config::Deck const& deck, std::int64_t steps_per_epoch,
+                          std::int64_t steps) {
+    Schedule const schedule(deck, steps_per_epoch, steps);
+    auto const ends = concat("because the run ends after ", amount_of(steps, "step"));
+    if (schedule.warmup() >= steps) {
+        return concat("the learning rate never reaches its peak, ", ends, " and its warm-up takes ",
+                      count_text(schedule.warmup()), " (schedule.warmup-",
+                      schedule.warmup() > deck.schedule.warmup_steps ? "epochs" : "steps", ")");
+    }
+    auto const first = deck.schedule.step_epochs * steps_per_epoch;
+    return deck.schedule.name == "step" && first >= steps
+               ? concat("schedule.name = step never reduces the learning rate, ", ends,
+                        " and the first reduction comes after ", count_text(first),
+                        " (schedule.step-epochs)")
+               : std::string();
+}
+
 } // namespace
+
+std::vector<std::string> idle_texts(config::Deck const& deck, LengthFacts const& facts) {
+    auto const steps = total_steps(deck.train, facts.steps_per_epoch, facts.max_steps);
+    auto const ends = concat("the run ends after ", amount_of(steps, "step"));
+    std::vector<std::string> texts;
+    if (!facts.validates) {
+        texts.push_back(of_no_validation(deck));
+    } else if (deck.train.validate_every > steps) {
+        texts.push_back(concat("train.validate-every = ", deck.train.validate_every, ", but ", ends,
+                               ", so the only validation is at its end"));
+    }
+    if (auto const range = config::steps_of(deck.profile.steps);
+        range && range->last > steps && !deck.profile.steps.empty()) {
+        texts.push_back(concat("profile.steps = ", deck.profile.steps, " records ",
+                               range->first > steps ? "no timeline" : "fewer steps", ", because ",
+                               ends));
+    }
+    texts.push_back(schedule_text(deck, facts.steps_per_epoch, steps));
+    std::erase(texts, "");
+    return texts;
+}
 
 std::string limits_text(config::Deck const& deck, LengthFacts const& facts) {
     auto const limits = limits_of(deck, facts);

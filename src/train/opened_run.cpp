@@ -172,8 +172,10 @@ void OpenedRun::plan() {
 void OpenedRun::remark_on_length() {
     LengthFacts const facts{.steps_per_epoch = data_module->steps_per_epoch(),
                             .max_steps = data_module->max_steps(),
-                            .samples = work.train ? work.train->samples() : 0};
+                            .samples = work.train ? work.train->samples() : 0,
+                            .validates = data_module->has(DataModule::Set::validation)};
     remark(limits_text(deck(), facts));
+    std::ranges::for_each(idle_texts(deck(), facts), [&](auto const& text) { remark(text); });
     if (auto const& found = setup.found) {
         remark(stretch_text(checkpoint::reader_of(*found)->record(), found->file.path(), deck(),
                             facts));

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "activations.hpp"
 #include "begun_work.hpp"
@@ -105,8 +106,10 @@ void plan_steps(RunPlan& plan, Workload const& work, Layout const& layout,
     plan.test = data_module->samples(DataModule::Set::test);
     LengthFacts const facts{.steps_per_epoch = plan.steps_per_epoch,
                             .max_steps = data_module->max_steps(),
-                            .samples = plan.samples};
+                            .samples = plan.samples,
+                            .validates = data_module->has(DataModule::Set::validation)};
     plan.remarks.push_back(limits_text(plan.deck, facts));
+    std::ranges::move(idle_texts(plan.deck, facts), std::back_inserter(plan.remarks));
     plan.checkpoint_bytes =
         found ? static_cast<double>(std::filesystem::file_size(found->file.path()))
               : first_checkpoint_bytes(plan.deck, work, layout, data_module->state());

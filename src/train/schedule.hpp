@@ -15,6 +15,9 @@ class Schedule {
     /// 1706.02677) or by the square root.
     double peak() const noexcept { return peak_; }
 
+    /// Steps before the first at the peak rate.
+    std::int64_t warmup() const noexcept { return warmup_; }
+
     /// The rate of step t = 0, 1, …: linear from 0 to the peak over the warm-up of t_w steps, then
     /// constant; or cosine, peak * (m + (1 - m) * (1 + cos(pi * (t - t_w) / (t_max - t_w))) / 2)
     /// (Loshchilov, Hutter, arXiv 1608.03983) with m = schedule.minimum; or falling by

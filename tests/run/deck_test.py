@@ -271,6 +271,29 @@ def said_twice(scratch):
         0, "train.epochs = 0.05 ends the run after ", "before train.steps = 4000 (4,000 steps)")
 
 
+def idle(scratch):
+    """Keys without an effect in a run as short as this, or without a validation, are told by plan and by train."""
+    no_validation = ["--data.validation", ""]
+    six = ["--train.steps", 6, "--train.epochs", 0, "--schedule.name", "constant", "--schedule.warmup-steps", 0]
+    table = ((["--train.validate-every", 5, *no_validation], "train.validate-every = 5 has no effect, because the run has no"),
+             (["--train.validate-every", 6, "--checkpoint.best", "f1", *no_validation],
+              "train.validate-every = 6 and checkpoint.best = f1 have no effect"),
+             (["--task.metric", "f1", *no_validation], "task.metric = f1 has no effect"),
+             (["--train.validate-every", 7], "train.validate-every = 7, but the run ends after 6 steps"),
+             (["--profile.steps", "7-9"], "profile.steps = 7-9 records no timeline, because the run ends after 6 steps"),
+             (["--profile.steps", "5-7"], "profile.steps = 5-7 records fewer steps"),
+             (["--schedule.warmup-steps", 6], "never reaches its peak, because the run ends after 6 steps and its warm-up takes 6 "
+              "(schedule.warmup-steps)"),
+             (["--schedule.warmup-epochs", 1], "(schedule.warmup-epochs)"),
+             (["--schedule.name", "step"], "never reduces the learning rate"))
+    fine = ["--train.validate-every", 6, "--profile.steps", "5-6", "--schedule.warmup-steps", 5, "--checkpoint.best", "f1"]
+    for words, told in (*some(table, 3), (fine, "")):
+        text = run(["plan", DECK, *SETS, "--run.directory", scratch / "idle", *six, *words]).expect(0).text
+        check(told in text, f"{words}: {text}")
+        check(bool(told) == any(part in text for part in ("no effect", "ends after", "ends the run")), f"{words}: {text}")
+    train(scratch / "idle", *six, "--profile.steps", 7, ranks=1).expect(0, "profile.steps = 7 records no timeline")
+
+
 def its_own_deck(scratch):
     """A run's own deck, given back, has no value that is ignored, and makes the same run."""
     for name, *options in some((("plain",), ("adamw", "--optimizer.name", "adam"), ("sgd", "--optimizer.name", "sgd"),
@@ -382,8 +405,8 @@ def helps():
 
 
 with Scratch() as scratch:
-    for part in (decisions, share, models, words_that_are_refused, mistakes, said_twice, its_own_deck, another_length,
-                 in_the_way, long_paths, buckets):
+    for part in (decisions, share, models, words_that_are_refused, mistakes, said_twice, idle, its_own_deck,
+                 another_length, in_the_way, long_paths, buckets):
         start = time.monotonic()
         (scratch / part.__name__).mkdir()
         part(scratch / part.__name__)
