@@ -305,10 +305,7 @@ std::vector<std::string> Dataset::remarks() const {
             for (std::size_t file = 0; file < source.named.size(); ++file) {
                 for (auto const* const column : field.columns_of(file)) {
                     if (column->is_unwritten() && remarks.size() < max) {
-                        remarks.push_back(
-                            concat("warning: values of dataset ", column->name(), " of ",
-                                   source.path_of(file).string(),
-                                   " were never written: HDF5 returns the fill value instead"));
+                        remarks.push_back(unwritten_text(column->name(), source.path_of(file)));
                     }
                 }
             }

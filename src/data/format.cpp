@@ -184,6 +184,11 @@ std::vector<std::string> unapplied_attributes(h5::File const& file, std::string 
     return found;
 }
 
+std::string unwritten_text(std::string const& name, std::filesystem::path const& path) {
+    return concat("warning: values of dataset ", name, " of ", path.string(),
+                  " were never written: HDF5 returns the fill value instead");
+}
+
 ByteRange bytes_in_file(h5::File const& file, h5::DatasetInfo const& info,
                         std::uint64_t file_bytes) {
     auto const require = [&](bool holds) {

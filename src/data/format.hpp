@@ -55,6 +55,8 @@ Facts read_facts(h5::File const& file, h5::Shape const& sample_shape, bool of_to
 /// Attributes of a dataset by which netCDF's readers scale or mask values: "NAME = VALUE". Those
 /// without an effect are left out.
 std::vector<std::string> unapplied_attributes(h5::File const& file, std::string const& name);
+/// A warning that parts of a dataset were never written.
+std::string unwritten_text(std::string const& name, std::filesystem::path const& path);
 
 /// Bytes [first, first + count) of a file.
 struct ByteRange {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "find_files.hpp"
 #include "listed_file.hpp"
@@ -71,6 +72,20 @@ nlohmann::json parsed(std::string const& bytes, std::string const& line) {
     return json;
 }
 
+/// The keys of a line, if it is right; what is wrong is told when it is read.
+std::vector<std::string> keys_of(std::string const& bytes) {
+    std::vector<std::string> keys;
+    auto const json = nests_deeper(bytes)
+                          ? nlohmann::json()
+                          : nlohmann::json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object()) {
+        for (auto const& [key, _] : json.items()) {
+            keys.push_back(key);
+        }
+    }
+    return keys;
+}
+
 bool is_parquet(std::filesystem::path const& path) {
     return kind_of_file(path).name == "a Parquet table";
 }
@@ -122,6 +137,9 @@ Documents::Documents(DocumentOptions const& options)
     if (blank_lines_ > 0) {
         remarks_.push_back(concat("skipped: ", count_text(blank_lines_, "blank line")));
     }
+    if (auto const left_out = further_keys(); !left_out.empty()) {
+        remarks_.push_back(left_out);
+    }
     if (text_ != DocumentOptions().text &&
         std::ranges::find(files_, true, &File::lines) == files_.end()) {
         throw Error(ExitCode::usage,
@@ -140,6 +158,38 @@ Documents::Documents(DocumentOptions const& options)
                          ? "Leave other files out with --endings .jsonl"
                          : "Name a .jsonl file, or leave --prompt out"});
     }
+}
+
+/// What the first lines have besides their texts: looking at all would read the files once more.
+std::string Documents::further_keys() const {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+    constexpr std::size_t most_keys = 8;
+    std::set<std::string> further;
+    std::uint64_t bytes = 0;
+    for (std::int64_t i = 0; i < count() && bytes + place(i).count <= most_bytes; ++i) {
+        if (place(i).line > 0) {
+            bytes += place(i).count;
+            for (auto& key : keys_of(bytes_of(place(i)))) {
+                further.insert(std::move(key));
+            }
+        }
+    }
+    further.erase(text_);
+    further.erase(prompt_);
+    std::vector<std::string> names(further.begin(), further.end());
+    auto const more = names.size() > most_keys;
+    names.resize(std::min(names.size(), most_keys));
+    return names.empty() ? ""
+                         : concat("left out what the lines have besides the key ", text_,
+                                  prompt_.empty() ? "" : concat(" and the key ", prompt_), ": ",
+                                  joined(names, ", "), more ? ", …" : "");
+}
+
+std::string Documents::bytes_of(Place const& where) const {
+    std::string bytes(where.count, '\0');
+    lockstep::File::open_read(files_[where.file].path)
+        .read_at(where.first, std::as_writable_bytes(std::span(bytes)));
+    return bytes;
 }
 
 void Documents::add(File file) {
@@ -201,9 +251,7 @@ std::string Documents::identity() const {
 
 Document Documents::read(std::int64_t document) const {
     auto const& where = place(document);
-    std::string bytes(where.count, '\0');
-    lockstep::File::open_read(files_[where.file].path)
-        .read_at(where.first, std::as_writable_bytes(std::span(bytes)));
+    auto bytes = bytes_of(where);
     if (where.line == 0) {
         require_text(files_[where.file].path, bytes);
         return {{}, std::move(bytes)};

@@ -58,6 +58,8 @@ class Documents {
         std::int64_t line = 0; ///< 0: the whole file
     };
     void add(File file);
+    std::string further_keys() const; ///< a remark, or empty
+    std::string bytes_of(Place const& where) const;
     Place const& place(std::int64_t document) const {
         return places_[static_cast<std::size_t>(document)];
     }

@@ -87,6 +87,15 @@ class Hdf5Source : public ImportSource {
                                        " is taken as it is stored, without its ",
                                        joined(unapplied, ", ")));
             }
+            auto const storage = file_.storage(field.path());
+            if (storage.unwritten) {
+                lines.push_back(data::unwritten_text(field.path(), options_.source));
+            }
+            if (field.stored() == h5::Type::f64 && storage.type != h5::Type::f64) {
+                lines.push_back(concat("warning: dataset ", field.path(),
+                                       " has floating-point numbers of more than 64 bits, which "
+                                       "are rounded to f64"));
+            }
         }
         if (auto const names = left_out(); !names.empty()) {
             lines.push_back(concat("left out ", count_text(std::ssize(names), "dataset"),

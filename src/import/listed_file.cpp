@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace lockstep::import {
@@ -33,9 +34,26 @@ std::filesystem::path listed_file(CsvTable const& table, CsvTable::Row const& ro
     return path;
 }
 
-std::string listed_set(CsvTable const& table, CsvTable::Row const& row) {
-    auto const column = table.find("set");
-    auto const name = column ? row.fields[*column] : "";
+SetColumn::SetColumn(CsvTable const& table, std::string const& split_by)
+    : column(table.find("set")) {
+    auto const alias = column || split_by == "split" ? std::nullopt : table.find("split");
+    if (!alias) {
+        return;
+    }
+    auto const other = std::ranges::find_if(table.rows, [&](CsvTable::Row const& row) {
+        return !row.fields[*alias].empty() && set_named(row.fields[*alias]).empty();
+    });
+    if (other == table.rows.end()) {
+        column = alias;
+        remark = "the sets are those of column split";
+    } else {
+        remark = concat("column split is not used, since ", other->fields[*alias], " on line ",
+                        other->line, " is none of the sets train, validation and test");
+    }
+}
+
+std::string listed_set(CsvTable const& table, CsvTable::Row const& row, SetColumn const& sets) {
+    auto const name = sets.column ? row.fields[*sets.column] : "";
     auto set = set_named(name);
     if (set.empty() && !name.empty()) {
         throw Error(ExitCode::data,

@@ -136,14 +136,18 @@ Listing from_table(ListingOptions const& options) {
         names.insert(row.fields[label]);
     }
     Listing listing;
+    SetColumn const sets(table, options.split_by);
     listing.remarks = table.remarks;
+    listing.remarks.push_back(sets.remark);
+    std::erase(listing.remarks, "");
     listing.looked_in = options;
     listing.class_names = data::ordered_names(names);
     auto const places = places_of(listing.class_names);
     for (auto const& row : table.rows) {
         listing.entries.push_back(
             {listed_file(table, row, file, options.source, !options.frame_endings.empty()),
-             places.at(row.fields[label]), row.fields[group], listed_set(table, row), row.line});
+             places.at(row.fields[label]), row.fields[group], listed_set(table, row, sets),
+             row.line});
     }
     return listing;
 }

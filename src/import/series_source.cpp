@@ -295,6 +295,15 @@ class SeriesSource : public ImportSource {
                    "Write YYYY-MM-DD HH:MM:SS in UTC, or with an offset such as +HH:MM; or write a "
                    "number");
         }
+        auto const is_number = [&](CsvTable::Row const& of) {
+            return number_of<double>(of.fields[table_.column(options_.time)]).has_value();
+        };
+        if (auto const& first = table_.rows.front(); is_number(row) != is_number(first)) {
+            refuse(row, options_.time,
+                   concat("is a ", is_number(row) ? "number" : "date", " (", text,
+                          "), but that on line ", first.line, " is not"),
+                   "Write all times as dates, or all as numbers: dates become seconds since 1970");
+        }
         return *value;
     }
     [[noreturn]] void refuse(CsvTable::Row const& row, std::string const& column,

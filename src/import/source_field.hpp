@@ -23,6 +23,7 @@ class SourceField {
 
     ImportField const& kept() const { return kept_; }
     std::string const& path() const { return path_; }
+    h5::Type stored() const { return stored_; } ///< as which its values are read
     bool is_label() const;
     void make_label() {
         kept_.row.clear();

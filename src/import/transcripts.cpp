@@ -50,12 +50,15 @@ Transcripts from_table(TranscriptOptions const& options) {
     auto const table = read_csv(options.path);
     auto const file = table.column("file");
     auto const text = table.column(options.text_column);
+    SetColumn const sets(table, options.group_column);
     Transcripts transcripts{{}, table.remarks};
+    transcripts.remarks.push_back(sets.remark);
+    std::erase(transcripts.remarks, "");
     for (auto const& row : table.rows) {
         transcripts.rows.push_back(
             {listed_file(table, row, file, options.source), row.fields[text],
              options.group_column.empty() ? "" : row.fields[table.column(options.group_column)],
-             listed_set(table, row), row.line});
+             listed_set(table, row, sets), row.line});
     }
     return transcripts;
 }

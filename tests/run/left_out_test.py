@@ -264,12 +264,60 @@ def rows_and_cells(scratch):
         check([name.decode() for name in file.attrs["classes"]] == list("abc. "), "a blank is a symbol")
 
 
+def columns_and_keys(scratch):
+    """Columns, kinds of times, keys and parts of datasets that nobody would miss."""
+    def times(*cells):
+        table = write(scratch / "times.csv", "when,a\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells)))
+        return run(["data", "import", "series", table, scratch / "times.h5", "--time", "when", "--overwrite"])
+    for cells, line, what in some((((5, "2020-01-02"), 3, "a date (2020-01-02), but that on line 2 is not"),
+                                   (("2020-01-02", "2020-01-03 10:00", 1578000000), 4, "a number (1578000000)"))):
+        times(*cells).expect(65, f"times.csv, line {line}", what)
+    times("2020-01-02", "2020-01-03 10:00").expect(0)
+    times(1, 2.5, "3e2").expect(0)
+    for name in "ab":
+        write(scratch / f"sets/{name}.png", media.png([[[1, 2, 3]]], 8, 2))
+        write(scratch / f"sets/{name}.wav", media.wav(800, tone=0.2))
+    kinds = (["images", scratch / "sets", scratch / "sets.h5", "--labels"], "png", "label"), (
+        ["speech", scratch / "sets", scratch / "sets.h5", "--transcripts"], "wav", "text")
+    for columns, first, second, told, sets in some((
+            ("split", "train", "Test", "the sets are those of column split", True),
+            ("split", "0", "1", "column split is not used, since 0 on line 2 is none of the sets", False),
+            ("set,split", "train,0", "test,1", "", True)), 2):
+        for words, ending, meaning in some(kinds):
+            rows = f"a.{ending},x,{first}\nb.{ending},x,{second}\n"
+            table = write(scratch / "sets.csv", f"file,{meaning},{columns}\n{rows}")
+            for made in scratch.glob("sets*.h5"):
+                made.unlink()
+            text = run(["data", "import", *words, table]).expect(0).text
+            check(told in text and (bool(told) or "split" not in text), text)
+            check(sets == (scratch / "sets-test.h5").exists(), f"{words[0]}: {sorted(scratch.glob('sets*.h5'))}")
+    lines = write(scratch / "keys.jsonl", '{"text": "one two", "id": 1}\n{"text": "three", "url": "x", "id": 2}\n')
+    words = ["data", "import", "text", lines, scratch / "keys.h5", "--vocabulary", 260, "--overwrite"]
+    run(words).expect(0, "left out what the lines have besides the key text: id, url")
+    write(lines, '{"text": "one two"}\n')
+    check("left out" not in run(words).expect(0).text, "all keys are used")
+    with h5py.File(scratch / "holes.h5", "w") as file:
+        holes = file.create_dataset("inputs", (8, 2), "f4", chunks=(2, 2), fillvalue=7)
+        holes[:4] = 1
+        file["targets"] = np.arange(8) % 2
+    run(["data", "import", "hdf5", scratch / "holes.h5", scratch / "filled.h5"]).expect(
+        0, "warning: values of dataset inputs of", "holes.h5 were never written")
+    with h5py.File(scratch / "long.h5", "w") as file:
+        file["inputs"], file["targets"] = np.ones((4, 2), np.longdouble), np.arange(4) % 2
+    text = run(["data", "import", "hdf5", scratch / "long.h5", scratch / "double.h5"]).expect(0).text
+    check("dataset inputs has floating-point numbers of more than 64 bits" in text, text)
+    with h5py.File(scratch / "big.h5", "w") as file:
+        file["inputs"], file["targets"] = np.ones((4, 2), ">f8"), np.arange(4) % 2
+    text = run(["data", "import", "hdf5", scratch / "big.h5", scratch / "little.h5"]).expect(0).text
+    check("warning" not in text, text)
+
+
 with Scratch() as scratch:
     recordings = scratch / "recordings"
     for i in range(6):
         write(recordings / f"{i}.wav", media.wav(800, tone=0.2 + i / 10))
     quotes_in_tsv(scratch, recordings)
     quotes_in_csv(scratch, recordings)
-    for case in (separators, lists, sounds, pictures, lines_of_json, folders, times, rows_and_cells):
+    for case in (separators, lists, sounds, pictures, lines_of_json, folders, times, rows_and_cells, columns_and_keys):
         case(scratch)
         print(case.__name__.replace("_", " "))
