@@ -56,7 +56,8 @@ std::string lock_problem(std::filesystem::path const& directory) {
 
 std::filesystem::path nearest_directory(std::filesystem::path directory) {
     directory = std::filesystem::absolute(directory);
-    while (!std::filesystem::is_directory(directory)) {
+    std::error_code unseen; // what cannot be looked into is none, either
+    while (!std::filesystem::is_directory(directory, unseen)) {
         directory = directory.parent_path();
     }
     return directory;

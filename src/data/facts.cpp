@@ -38,6 +38,12 @@ bool in_units_of_bytes(FieldInfo const& info) {
     return info.type == h5::Type::u8 && !info.whole;
 }
 
+/// Without dimensions of one element, which a channel of masks is.
+h5::Shape without_ones(h5::Shape shape) {
+    std::erase(shape, 1);
+    return shape;
+}
+
 std::string rows_text(FieldInfo const& info) {
     return concat(h5::shape_text(info.shape), info.ragged ? " in any number of rows" : "");
 }
@@ -55,7 +61,11 @@ std::string other_field(FieldInfo const& own, FieldInfo const& known, std::strin
     bool const any_shape = is_cut || (use == Use::trained_further && !turned);
     if (own.ragged != known.ragged || (own.shape != known.shape && !any_shape)) {
         return concat(differs("samples of shape", rows_text(own), rows_text(known)),
-                      turned ? ": the order of the dimensions differs" : "");
+                      turned ? ": the order of the dimensions differs"
+                      : own.ragged == known.ragged &&
+                              without_ones(own.shape) == without_ones(known.shape)
+                          ? ". Only one of them has a dimension of 1 there; store both alike"
+                          : "");
     }
     if (own.whole != known.whole || in_units_of_bytes(own) != in_units_of_bytes(known)) {
         return concat(differs("type", h5::name_of(own.type), h5::name_of(known.type)),

@@ -162,11 +162,11 @@ Documents::Documents(DocumentOptions const& options)
 
 /// What the first lines have besides their texts: looking at all would read the files once more.
 std::string Documents::further_keys() const {
-    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
-    constexpr std::size_t most_keys = 8;
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 20;
+    constexpr std::size_t max_keys = 8;
     std::set<std::string> further;
     std::uint64_t bytes = 0;
-    for (std::int64_t i = 0; i < count() && bytes + place(i).count <= most_bytes; ++i) {
+    for (std::int64_t i = 0; i < count() && bytes + place(i).count <= max_bytes; ++i) {
         if (place(i).line > 0) {
             bytes += place(i).count;
             for (auto& key : keys_of(bytes_of(place(i)))) {
@@ -177,8 +177,8 @@ std::string Documents::further_keys() const {
     further.erase(text_);
     further.erase(prompt_);
     std::vector<std::string> names(further.begin(), further.end());
-    auto const more = names.size() > most_keys;
-    names.resize(std::min(names.size(), most_keys));
+    auto const more = names.size() > max_keys;
+    names.resize(std::min(names.size(), max_keys));
     return names.empty() ? ""
                          : concat("left out what the lines have besides the key ", text_,
                                   prompt_.empty() ? "" : concat(" and the key ", prompt_), ": ",

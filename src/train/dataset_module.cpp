@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "privacy_rules.hpp"
 #include "step_batches.hpp"
@@ -67,6 +68,28 @@ void DatasetModule::add_outputs(data::Batch& batch) const {
     work.outputs->read(samples, batch.fields.emplace_back().reals);
 }
 
+namespace {
+
+/// Whether a sample's first input is finite as it is stored, and only its mean and its std make it
+/// too large.
+bool is_scaled_away(data::Dataset const& set, std::int64_t sample) {
+    if (set.mean().empty() || set.input_type() == h5::Type::f16) {
+        return false;
+    }
+    data::Batch read;
+    data::Scratch scratch;
+    read.indices = {sample};
+    set.read(read, scratch);
+    auto const stored = set.read_stored(0, read.indices);
+    return !std::ranges::all_of(read.fields.front().reals, [](float value) {
+        return std::isfinite(value);
+    }) && std::ranges::all_of(stored, [](double value) {
+        return std::abs(value) <= std::numeric_limits<float>::max();
+    });
+}
+
+} // namespace
+
 void DatasetModule::require_finite(std::int64_t step) const {
     StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
                               {step, step + 1});
@@ -81,6 +104,14 @@ void DatasetModule::require_finite(std::int64_t step) const {
                 return std::ranges::all_of(values.reals,
                                            [](float value) { return std::isfinite(value); });
             });
+            if (!finite && is_scaled_away(*parts_.work.train, index)) {
+                throw Error(
+                    ExitCode::data,
+                    {concat("sample ", parts_.work.train->number_in_files(index),
+                            " of data.train is not finite once it is normalized"),
+                     "its values, less the mean and divided by the std, are too large for float32",
+                     "Correct the attributes mean and std of the training files, or remove both"});
+            }
             if (!finite) {
                 bool const is_wide = std::ranges::any_of(
                     parts_.work.samples.inputs,

@@ -1,7 +1,9 @@
 #include "train/run_plan.hpp"
 
 #include "base/file.hpp"
+#include "base/file_system.hpp"
 #include "base/memory.hpp"
+#include "base/text.hpp"
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
@@ -10,8 +12,11 @@
 #include "train/precision.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
 #include <iterator>
+#include <unistd.h>
 
 #include "activations.hpp"
 #include "begun_work.hpp"
@@ -31,6 +36,17 @@
 namespace lockstep::train {
 
 namespace {
+
+/// A start makes the run's directory, and writes in it.
+void require_writable_run(std::filesystem::path const& directory) {
+    require_no_file_on(directory);
+    for (auto const& place : {directory, directory / "checkpoints"}) {
+        auto const there = nearest_directory(place);
+        if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+            throw creation_error(concat("cannot write in ", there.string()), there, errno);
+        }
+    }
+}
 
 /// Bytes of the batches that a rank's loader makes ahead; of samples with a number of rows each,
 /// one row.
@@ -144,7 +160,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     auto const program = static_cast<double>(resident_memory());
     auto const ranks = static_cast<int>(places.size());
     require_possible(deck, ranks);
-    require_no_file_on(deck.run.directory);
+    require_writable_run(deck.run.directory);
     auto const found = found_for(comm::Communicator::self(), deck, {}, false);
     deck = decide(std::move(deck), found, ranks, /*force=*/false).deck;
     plan.deck = deck;

@@ -111,6 +111,12 @@ with Scratch() as scratch:
                        "--train.steps", 0, "--train.epochs", 1, ranks=ranks)
         result.expect(65, "sample 234 of data.train is not finite", ", cpu) in ")
         shutil.rmtree(scratch / "nan")
+    shutil.copy(scratch / "nan-train.h5", scratch / "tiny.h5")
+    with h5py.File(scratch / "tiny.h5", "a") as file:
+        file["inputs"][234] = 1
+        file.attrs["mean"], file.attrs["std"] = [0.5], [1e-40]
+    train(scratch / "tiny", "--data.train", scratch / "tiny.h5", "--data.validation", "", "--train.steps", 1, ranks=1).expect(
+        65, "is not finite once it is normalized", "the attributes mean and std")
     train(scratch / "nan", "--data.train", scratch / "nan-train.h5", "--data.validation",
           scratch / "nan-test.h5", "--train.steps", 1, "--task.metric", "loss", ranks=2 if LONG else 1).expect(
               0, "the loss of the validation set is not finite", "loss nan",

@@ -2,16 +2,18 @@
 is; validation is a share of the training set; another model, long paths, mistakes of one process."""
 import itertools
 import json
+import os
 import pathlib
 import re
 import resource
 import shutil
+import subprocess
 import time
 
 import h5py
 import numpy as np
 
-from harness import (DATA, DECK, LONG, Scratch, check, check_same, checkpoints, records, run, some, train)
+from harness import (DATA, DECK, LOCKSTEP, LONG, Scratch, check, check_same, checkpoints, records, run, some, train)
 
 SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"]
 
@@ -273,12 +275,13 @@ def said_twice(scratch):
 
 def idle(scratch):
     """Keys without an effect in a run as short as this, or without a validation, are told by plan and by train."""
-    no_validation = ["--data.validation", ""]
+    no_validation = ["--data.validation", "", "--task.metric", "", "--train.validate-every", 0]
     six = ["--train.steps", 6, "--train.epochs", 0, "--schedule.name", "constant", "--schedule.warmup-steps", 0]
-    table = ((["--train.validate-every", 5, *no_validation], "train.validate-every = 5 has no effect, because the run has no"),
-             (["--train.validate-every", 6, "--checkpoint.best", "f1", *no_validation],
+    table = (([*no_validation, "--train.validate-every", 5],
+              "train.validate-every = 5 has no effect, because the run has no validation set"),
+             ([*no_validation, "--train.validate-every", 6, "--checkpoint.best", "f1"],
               "train.validate-every = 6 and checkpoint.best = f1 have no effect"),
-             (["--task.metric", "f1", *no_validation], "task.metric = f1 has no effect"),
+             ([*no_validation, "--task.metric", "f1"], "task.metric = f1 has no effect"),
              (["--train.validate-every", 7], "train.validate-every = 7, but the run ends after 6 steps"),
              (["--profile.steps", "7-9"], "profile.steps = 7-9 records no timeline, because the run ends after 6 steps"),
              (["--profile.steps", "5-7"], "profile.steps = 5-7 records fewer steps"),
@@ -339,6 +342,12 @@ def in_the_way(scratch):
         train(directory, "--train.steps", 1, ranks=1).expect(*told)
         run(["plan", DECK, *SETS, "--run.directory", directory]).expect(*told)
     check((scratch / "file").read_text() == "mine\n", "it stays")
+    (scratch / "closed").mkdir(0o555)  # to root, too, without its power over permissions
+    mortal = ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"] if os.geteuid() == 0 else []
+    for command in some(("plan", "train")):
+        done = subprocess.run([*mortal, LOCKSTEP, command, DECK, *map(str, SETS), "--train.steps", "1", "--run.directory",
+                               scratch / "closed/run"], capture_output=True, text=True)
+        check(done.returncode == 73 and "closed" in done.stderr and "permissions" in done.stderr, f"{command}: {done}")
     train(scratch / "run", "--model.hidden", 24, "--train.steps", 1, ranks=1).expect(0)
     run(["evaluate", DECK, scratch / "run", *SETS]).expect(65, f"{scratch / 'run/deck.ini'}")
     run(["evaluate", scratch / "run/deck.ini", scratch / "run"]).expect(0)

@@ -54,6 +54,11 @@ std::vector<Change> changes() {
              f.inputs[0].shape = {2, 4};
          },
          "samples of shape [2, 4]", false},
+        {"a dimension of 1",
+         [](Facts& f) {
+             f.inputs[0].shape = {1, 2, 3};
+         },
+         "Only one of them has a dimension of 1 there; store both alike", false},
         {"another order of dimensions",
          [](Facts& f) {
              f.inputs[0].shape = {3, 2};

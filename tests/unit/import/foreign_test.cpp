@@ -134,7 +134,8 @@ TEST_CASE("each channel is normalised with its own mean and deviation") {
     auto const from_reals = all_inputs(Dataset({.files = (scratch / "f64.h5").string()}));
     for (std::size_t i = 0; i < shorts.size(); ++i) {
         CHECK(from_shorts[i] == expected(static_cast<float>(shorts[i]), i));
-        CHECK(from_reals[i] == expected(static_cast<float>(reals[i]), i));
+        auto const channel = i / 3 % 2; // what float32 does not hold is rounded at the end
+        CHECK(from_reals[i] == static_cast<float>((reals[i] - mean[channel]) / std[channel]));
     }
 }
 
