@@ -33,10 +33,11 @@ std::string sentence(ErrorText const& text) {
     return message;
 }
 
+// Of whoever trains; imports and exports end here, too.
 constexpr char const* memory_remedy =
-    "Lower data.batch (and raise optimizer.accumulate), set precision.gradient-checkpointing = "
-    "true or precision.compute = bf16, use a smaller model, start fewer ranks per host, or ask for "
-    "more memory";
+    "Ask for more memory, or start fewer ranks per host. Training needs less with a lower "
+    "data.batch (and a higher optimizer.accumulate), precision.gradient-checkpointing = true, "
+    "precision.compute = bf16 or a smaller model";
 
 Error out_of_memory(std::string const& needed) {
     return Error(ExitCode::memory, {"out of memory",

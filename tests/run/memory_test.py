@@ -36,7 +36,7 @@ def runs_out(run_directory, train_set, test_set, limit, where):
     result = run(["train", DECK, "--data.train", train_set, "--data.validation", test_set, "--data.test", "",
                   "--run.directory", run_directory, *SMALL, "--run.replicas", 2, "--data.global-batch", 4, "--data.bucket-by-length", 0,
                   "--data.shuffle", "none", "--train.steps", 16], ranks=2, last_through=["prlimit", limit])
-    result.expect(71, "root cause: rank 1 (", f", cpu) in {where}: out of memory: ", "Lower data.batch")
+    result.expect(71, "root cause: rank 1 (", f", cpu) in {where}: out of memory: ", "lower data.batch")
     amount = r"([0-9.]+) (\w+)"
     found = re.search(f"out of memory: {amount} were needed; {amount} of memory were left for this process", result.text)
     check(found, result.text)
