@@ -102,17 +102,47 @@ void check_step(std::vector<c10::IValue>& given) {
                 "its step must not be less than 1 for whole numbers");
 }
 
-/// Of tensor_split: each section is a tensor, however little is in it.
+constexpr std::int64_t max_parts = 65536;
+
+/// Each part is a tensor, however little is in it.
+void require_few(std::int64_t parts) {
+    TORCH_CHECK(parts <= max_parts, "it makes ", parts, " tensors, but at most ", max_parts,
+                " are supported");
+}
+
+/// Of tensor_split, chunk and others that are told how many parts they make.
 void check_sections(std::vector<c10::IValue>& given) {
-    constexpr std::int64_t max = 65536;
     auto const& sections = given[1];
-    bool const is_number =
-        sections.isInt() || (sections.isTensor() && sections.toTensor().dim() == 0);
-    if (is_number) {
-        auto const count =
-            sections.isInt() ? sections.toInt() : sections.toTensor().item().toLong();
-        TORCH_CHECK(count <= max, "it makes ", count, " sections, but at most ", max,
-                    " are supported");
+    if (sections.isInt()) {
+        require_few(sections.toInt());
+    } else if (sections.isTensor() && sections.toTensor().dim() == 0) {
+        require_few(sections.toTensor().item().toLong());
+    }
+}
+
+/// Of unbind(input, dim).
+void check_slices(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    if (input.dim() > 0) { // else it is refused
+        require_few(input.size(given[1].toInt()));
+    }
+}
+
+/// Of split(input, split_size, dim).
+void check_split(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    if (input.dim() > 0 && given[1].toInt() > 0) {
+        require_few(input.size(given[2].toInt()) / given[1].toInt());
+    }
+}
+
+/// Of embedding_bag(weight, indices, offsets, …): it reads its indices and offsets as lists.
+void check_bags(std::vector<c10::IValue>& given) {
+    for (std::size_t const at : {1U, 2U}) {
+        auto const& numbers = given[at].toTensor();
+        TORCH_CHECK(numbers.dim() == 1 &&
+                        (numbers.scalar_type() == at::kLong || numbers.scalar_type() == at::kInt),
+                    at == 1 ? "indices" : "offsets", " must be a list of whole numbers");
     }
 }
 
@@ -130,14 +160,26 @@ std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
         {"aten::_pad_packed_sequence", check_rows},
         {"aten::_scaled_dot_product_flash_attention_for_cpu", check_attention},
         {"aten::_weight_norm", check_weight_norm},
+        {"aten::_embedding_bag", check_bags},
+        {"aten::_embedding_bag_forward_only", check_bags},
+        {"aten::chunk", check_sections},
+        {"aten::dsplit.int", check_sections},
+        {"aten::embedding_bag", check_bags},
+        {"aten::embedding_bag.padding_idx", check_bags},
         {"aten::gru.data", check_rows},
+        {"aten::hsplit.int", check_sections},
         {"aten::lstm.data", check_rows},
         {"aten::range.out", check_step},
         {"aten::range.step", check_step},
         {"aten::rnn_relu.data", check_rows},
         {"aten::rnn_tanh.data", check_rows},
+        {"aten::split.Tensor", check_split},
         {"aten::tensor_split.sections", check_sections},
         {"aten::tensor_split.tensor_indices_or_sections", check_sections},
+        {"aten::unbind.int", check_slices},
+        {"aten::unsafe_chunk", check_sections},
+        {"aten::unsafe_split.Tensor", check_split},
+        {"aten::vsplit.int", check_sections},
     };
     auto const found = all.find(c10::toString(op.operator_name()));
     auto const check = found != all.end() ? found->second : nullptr;

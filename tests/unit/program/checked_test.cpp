@@ -129,8 +129,30 @@ TEST_CASE("the lengths of a weight norm are those of its slices") {
 TEST_CASE("steps of 0 and countless sections are refused") {
     std::vector<c10::IValue> range{2, 9, 0.5, at::empty({0}, at::kLong)};
     CHECK_THROWS_AS((*program::checked(found("range.out")))(range), c10::Error);
-    std::vector<c10::IValue> sections{at::ones({4}), 1 << 30, 0};
-    CHECK_THROWS_AS((*program::checked(found("tensor_split.sections")))(sections), c10::Error);
+    for (auto const* const name : {"tensor_split.sections", "chunk.default", "unsafe_chunk.default",
+                                   "hsplit.int", "vsplit.int", "dsplit.int"}) {
+        INFO(name);
+        std::vector<c10::IValue> sections{at::ones({4, 0, 2}), 1 << 30, 0};
+        CHECK_THROWS_AS((*program::checked(found(name)))(sections), c10::Error);
+    }
+    std::vector<c10::IValue> unbound{at::empty({2, 0, 1 << 30}), -1};
+    CHECK_THROWS_AS((*program::checked(found("unbind.int")))(unbound), c10::Error);
+    std::vector<c10::IValue> split{at::empty({2, 0, 1 << 30}), 3, 2};
+    CHECK_THROWS_AS((*program::checked(found("split.Tensor")))(split), c10::Error);
+}
+
+TEST_CASE("bags take lists, and give what they gave") {
+    auto const bags = [](at::Tensor const& indices, at::Tensor const& offsets) {
+        std::vector<c10::IValue> stack{
+            at::arange(6.0F).view({3, 2}), indices, offsets, false, 0, false, at::Tensor(), false};
+        (*program::checked(found("embedding_bag.default")))(stack);
+        return stack[0].toTensor();
+    };
+    auto const offsets = at::tensor({0, 2}, at::kLong);
+    CHECK(at::equal(bags(at::tensor({0, 2, 1}, at::kLong), offsets),
+                    at::tensor({4.0F, 6.0F, 2.0F, 3.0F}).view({2, 2})));
+    CHECK_THROWS_AS(bags(at::zeros({17, 3}, at::kShort), offsets), c10::Error);
+    CHECK_THROWS_AS(bags(at::zeros({3}, at::kLong), at::zeros({2, 3}, at::kLong)), c10::Error);
 }
 
 TEST_CASE("other operators run as they are") {
