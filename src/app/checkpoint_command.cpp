@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
 #include "checkpoint/diff.hpp"
@@ -35,6 +36,7 @@ std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, b
     }
     if (!all) {
         files.resize(1);
+        require_own_choice(files.front(), path / "checkpoints");
     } else if (std::filesystem::exists(path / "best.h5")) {
         files.push_back(path / "best.h5");
     }

@@ -246,8 +246,18 @@ void write_text_durably(std::filesystem::path const& path, std::string const& te
 
 void rename_durably(std::filesystem::path const& from, std::filesystem::path const& to) {
     if (::rename(from.c_str(), to.c_str()) != 0) {
-        throw system_error(concat("cannot rename ", from.string(), " to ", to.string()), errno,
-                           disk_advice);
+        int const error_number = errno;
+        struct stat there {};
+        bool const of_others = ::lstat(to.c_str(), &there) == 0 && there.st_uid != ::geteuid();
+        if ((error_number == EPERM || error_number == EACCES) && of_others) {
+            throw Error(ExitCode::cannot_create,
+                        {concat("cannot replace ", to.string()),
+                         concat("it belongs to another user (uid ", there.st_uid,
+                                "), and in this directory only its owner may replace it"),
+                         "Have it removed, or name another directory"});
+        }
+        throw system_error(concat("cannot rename ", from.string(), " to ", to.string()),
+                           error_number, disk_advice);
     }
     sync_directory(to.parent_path());
 }

@@ -20,19 +20,29 @@ constexpr mode_t mode = 0622; ///< less what the umask takes: who may write may 
 } // namespace
 
 FileLock::FileLock(std::filesystem::path const& file)
-    : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode)) {
-    if (int const error_number = errno; !file_.is_open()) {
+    // Not blocking: a pipe of this name, of whoever, would wait for a reader.
+    : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode)) {
+    int const error_number = errno;
+    // Of a link the kernel says several things, in a directory with the sticky bit that it may not
+    // be opened.
+    struct stat info {};
+    bool const known = file_.is_open() ? ::fstat(file_.get(), &info) == 0
+                                       : ::lstat(file.c_str(), &info) == 0;
+    if (known && !S_ISREG(info.st_mode)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot lock ", file.string()),
+                     concat("it is ", S_ISLNK(info.st_mode)   ? "a link"
+                                      : S_ISDIR(info.st_mode) ? "a directory"
+                                      : S_ISFIFO(info.st_mode) ? "a pipe"
+                                                               : "no regular file"),
+                     "Remove it, or name another directory"});
+    }
+    if (!file_.is_open()) {
         auto const directory = file.parent_path();
-        if (error_number == ELOOP) {
-            throw Error(ExitCode::cannot_create,
-                        {concat("cannot lock ", file.string()), "it is a link",
-                         "Remove the link, or name another directory"});
-        }
         throw creation_error(concat("cannot write in ", directory.string()), directory,
                              error_number);
     }
-    struct stat info {};
-    if (::fstat(file_.get(), &info) == 0 && (info.st_mode & reading_by_others) != 0 &&
+    if ((info.st_mode & reading_by_others) != 0 &&
         info.st_uid == ::geteuid()) { // of an earlier version
         ::fchmod(file_.get(), (info.st_mode & 07777) & ~reading_by_others);
     }

@@ -51,14 +51,30 @@ std::string third_person(std::filesystem::path const& file) {
     return owner_text(info.st_uid);
 }
 
-void require_own_link(std::filesystem::path const& file) {
+void require_own_place(std::filesystem::path const& file) {
     std::error_code none;
-    if (auto const whose = third_person(file);
-        !whose.empty() && std::filesystem::is_symlink(file, none)) {
+    auto const whose = third_person(file);
+    if (whose.empty()) {
+        return;
+    }
+    bool const link = std::filesystem::is_symlink(file, none);
+    if (link || std::filesystem::is_directory(file, none)) {
         throw Error(ExitCode::cannot_create,
                     {concat("cannot write in ", file.parent_path().string()),
-                     concat(file.filename().string(), " is a link, and ", whose),
+                     concat(file.filename().string(), link ? " is a link, and " : ": ", whose),
                      concat("Remove ", file.string(), ", or name another directory")});
+    }
+}
+
+void require_own_choice(std::filesystem::path const& file, std::filesystem::path const& within) {
+    auto const whose_directory = within.empty() ? std::string() : third_person(within);
+    auto const whose = whose_directory.empty() ? third_person(file) : whose_directory;
+    if (!whose.empty()) {
+        throw Error(ExitCode::no_input,
+                    {concat("cannot use ", file.string()),
+                     concat(whose_directory.empty() ? "" : concat(within.string(), ": "), whose,
+                            ", who is not the owner of the directory above"),
+                     "Remove it. A file that you name yourself is used whoever owns it"});
     }
 }
 

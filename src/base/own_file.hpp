@@ -14,9 +14,16 @@ std::string distrust(std::filesystem::path const& file);
 /// nor the directory's owner has made it. Empty: one of them has; or there is none.
 std::string third_person(std::filesystem::path const& file);
 
-/// Throws  Error 73 where a third person has made a link of this name: it may lead to files of this
-///         user that are not meant
-void require_own_link(std::filesystem::path const& file);
+/// Throws  Error 73 where a third person has made a link or a directory of this name: a link may
+///         lead to files of this user that are not meant, and in a directory they can exchange
+///         what is written there
+void require_own_place(std::filesystem::path const& file);
+
+/// For a file that the program has chosen itself in a directory that a user has named.
+///
+/// Throws  Error 66 where it is of a third person, or the directory `within` is, if not empty
+void require_own_choice(std::filesystem::path const& file,
+                        std::filesystem::path const& within = {});
 
 /// Makes a directory, and those above it, in which only this user can make files. Files of others
 /// that lie there already stay.

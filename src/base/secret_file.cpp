@@ -49,6 +49,12 @@ std::string read_secret_text(std::filesystem::path const& file, std::string cons
         throw Error(ExitCode::data, {concat(file.string(), " is not a key"),
                                      "it is not a regular file", what_to_do});
     }
+    if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+        throw Error(ExitCode::usage,
+                    {concat("cannot use ", file.string()),
+                     concat("it belongs to another user (uid ", status.st_uid, "): ", danger),
+                     "Use a key file that belongs to you"});
+    }
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         throw Error(ExitCode::usage, {concat("others may read or write ", file.string()), danger,
                                       "Give the file mode 0600 (chmod 600), and make a new key if "

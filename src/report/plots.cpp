@@ -1,15 +1,15 @@
 #include "report/plots.hpp"
 
 #include "base/child.hpp"
-#include "base/clean_up.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
-#include "base/own_file.hpp"
 #include "base/partial_file.hpp"
+#include "base/scratch_directory.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "chart_script.hpp"
 #include "charts.hpp"
@@ -30,24 +30,6 @@ void require_gnuplot(double limit_s) {
     }
 }
 
-/// Where pictures are drawn, before they have their names.
-class Drawing {
-  public:
-    explicit Drawing(std::filesystem::path path)
-        : path_(std::move(path)), clean_up_([this] { remove_tree(path_); }) {
-        make_private_directory(path_);
-    }
-    Drawing(Drawing const&) = delete;
-    Drawing& operator=(Drawing const&) = delete;
-    ~Drawing() { remove_tree(path_); }
-
-    std::filesystem::path const& path() const noexcept { return path_; }
-
-  private:
-    std::filesystem::path path_;
-    CleanUp clean_up_;
-};
-
 /// Whether a picture was drawn; it has its name then.
 bool take(std::filesystem::path const& drawn, std::filesystem::path const& file) {
     std::error_code failure;
@@ -55,7 +37,10 @@ bool take(std::filesystem::path const& drawn, std::filesystem::path const& file)
     if (failure || bytes == 0) {
         return false;
     }
-    std::filesystem::rename(drawn, file);
+    auto const picture = read_text(drawn);
+    PartialFile partial(partial_path(file));
+    File::create_new(partial.path()).write_at(0, std::as_bytes(std::span(picture)));
+    partial.rename_unsynced(file);
     return true;
 }
 
@@ -77,14 +62,14 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
     }
     require_gnuplot(options.limit_s / 2);
     make_directories(directory);
-    // The script is for any directory. It runs in one that is only ours: gnuplot follows links, and
-    // a script can do anything.
+    // The script is for any directory. It runs in one that nobody else can exchange: gnuplot follows
+    // links, and a script can do anything.
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
     auto const text = script_of(charts, options.formats);
     write_text_durably(script, text);
-    Drawing const drawing(partial_path(place / "drawing"));
-    auto const& own = drawing.path();
+    ScratchDirectory const scratch;
+    auto const& own = scratch.path();
     write_text_durably(own / script_name, text);
     bool const drawn =
         output_of({"sh", "-c", "cd \"$0\" && exec gnuplot -d plots.gp", own.string()},

@@ -1,6 +1,7 @@
 #include "search/study.hpp"
 
 #include "base/number.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -92,6 +93,7 @@ Study::Study(Identity identity, std::unique_ptr<Journal> journal)
 }
 
 std::unique_ptr<Study> Study::look_at(std::filesystem::path const& directory) {
+    require_own_choice(directory / journal_name);
     auto const records = Journal::read(directory / journal_name);
     if (records.empty()) {
         throw Error(ExitCode::no_input,

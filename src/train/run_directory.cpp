@@ -28,7 +28,7 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     : path_(std::move(path)) {
     make_directories(path_);
     for (auto const* const name : written_by_runs) {
-        require_own_link(path_ / name);
+        require_own_place(path_ / name);
     }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the lease tells.
@@ -62,10 +62,8 @@ void remove_partials(std::filesystem::path const& directory) {
         auto const name = file.path().filename().string();
         bool const partial =
             name.ends_with(".partial") || name.find(".partial-") != std::string::npos;
-        auto const kind = file.symlink_status(none);
-        if (partial && (std::filesystem::is_regular_file(kind) ||
-                        (std::filesystem::is_directory(kind) && name.starts_with("drawing.")))) {
-            std::filesystem::remove_all(file.path(), none);
+        if (partial && std::filesystem::is_regular_file(file.symlink_status(none))) {
+            std::filesystem::remove(file.path(), none);
         }
     }
 }

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import DATA, Scratch, check, check_same, checkpoints, run, some, train
+from harness import DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, run, some, train
 
 OTHER, THIRD = 65534, 65533
 SHORT = ("--train.steps", 6, "--checkpoint.every-steps", 2, "--checkpoint.keep", 9, "--data.validation", "")
@@ -138,9 +138,68 @@ def locks(scratch):
     train(held, *SHORT, "--train.steps", 8, ranks=1).expect(0, "finished at step 8")
 
 
+    run_ = scratch / "odd"
+    for make, what in ((os.mkfifo, "a pipe"), (os.mkdir, "a directory"), (lambda path: path.symlink_to("/dev/null"), "a link")):
+        run_.mkdir(mode=0o1777)
+        make(run_ / "lock")
+        train(run_, *SHORT, ranks=1, limit=60).expect(73, f"cannot lock {run_}/lock: it is {what}")
+        shutil.rmtree(run_)
+
+
+def choices(scratch):
+    """What a command chooses itself in a directory that it was told, it takes from nobody else than the directory's owner."""
+    run_, other = scratch / "run", f"it belongs to another user (uid {OTHER})"
+    train(run_, *SHORT[:-2], "--train.validate-every", 2, ranks=1).expect(0)
+    if not ROOT:
+        return
+    evaluate = ["evaluate", DECK, run_, "--data.test", DATA / "test.h5"]
+    give(run_ / "best.h5")
+    run(evaluate).expect(66, f"cannot use {run_}/best.h5: {other}")
+    run([*evaluate[:2], run_ / "best.h5", *evaluate[3:]]).expect(0)  # named
+    (run_ / "best.h5").unlink()
+    # Whoever owns the directory can exchange its files.
+    count = len(checkpoints(run_))
+    give(run_ / "checkpoints")
+    run(evaluate).expect(66, f"{run_}/checkpoints: {other}")
+    run(["checkpoint", "export", run_, scratch / "out.safetensors"]).expect(66, f"{run_}/checkpoints: {other}")
+    run(["checkpoint", "info", run_]).expect(66, f"{run_}/checkpoints: {other}")
+    run(["checkpoint", "prune", run_, "--keep", 1]).expect(0)
+    check(len(checkpoints(run_)) == count, "checkpoints in a directory of others are neither counted nor removed")
+    train(run_, *SHORT, "--train.steps", 8, ranks=1).expect(73, f"cannot write in {run_}: checkpoints: {other}")
+    give(run_ / "checkpoints", 0)
+    # In a sticky directory of others nobody replaces their files.
+    sticky = scratch / "sticky"
+    sticky.mkdir()
+    shutil.copy(run_ / "deck.ini", sticky / "deck.ini")
+    give(sticky / "deck.ini")
+    sticky.chmod(0o1777)
+    give(sticky, THIRD)
+    done = subprocess.run(["setpriv", "--reuid", "65532", "--clear-groups", LOCKSTEP, "checkpoint", "export",
+                           run_, sticky / "deck.ini"], capture_output=True, text=True)
+    check("deck.ini" in done.stderr and "quota" not in done.stderr, done.stderr)
+    # The journal of a search, and its trials.
+    search = scratch / "search"
+    space = scratch / "space.ini"
+    space.write_text("[search]\nmetric = loss\ntrials = 2\n[space]\noptimizer.learning-rate = log 0.001..0.1\n")
+    words = ["search", space, DECK, "--directory", search, *map(str, SHORT[:2])]
+    search.mkdir()
+    (search / "search.jsonl").write_text("{}\n")
+    give(search / "search.jsonl")
+    run(words).expect(66, f"cannot use {search}/search.jsonl: {other}")
+    (search / "search.jsonl").unlink()
+    (search / "trials").mkdir()
+    give(search / "trials")
+    run(words).expect(73, f"cannot write in {search}: trials: {other}")
+    # A key that somebody else has made is known to them.
+    key = scratch / "site.key"
+    run(["federate", "key", key]).expect(0)
+    give(key)
+    run(["federate", "join", scratch / "federation", "--key", key]).expect(64, f"cannot use {key}: {other}")
+
+
 with Scratch() as scratch:
     if not ROOT:
         print("SKIPPED: only root can give files to other users; links and damage were tried")
-    for each in (link_in_place_of_each_file, copies_of_data, checkpoints_of_others, parts_of_imports, locks):
+    for each in (link_in_place_of_each_file, copies_of_data, checkpoints_of_others, parts_of_imports, locks, choices):
         (scratch / each.__name__).mkdir()
         each(scratch / each.__name__)

@@ -1,5 +1,6 @@
 #include "model_file.hpp"
 
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
@@ -17,8 +18,10 @@ std::string model_file(comm::Communicator const& world, std::string const& named
         auto const checkpoints = checkpoint::Store(run / "checkpoints", 1).list();
         if (std::filesystem::exists(run / "best.h5")) {
             path = run / "best.h5";
+            require_own_choice(path);
         } else if (!checkpoints.empty()) {
             path = checkpoints.front().path;
+            require_own_choice(path, run / "checkpoints");
         } else {
             throw Error(ExitCode::no_input, {concat("no model in ", named),
                                              "the directory has neither best.h5 nor a checkpoint",

@@ -3,6 +3,7 @@
 #include "base/file_lock.hpp"
 #include "base/hash.hpp"
 #include "base/lease.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -240,6 +241,8 @@ void require_same_data(std::vector<nlohmann::json> const& before, std::string co
 
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
     make_directories(task.directory);
+    require_own_place(task.directory / "trials");
+    require_own_choice(task.directory / search::journal_name);
     AwakeClock clock;
     head.lock.emplace(task.directory / "lock");
     while (head.lock->is_held_elsewhere() && clock.seconds() < ending_s) {

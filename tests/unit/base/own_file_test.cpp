@@ -57,22 +57,30 @@ TEST_CASE("in a directory that a user has named its owner is no third person") {
     write_text_durably(file, "x");
     std::filesystem::create_symlink(file, link);
     CHECK(third_person(file).empty());
-    CHECK_NOTHROW(require_own_link(link));
+    CHECK_NOTHROW(require_own_place(link));
     if (!can_give()) {
         return;
     }
     give(link, other);
     give(file, other);
     CHECK_FALSE(third_person(file).empty());
-    auto const error = test::error_of([&] { require_own_link(link); });
+    auto const error = test::error_of([&] { require_own_place(link); });
     CHECK(error.code() == ExitCode::cannot_create);
     CHECK(test::says(error, "link is a link, and it belongs to another user"));
-    CHECK_NOTHROW(require_own_link(file)); // no link
+    CHECK_NOTHROW(require_own_place(file)); // neither a link nor a directory
+    CHECK(test::code_of([&] { require_own_choice(file); }) == ExitCode::no_input);
+    std::filesystem::create_directory(scratch / "directory");
+    CHECK_NOTHROW(require_own_place(scratch / "directory"));
+    give(scratch / "directory", other);
+    CHECK(test::code_of([&] { require_own_place(scratch / "directory"); }) ==
+          ExitCode::cannot_create);
+    CHECK(test::code_of([&] { require_own_choice(scratch / "none", scratch / "directory"); }) ==
+          ExitCode::no_input);
     give(scratch.path(), third);
     CHECK_FALSE(third_person(file).empty());
     give(scratch.path(), other);
     CHECK(third_person(file).empty());
-    CHECK_NOTHROW(require_own_link(link));
+    CHECK_NOTHROW(require_own_place(link));
 }
 
 TEST_CASE("a private directory is one in which others make no files") {
