@@ -1,6 +1,7 @@
 #include "lockstep/base/error.hpp"
 
 #include "base/failed_allocation.hpp"
+#include "base/input_error.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "base/vendors.hpp"
@@ -132,6 +133,25 @@ std::optional<std::string> failed_allocation(std::string const& text) {
     return holds_any(text, phrases) ? std::optional(text) : std::nullopt;
 }
 
+/// What libstdc++ says is "filesystem error: cannot rename: No such file or directory [A] [B]".
+Error of_file_system(std::filesystem::filesystem_error const& error) {
+    std::string_view text = error.what();
+    constexpr std::string_view prefix = "filesystem error: ";
+    text.remove_prefix(text.starts_with(prefix) ? prefix.size() : 0);
+    auto const doing = text.substr(0, text.find(": "));
+    // Whoever asks for a link's own status is about to write.
+    constexpr std::array looks{"status", "directory iterator", "recursive directory iterator",
+                               "cannot get file size", "cannot get file time"};
+    if (std::ranges::any_of(looks, [&](auto* look) { return doing.starts_with(look); })) {
+        return input_error(error.path1(), error.code().value());
+    }
+    auto const to = error.path2().empty() ? "" : concat(" to ", error.path2().string());
+    return system_error(concat(doing == "symlink_status" ? "cannot look for" : doing, " ",
+                               error.path1().string(), to),
+                        error.code().value(),
+                        "Check the path, the owner of the path and the free space of the disk");
+}
+
 std::string remedy_for(int error_number, std::string const& otherwise) {
     return error_number == EMFILE   ? "Raise the limit on open files (ulimit -n)"
            : error_number == EFBIG  ? "Raise or remove the limit on file sizes (ulimit -f)"
@@ -162,8 +182,7 @@ Error current_error() {
     } catch (std::length_error const&) {
         return out_of_memory("an array was requested that is larger than any memory");
     } catch (std::filesystem::filesystem_error const& error) {
-        return system_error(error.what(), error.code().value(),
-                            "Check the path, the owner of the path and the free space of the disk");
+        return of_file_system(error);
     } catch (std::system_error const& error) {
         if (error.code() == std::errc::resource_unavailable_try_again) {
             return no_thread();

@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 
 #include "base/descriptor.hpp"
+#include "base/input_error.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -111,6 +112,7 @@ File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
                         {what, "its directory does not exist", "Make the directory first"});
         }
         throw creating ? creation_error(what, path_.parent_path(), error_number)
+        : reading      ? input_error(path_, error_number)
                        : system_error(what, error_number, "Check the path and its permissions");
     }
 }

@@ -355,7 +355,9 @@ std::string nearest_key(std::string const& written) {
         return of_script;
     }
     auto const keys = known_names().keys;
-    if (auto const same = std::ranges::find(keys, name, name_in_section); same != keys.end()) {
+    auto same = std::ranges::find(keys, concat("train.", name)); // most likely of several
+    same = same == keys.end() ? std::ranges::find(keys, name, name_in_section) : same;
+    if (same != keys.end()) {
         return *same;
     }
     auto const near = nearest_name(name, keys);

@@ -2,14 +2,18 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/input_error.hpp"
+#include "base/line_ends.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <boost/program_options.hpp>
 
+#include <cerrno>
 #include <sstream>
 #include <string_view>
+#include <unistd.h>
 
 namespace lockstep::config {
 
@@ -61,16 +65,19 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
                           : concat("include = ", shown(path.string()), " (", named_by, ")");
     std::error_code failure;
     auto const status = std::filesystem::status(path, failure);
-    if (!std::filesystem::exists(status)) {
-        bool const too_long = failure == std::errc::filename_too_long;
-        throw Error(too_long ? ExitCode::usage : ExitCode::no_input,
-                    {what, failure ? failure.message() : "no such file",
-                     "Name a deck, such as inputs/fashion_mnist.ini"});
+    if (!std::filesystem::exists(status) ||
+        (std::filesystem::is_regular_file(status) && ::access(path.c_str(), R_OK) != 0)) {
+        auto const error = input_error(path, failure ? failure.value() : errno);
+        auto const& text = error.text();
+        throw Error(error.code(), {what, text.why,
+                                   failure == std::errc::no_such_file_or_directory
+                                       ? "Name a deck, such as inputs/fashion_mnist.ini"
+                                       : text.next});
     }
     if (std::filesystem::is_directory(status)) {
         auto const own_deck = path / "deck.ini";
         throw Error(ExitCode::no_input,
-                    {what, "a deck is a file, but this is a directory",
+                    {what, "it is a directory",
                      std::filesystem::exists(own_deck, failure)
                          ? concat("To name a run, give its directory as the argument after the "
                                   "deck; the run's own deck is ",
@@ -93,7 +100,9 @@ std::string text_of(std::filesystem::path const& path, std::string const& named_
                             bytes_text(max_bytes)),
                      "Name a deck"});
     }
-    return read_text(path);
+    auto text = read_text(path);
+    require_line_ends(path, text, ExitCode::usage);
+    return text;
 }
 
 /// Where the quotes end that begin at `begin`; npos where they are not closed. "" is a quote

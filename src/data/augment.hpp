@@ -32,8 +32,7 @@ class Augmentation {
 
     bool empty() const noexcept { return changes_.empty(); }
     /// Whether elements of a sample are moved, so that targets per position would be wrong.
-    bool moves_places() const noexcept { return flips() || has(Kind::crop); }
-    bool flips() const noexcept { return has(Kind::flip); }
+    bool moves_places() const noexcept { return has(Kind::flip) || has(Kind::crop); }
 
     /// Any thread may call it.
     void apply(Batch& batch, std::int64_t epoch) const;

@@ -1,5 +1,6 @@
 #include "file_pool.hpp"
 
+#include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -28,8 +29,7 @@ FilePool::Stamp FilePool::stamp_now(std::filesystem::path const& path) {
     auto const bytes = std::filesystem::file_size(path, missing);
     auto const changed = std::filesystem::last_write_time(path, missing);
     if (missing) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), missing.message(),
-                                         "Check the path, or make the file first"});
+        throw input_error(path, missing.value());
     }
     return {path.string(), bytes, changed};
 }

@@ -72,6 +72,10 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
                    "Name a data set. To begin a run with these weights, set model.weights to this "
                    "file");
         }
+        if (name == "targets" && file.exists(token_bytes_name)) {
+            refuse(file.path(), "it holds texts, which are not cut into samples yet",
+                   "Set data.sequence to the number of tokens in a sample, for example 256");
+        }
         refuse(file.path(),
                concat("it has no dataset named ", name, ", only ", joined(file.names(), ", ")),
                "Name datasets of this file. A deck names them in data.inputs and data.targets, and "

@@ -32,10 +32,7 @@ struct Copy {
 
 Copy copy_of(std::filesystem::path const& from, std::filesystem::path const& directory,
              std::string const& attempt) {
-    if (!std::filesystem::exists(from)) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", from.string()), "no such file",
-                                         "Check the path, or make the file first"});
-    }
+    static_cast<void>(File::open_read(from)); // says what keeps it from being read
     Copy copy{.from = from,
               .to = {},
               .partial = {},

@@ -100,12 +100,8 @@ File File::create(std::filesystem::path const& path, CreateOptions const& option
 }
 
 File File::open(std::filesystem::path const& path) {
-    if (!std::filesystem::exists(path)) {
-        throw Error(ExitCode::no_input, {concat("cannot open ", path.string()), "no such file",
-                                         "Check the path, or make the file first"});
-    }
-    static_cast<void>(
-        lockstep::File::open_read(path)); // says what HDF5 does not: no permission, a directory
+    // Says what HDF5 does not: no such file, no permission, a directory.
+    static_cast<void>(lockstep::File::open_read(path));
     auto const access = property_list(H5P_FILE_ACCESS);
     auto const disk = std::make_shared<Disk>();
     use_disk(access, disk);

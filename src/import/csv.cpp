@@ -1,6 +1,7 @@
 #include "csv.hpp"
 
 #include "base/file.hpp"
+#include "base/line_ends.hpp"
 #include "base/number.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
@@ -187,15 +188,19 @@ std::size_t CsvTable::column_of(std::string const& option, std::string const& na
                                   suggestion(name, columns, "Name one of these columns")});
 }
 
+std::string CsvTable::place_of(Row const& row, std::size_t column) const {
+    return concat(path.string(), ", line ", row.line, ", column ", columns[column]);
+}
+
 CsvTable read_csv(std::filesystem::path const& path) {
     require_file(path);
     auto const text = read_text(path);
-    require_text(path, text);
-    if (text.find('\n') == text.npos && trimmed(text).find('\r') != text.npos) {
-        throw Error(ExitCode::data, {path.string(), "its lines end with carriage returns alone",
-                                     concat("Convert its line ends: tr '\\r' '\\n' <",
-                                            path.string(), " >NEW.csv")});
+    if (trimmed(text).empty()) {
+        throw Error(ExitCode::data, {path.string(), "it is empty",
+                                     "Name a table with a header line and data lines"});
     }
+    require_text(path, text);
+    require_line_ends(path, text, ExitCode::data);
     CsvReader reader(path, text);
     CsvTable table{path, reader.next(), {}, {}, {}};
     require_bare_names(table);

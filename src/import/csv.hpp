@@ -36,6 +36,8 @@ struct CsvTable {
     ///
     /// Throws  Error 64 with the option and the existing columns; 65 for a column that occurs twice
     std::size_t column_of(std::string const& option, std::string const& name) const;
+    /// Where a value of a row stands, for messages.
+    std::string place_of(Row const& row, std::size_t column) const;
 };
 
 /// Throws  Error 66 when there is no such file; 65, with the line, when it is not such a table, its

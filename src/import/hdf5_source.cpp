@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "data/checksums.hpp"
+#include "data/class_names.hpp"
 #include "data/format.hpp"
 #include "data/weights.hpp"
 #include "h5/element_type.hpp"
@@ -46,6 +47,9 @@ class Hdf5Source : public ImportSource {
         first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
         name_classes(fields_[first_target_]);
+        data::require_names(
+            form_.class_names,
+            concat(options.classes.empty() ? options.source.string() : "--classes", ": "));
         if (!options.weights.empty()) {
             add(options.weights, options.weights, std::nullopt);
             data::read_weights(file_, options.weights, items()); // refuses what no weight can be

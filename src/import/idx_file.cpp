@@ -29,6 +29,9 @@ IdxFile::IdxFile(std::filesystem::path path)
                     {concat("cannot open ", path_.string()), "zlib could not open this file",
                      "Check the file's permissions"});
     }
+    if (std::filesystem::file_size(path_) == 0) {
+        refuse("it is empty");
+    }
     auto const magic = number();
     auto const dimensions = magic & 0xff;
     auto const type = static_cast<std::uint8_t>(magic >> 8U);

@@ -3,6 +3,7 @@
 #include "base/list.hpp"
 #include "base/text.hpp"
 #include "data/checksums.hpp"
+#include "data/class_names.hpp"
 #include "data/format.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -115,6 +116,7 @@ class IdxSource : public ImportSource {
         set.name = name;
         set.images_path = images;
         form_.class_names = data::complete_names(classes, set.labels, labels);
+        data::require_names(form_.class_names, "--classes: ");
         identity_ += stamp(images) + stamp(labels);
     }
     std::int64_t count(std::size_t set) const {

@@ -107,7 +107,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> other_kin
      {"<svg", "SVG"},
      {"%PDF", "PDF"}}};
 
+constexpr std::string_view png_start = "\x89PNG\r\n";
+constexpr std::string_view jpeg_start = "\xff\xd8\xff";
+
 [[noreturn]] void refuse_kind(std::string_view bytes) {
+    if (bytes.size() > 1 && (png_start.starts_with(bytes) || jpeg_start.starts_with(bytes))) {
+        throw DecodeFailure{"it was cut short"};
+    }
     for (auto const& [start, kind] : other_kinds) {
         if (bytes.starts_with(start)) {
             throw DecodeFailure{
@@ -169,10 +175,10 @@ Image read_image(std::filesystem::path const& path, Alpha alpha) {
     file.read_at(0, bytes);
     std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
     try {
-        if (text.starts_with("\x89PNG\r\n")) {
+        if (text.starts_with(png_start)) {
             return with_alpha(decode_png(bytes), alpha);
         }
-        if (text.starts_with("\xff\xd8\xff")) {
+        if (text.starts_with(jpeg_start)) {
             return with_alpha(decode_jpeg(bytes), alpha);
         }
         refuse_kind(text);

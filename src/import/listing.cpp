@@ -105,6 +105,12 @@ Listing from_folders(ListingOptions const& options) {
         listing.entries.push_back(std::move(entry));
     }
     listing.remarks.insert(listing.remarks.end(), merged.begin(), merged.end());
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        if (i == 0 || classes[i] != classes[i - 1]) {
+            data::require_name(classes[i],
+                               concat("the class folder of ", listing.entries[i].path.string()));
+        }
+    }
     listing.class_names = data::ordered_names({classes.begin(), classes.end()});
     if (listing.class_names.size() == 1 && in_deeper_sets == classes.size()) {
         auto const inner = options.source / classes.front();
@@ -133,7 +139,9 @@ Listing from_table(ListingOptions const& options) {
                          concat("the value in column ", options.labels.label, " is empty"),
                          "Write the class of the file into this column"});
         }
-        names.insert(row.fields[label]);
+        if (names.insert(row.fields[label]).second) {
+            data::require_name(row.fields[label], table.place_of(row, label));
+        }
     }
     Listing listing;
     SetColumn const sets(table, options.split_by);

@@ -195,7 +195,9 @@ class SeriesSource : public ImportSource {
             return;
         }
         for (auto const& row : table_.rows) {
-            names.insert(name_in(row, column));
+            if (names.insert(name_in(row, column)).second) {
+                data::require_name(row.fields[column], table_.place_of(row, column));
+            }
         }
         form_.class_names = data::ordered_names(names);
         std::map<std::string, std::int64_t> places;
@@ -221,7 +223,12 @@ class SeriesSource : public ImportSource {
         auto const column = table_.column(options_.group);
         std::map<std::string, std::vector<std::size_t>> groups;
         for (std::size_t i = 0; i < table_.rows.size(); ++i) {
-            groups[name_in(table_.rows[i], column)].push_back(i);
+            auto& rows = groups[name_in(table_.rows[i], column)];
+            if (rows.empty()) {
+                data::require_name(table_.rows[i].fields[column],
+                                   table_.place_of(table_.rows[i], column));
+            }
+            rows.push_back(i);
         }
         for (auto& [name, rows] : groups) {
             labels_.push_back(static_cast<std::int64_t>(items_.size()));

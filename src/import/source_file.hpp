@@ -7,8 +7,7 @@ namespace lockstep::import {
 
 /// Checks a file before it is opened: opening a pipe would wait for ever.
 ///
-/// Throws  Error 66 when there is none, when it is a folder, or may not be read; 65 when it is a
-///         pipe, a socket or a device
+/// Throws  Error 66 when there is none, when it is no file, or may not be read
 void require_file(std::filesystem::path const& path);
 
 /// Throws  Error 65 where the beginning of a file is no text, and tells what the file is instead

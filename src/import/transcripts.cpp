@@ -1,7 +1,9 @@
 #include "transcripts.hpp"
 
 #include "base/file.hpp"
+#include "base/line_ends.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -66,13 +68,12 @@ Transcripts from_table(TranscriptOptions const& options) {
 } // namespace
 
 Transcripts read_transcripts(TranscriptOptions const& options) {
-    if (!std::filesystem::is_regular_file(options.path)) {
-        throw Error(ExitCode::no_input,
-                    {concat("cannot open ", options.path.string()),
-                     "it does not exist or is not a file", "Name the file with the transcripts"});
-    }
     auto const text = read_text(options.path);
+    require_line_ends(options.path, text, ExitCode::data);
     auto transcripts = is_festvox(text) ? from_festvox(options, text) : from_table(options);
+    for (auto const& row : transcripts.rows) {
+        static_cast<void>(decoded(row.text, concat(options.path.string(), ", line ", row.line)));
+    }
     if (transcripts.rows.empty()) {
         throw Error(ExitCode::no_input, {options.path.string(), "the file holds no transcript",
                                          "Name the file with the transcripts"});

@@ -3,6 +3,7 @@
 #include "lockstep/task/task.hpp"
 #include "train/batch_source.hpp"
 #include "train/evaluate.hpp"
+#include "train/first_step.hpp"
 
 #include <functional>
 #include <map>
@@ -42,8 +43,9 @@ class DataModule {
     virtual void prepare(std::int64_t) {}
     /// Looks at this rank's samples of a step whose loss was not finite.
     ///
-    /// Throws  Error 65 that names the first of them that is not finite itself
-    virtual void require_finite(std::int64_t /*step*/) const {}
+    /// Throws   Error 65 that names the first of them that is not finite itself
+    /// Returns  their largest values; 0 where there are no samples
+    virtual Magnitudes require_finite(std::int64_t /*step*/) const { return {}; }
     /// More figures of an epoch that has ended, besides its losses; the same on all ranks.
     virtual std::map<std::string, double> epoch_figures() const { return {}; }
 

@@ -90,7 +90,8 @@ bool is_scaled_away(data::Dataset const& set, std::int64_t sample) {
 
 } // namespace
 
-void DatasetModule::require_finite(std::int64_t step) const {
+Magnitudes DatasetModule::require_finite(std::int64_t step) const {
+    Magnitudes largest;
     StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
                               {step, step + 1});
     auto const request = batches.request();
@@ -100,10 +101,14 @@ void DatasetModule::require_finite(std::int64_t step) const {
             data::Batch sample;
             sample.indices = {index};
             parts_.work.train->read(sample, scratch);
-            bool const finite = std::ranges::all_of(sample.fields, [](data::Values const& values) {
-                return std::ranges::all_of(values.reals,
-                                           [](float value) { return std::isfinite(value); });
-            });
+            bool finite = true;
+            for (std::size_t at = 0; at < sample.fields.size(); ++at) {
+                auto& most = at < sample.first_target ? largest.inputs : largest.targets;
+                for (auto const value : sample.fields[at].reals) {
+                    finite = finite && std::isfinite(value);
+                    most = std::max(most, std::abs(static_cast<double>(value)));
+                }
+            }
             if (!finite && is_scaled_away(*parts_.work.train, index)) {
                 throw Error(
                     ExitCode::data,
@@ -129,6 +134,7 @@ void DatasetModule::require_finite(std::int64_t step) const {
             }
         }
     }
+    return largest;
 }
 
 std::optional<Evaluation> DatasetModule::measure(Set set, StopEvaluation const& stop) {

@@ -27,7 +27,7 @@ class DatasetModule : public DataModule {
     std::uint64_t fingerprint() const override { return parts_.work.train->fingerprint(); }
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
-    void require_finite(std::int64_t step) const override;
+    Magnitudes require_finite(std::int64_t step) const override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
     std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
     std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) override;

@@ -79,8 +79,9 @@ void Engine::throw_not_finite(std::int64_t step) const {
     auto const at = std::max<std::int64_t>(places[static_cast<std::size_t>(rank)], first);
     auto const entry = std::find_if(layout_.entries.rbegin(), layout_.entries.rend(),
                                     [&](Entry const& each) { return each.first <= at; });
-    throw_diverged(world_, rank, step,
-                   concat("the gradient of parameter ", entry->name, " is not finite"));
+    throw_diverged(
+        world_, rank, step,
+        concat("the gradient of parameter ", entry->name, " is not finite, although the loss is"));
 }
 
 /// Of no model that our rules know: they refuse batch norm.

@@ -86,12 +86,13 @@ std::string data_of(std::filesystem::path const& file) {
 }
 
 Error does_not_fit(std::string const& named, std::string const& whose, std::string const& why) {
-    return {
-        ExitCode::data,
-        {concat(named, " does not fit ", whose), why,
-         "Import all data sets in the same way: tables with the same --columns and --type, texts "
-         "with the same --tokenizer. To give a data set other classes, run lockstep data import "
-         "hdf5 OLD NEW --classes A,B,C"}};
+    return {ExitCode::data,
+            {concat(named, " does not fit ", whose), why,
+             "Name the same datasets in the same order (data.inputs, data.targets), and import all "
+             "data "
+             "sets in the same way: tables with the same --columns and --type, texts with the same "
+             "--tokenizer. To give a data set other classes, run lockstep data import "
+             "hdf5 OLD NEW --classes A,B,C"}};
 }
 
 std::string misfit_allowed(std::string const& named, std::string const& whose,

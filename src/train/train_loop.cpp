@@ -3,6 +3,7 @@
 #include "base/recorder.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/axis_reader.hpp"
@@ -116,9 +117,20 @@ StepOutcome TrainLoop::one_step() {
             parts_.progress.best_step = -1; // of a model with more weights
         }
         return outcome;
-    } catch (Diverged const&) { // which data can be the cause of
+    } catch (Diverged const& diverged) { // which data can be the cause of
+        Magnitudes largest;
         comm::agree(run.world, concat("checking the samples of step ", step + 1),
-                    [&] { run.data_module->require_finite(step); });
+                    [&] { largest = run.data_module->require_finite(step); });
+        if (run.engine->loss_scale().skipped() == step) { // each step so far was skipped
+            auto const max = [&](double own) {
+                return comm::all_reduce(run.world, own, comm::Reduce::maximum);
+            };
+            Magnitudes const of_all{max(largest.inputs), max(largest.targets)};
+            throw Diverged(
+                diverged.code(),
+                first_step_text(diverged.text(), of_all, !run.work.facts.mean.empty(), run.deck()),
+                diverged.rank(), diverged.cause());
+        }
         throw;
     } catch (AgreedError const&) {
         throw;

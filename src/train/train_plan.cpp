@@ -33,6 +33,43 @@ std::vector<std::int64_t> own_lengths(config::Deck const& deck, data::Dataset co
     return own;
 }
 
+bool has_places(data::FieldInfo const& field) {
+    return field.ragged || field.shape.size() > 1;
+}
+
+/// What flip and crop move belongs together, and stays what its target says.
+void require_movable(config::Deck const& deck, Workload const& work) {
+    auto const words = split(deck.data.augment, ',');
+    auto const has = [&](std::string_view name) {
+        return std::ranges::any_of(
+            words, [&](std::string_view word) { return word.substr(0, word.find(':')) == name; });
+    };
+    auto const refuse = [&](std::string const& why, std::string const& next) {
+        throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment), why, next});
+    };
+    constexpr char const* leave =
+        "Leave out flip and crop, or import transformed copies of inputs and targets";
+    if (!has("flip") && !has("crop")) {
+        return;
+    }
+    auto const& samples = work.samples;
+    for (std::size_t i = 1; i < samples.inputs.size(); ++i) {
+        if (has_places(samples.inputs[i])) {
+            refuse(concat("flip and crop would move the first input, but not ",
+                          samples.inputs[i].name),
+                   leave);
+        }
+    }
+    bool const is_said = deck.task.kind == "ctc"; // the same, where a recording is shifted
+    if (is_said && has("flip")) {
+        refuse("a recording that is reversed no longer says its text", "Leave out flip");
+    }
+    if (!is_said &&
+        (work.task->classes_of_places() > 0 || std::ranges::any_of(samples.targets, has_places))) {
+        refuse("flip and crop would move the inputs, but not their targets", leave);
+    }
+}
+
 } // namespace
 
 std::shared_ptr<data::PoissonDraw const>
@@ -68,35 +105,10 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
 }
 
 data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work) {
-    auto const& samples = work.samples;
-    auto const& input = samples.inputs.front();
-    data::Augmentation augmentation(deck.data.augment, input, nn::axes_of(*work.model, work.facts),
-                                    static_cast<std::uint64_t>(deck.run.seed));
-    if (!augmentation.moves_places()) {
-        return augmentation;
-    }
-    auto const refuse = [&](std::string const& others) {
-        throw Error(
-            ExitCode::usage,
-            {concat("data.augment = ", deck.data.augment),
-             concat("flip and crop would move the ", others),
-             "Leave out flip and crop, or import transformed copies of inputs and targets"});
-    };
-    auto const has_places = [](data::FieldInfo const& field) {
-        return field.ragged || field.shape.size() > 1;
-    };
-    for (std::size_t i = 1; i < samples.inputs.size(); ++i) {
-        if (has_places(samples.inputs[i])) {
-            refuse(concat("first input, but not ", samples.inputs[i].name));
-        }
-    }
-    // What is said stays the same where a recording is shifted.
-    bool const is_said = deck.task.kind == "ctc" && !augmentation.flips();
-    if (!is_said &&
-        (work.task->classes_of_places() > 0 || std::ranges::any_of(samples.targets, has_places))) {
-        refuse("inputs, but not their targets");
-    }
-    return augmentation;
+    // Before the entries are looked at: no other dimension is a remedy where none may be moved.
+    require_movable(deck, work);
+    return {deck.data.augment, work.samples.inputs.front(), nn::axes_of(*work.model, work.facts),
+            static_cast<std::uint64_t>(deck.run.seed)};
 }
 
 std::string augmentation_remark(config::Deck const& deck, Workload const& work) {

@@ -8,8 +8,9 @@ import subprocess
 
 import h5py
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
-from harness import DATA, DECK, LONG, Scratch, check, records, run, some, train
+from harness import DATA, DECK, LONG, Scratch, check, checkpoints, records, run, some, train
 
 LIMIT = 30  # seconds: far below the time limits of a wait, far above what a busy machine needs
 
@@ -122,6 +123,32 @@ with Scratch() as scratch:
               0, "the loss of the validation set is not finite", "loss nan",
               "warning: there is no best.h5, because loss was not finite in any validation")
     check(not (scratch / "nan/best.h5").exists(), "nothing is better than nothing")
+
+    # What overflows before the first update is not blamed on the learning rate, with what is large, and what to do.
+    digits = np.arange(64) % 10
+    images = np.random.default_rng(1).choice(np.float32([-1, 1]), (64, 1, 28, 28))
+    far, values = images * np.float32(3e38), np.linspace(0, 3e38, 64, dtype=np.float32)
+    normalised = {"mean": [0.0], "std": [1.0]}
+    run(["checkpoint", "export", checkpoints(scratch / "nan")[-1], scratch / "first.safetensors"]).expect(0)
+    tensors = load_file(scratch / "first.safetensors")
+    save_file({name: np.copysign(np.float32(3e38), tensor) for name, tensor in tensors.items()}, scratch / "far.safetensors")
+    scale = "the inputs of this step reach 3e+38"
+    regression = ("--task.kind", "regression", "--task.metric", "loss")
+    for inputs, targets, attributes, options, *phrases in some((
+            (far, digits, {}, (), f"{scale} (data.train has no mean and std)", "give data.train a mean and std"),
+            (far, digits, normalised, (), f"{scale}. Check the mean and std of data.train"),
+            (images, values, {}, regression, "the targets reach 3e+38. Scale the targets (data.normalise-targets"),
+            (far, digits, normalised, ("--precision.compute", "bf16"), scale),
+            (images, digits, {}, ("--model.weights", scratch / "far.safetensors"), "the weights are those of", "name others")), 3):
+        with h5py.File(scratch / "far.h5", "w") as file:
+            file["inputs"], file["targets"] = inputs, targets
+            file.attrs.update(attributes)
+        text = train(scratch / "far", "--data.train", scratch / "far.h5", "--data.validation", "", *options, ranks=1).expect(
+            64, "is not finite: no step has updated the weights yet, so the learning rate is not the cause; ", *phrases).text
+        check("Lower optimizer" not in text, text)
+        shutil.rmtree(scratch / "far")
+    train(scratch / "far", "--optimizer.name", "sgd", "--optimizer.learning-rate", 1e30, ranks=1).expect(
+        64, "training has diverged. Lower optimizer.learning-rate")
 
     # What is no part of a run is not written into its records.
     ranks = 2 if LONG else 1

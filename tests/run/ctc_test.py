@@ -50,9 +50,18 @@ def too_long(scratch):
           4).expect(65, "too long")
 
 
+def not_reversed(scratch):
+    """No dimension of a recording may be reversed, so none is offered; what is said stays where it is shifted."""
+    for entry in ("flip", "flip:0", "crop:2,flip:1"):
+        text = train(scratch / "flipped", scratch / "train.h5", "", "--data.augment", entry).expect(
+            64, f"data.augment = {entry}: a recording that is reversed no longer says its text. Leave out flip").text
+        check("write flip" not in text.lower(), text)
+
+
 with Scratch() as scratch:
     write_set(scratch / "train.h5", 320, 1)
     write_set(scratch / "test.h5", 40, 2)
     learns(scratch)
     exact(scratch)
     too_long(scratch)
+    not_reversed(scratch)

@@ -213,6 +213,9 @@ def mistakes(scratch):
     deck.write_text(f"include = {DECK}\n[data]\n\ntrain = {scratch / 'none.h5'}\nbatch = 0\n")
     for words, *told in ((["--Data.Batch", 2], "Did you mean data.batch?"), (["--model.name", "MLP"], "Did you mean mlp?")):
         run(["train", DECK, *SETS, *words]).expect(64, *told)
+    old = scratch / "carriage-returns.ini"
+    old.write_bytes(deck.read_bytes().replace(b"\n", b"\r"))
+    run(["train", old]).expect(64, f"{old}: its lines end with carriage returns alone", f"tr '\\r' '\\n' <{old} >NEW.ini")
     told = run(["train", deck]).expect(64, f"root cause: data.batch = 0 ({deck}:5)").text
     check("rank" not in told and "start-up" not in told, told)
     run(["train", deck, "--data.batch", 1], ranks=2).expect(66, "root cause: rank 0 (", f"{deck}:4")

@@ -40,7 +40,7 @@ WAYS = {
     "execvp": ("ENOENT", "ENOMEM"),
 }
 # The codes that an end may have, besides 0 where the run can do without the call.
-CODES = {"EIO": {73, 74}, "ENOSPC": {73, 74}, "EDQUOT": {73, 74}, "EMFILE": {73, 74}, "EACCES": {73},
+CODES = {"EIO": {73, 74}, "ENOSPC": {73, 74}, "EDQUOT": {73, 74}, "EMFILE": {73, 74}, "EACCES": {66, 73},
          "ENOENT": {66, 73}, "ENOMEM": {71}, "hang": {74, 76}}
 # What MPI-IO opens without telling the other ranks of a failure, which then wait for it until the time limit: files
 # of its own beside ours, and, on other ranks than the first, our file right after we have looked at it.

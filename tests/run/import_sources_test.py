@@ -14,6 +14,7 @@ import zipfile
 
 import h5py
 import numpy as np
+from PIL import Image
 
 import media
 from harness import LOCKSTEP, Scratch, check, run, some
@@ -88,10 +89,10 @@ def links_and_pipes(scratch):
     (source / "cat/self").symlink_to(source / "cat")
     images(source, scratch / "circle.h5").expect(0, "2 samples", "1 link to a folder above it")
     os.mkfifo(source / "dog/2.png")
-    images(source, scratch / "x.h5").expect(65, "dog/2.png", "it is a pipe")
+    images(source, scratch / "x.h5").expect(66, "dog/2.png", "it is a pipe")
     for kind, name in (("series", "dog/2.png"), ("hdf5", "dog/2.png"), ("idx", f"dog/2.png,{source}/dog/1.png")):
         result = run(["data", "import", kind, f"{source}/{name}", scratch / "x.h5"], limit=30)
-        check(result.code in (65, 66), f"a pipe as {kind}: {result.text}")
+        check(result.code == 66 and "it is a pipe" in result.text, f"a pipe as {kind}: {result.text}")
 
 
 def names_that_are_no_text(scratch):
@@ -100,9 +101,56 @@ def names_that_are_no_text(scratch):
     os.mkdir(folder)
     with open(folder + b"/1.png", "wb") as file:
         file.write(picture(0))
-    images(source, scratch / "x.h5").expect(65, "its text is not UTF-8")
+    images(source, scratch / "x.h5").expect(65, "the class folder of ", "/1.png: its text is not UTF-8")
     os.rename(folder, os.fsencode(source) + b"/a\nb")
     images(source, scratch / "x.h5").expect(65, "its name has a line break")
+
+
+def names_of_classes(scratch):
+    """The file and the line of a class name that is no text."""
+    source = two_classes(scratch / "encoded")
+    write(source / "sounds/1.wav", media.wav(800))
+    latin = "caf\xe9".encode("latin-1")
+    table = scratch / "latin.csv"
+    with h5py.File(scratch / "latin.h5", "w") as file:
+        file["inputs"], file["targets"] = np.ones((4, 3), "f4"), np.arange(4) % 2
+        file.attrs["classes"] = np.array([latin, b"tea"])
+    for first, line, kind, path, *options in (
+            ("file,label", b"cat/1.png,", "images", source, "--labels", table),
+            ("a,kind", b"1,", "series", table, "--target", "kind"), ("a,kind", b"1,", "series", table, "--group", "kind"),
+            ("file,text", b"sounds/1.wav,", "speech", source, "--transcripts", table)):
+        write(table, first.encode() + b"\n" + line + b"tea\n" + line + latin + b"\n")
+        run(["data", "import", kind, path, scratch / "x.h5", *options]).expect(
+            65, "latin.csv, line 3", "its text is not UTF-8 at byte 3")
+    for words in (["data", "info"], ["data", "import", "hdf5"]):
+        run([*words, scratch / "latin.h5", *([scratch / "x.h5"] if words[1] == "import" else [])]).expect(
+            65, "latin.h5: class 0: its text is not UTF-8")
+
+
+def cut_files(scratch):
+    """Wherever a file ends too early, it is said to be cut short, or empty."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.random.default_rng(1).integers(0, 255, (24, 24, 3), "u1")).save(buffer, "JPEG")
+    contents = {"jpg": buffer.getvalue(), "png": media.png([[[1, 2, 3]] * 9] * 9, 8, 2), "wav": media.wav(800)}
+    for ending, whole in contents.items():
+        count = len(whole)
+        for end in (0, 3, 4, 11, 12, 20, 36, 40, 44, count // 4, count // 2, count - 2, count - 1):
+            write(scratch / f"cut/{ending}/a/{end:05}.{ending}", whole[:end])
+        write(scratch / f"cut/{ending}/a/whole.{ending}", whole)
+        kind = ["speech"] if ending == "wav" else ["images"]
+        text = run(["data", "import", *kind, scratch / f"cut/{ending}", scratch / f"cut-{ending}.h5", "--skip-bad",
+                    *(["--raw"] if ending == "wav" else [])]).expect(0, "1 sample").text
+        told = dict(line.removeprefix("skipped ").split(": ", 1) for line in text.splitlines() if line.startswith("skipped "))
+        check(len(told) == len(list((scratch / f"cut/{ending}/a").iterdir())) - 1, text)
+        for path, why in told.items():
+            check("it is empty" in why if path.endswith(f"/00000.{ending}") else "it was cut short" in why, f"{path}: {why}")
+    for name, whole in (("images", media.idx([2, 1, 1], b"\0\1")), ("images.gz", gzip.compress(media.idx([2, 1, 1], b"\0\1")))):
+        write(scratch / "cut/labels", media.idx([2], b"\0\1"))
+        for end in (0, 3, 10, len(whole) - 1):
+            write(scratch / f"cut/{name}", whole[:end])
+            run(["data", "import", "idx", f"{scratch}/cut/{name},{scratch}/cut/labels", scratch / "x.h5"]).expect(
+                65, f"cut/{name}: it", "is empty" if end == 0 else "shorter than its header" if end < len(whole) - 9 or
+                name == "images" else "its end is missing")
 
 
 def twice(scratch):
@@ -372,7 +420,8 @@ def changing(scratch):
 
 
 with Scratch() as scratch:
-    for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, twice, cut_videos, tables,
+    for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, names_of_classes, twice,
+                      cut_videos, cut_files, tables,
                       names_with_commas, outputs, directory_of_parts, long_words,
                       options_without_effect, other_formats, interrupted, changing), 4):
         case(scratch)

@@ -424,6 +424,7 @@ def test_refusals(scratch, path):
 
     refused(64, "data.sequence = 1", "at least 2", keys=["--data.sequence", 1])
     refused(65, "tokens, but a sample needs", keys=["--data.sequence", 1 << 20])
+    refused(65, "it holds texts, which are not cut into samples yet. Set data.sequence", keys=["--data.sequence", 0])
     refused(64, "a sample must be a sequence of tokens", keys=["--data.sequence", 0, "--data.targets", "inputs"])
     with h5py.File(scratch / "bare.h5", "w") as file:
         file["inputs"] = np.arange(100, dtype="u2")

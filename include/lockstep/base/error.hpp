@@ -69,8 +69,8 @@ class RankError : public Error {
 };
 
 /// The code and message of the exception that is being handled; only for use in a catch block. An
-/// `Error` keeps its code; an error of the file system has the code of its errno, as in
-/// `system_error`; out of memory (also LibTorch's) and threads that cannot be started are 71; a
+/// `Error` keeps its code; an error of the file system has the code of its errno, and one of a file
+/// that was only looked at is 66; out of memory (also LibTorch's) or of threads is 71; a
 /// failed GPU is 76; everything else is 70. After a failed allocation, the memory reserve is freed.
 Error current_error();
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 #include <sndfile.h>
+#include <span>
+#include <string_view>
 
 #include "../source_file.hpp"
 #include "decoders.hpp"
@@ -114,6 +116,24 @@ std::string with_length(std::string bytes) {
     return bytes;
 }
 
+/// What is wrong with a file that libsndfile does not open.
+std::string failure_of(std::filesystem::path const& path) {
+    std::string const reason = sf_strerror(nullptr);
+    auto const file = File::open_read(path);
+    std::array<char, 12> head{};
+    auto const size = file.size();
+    auto const there = static_cast<std::size_t>(std::min<std::uint64_t>(size, head.size()));
+    file.read_at(0, std::as_writable_bytes(std::span(head).first(there)));
+    std::string_view const text(head.data(), there);
+    std::uint32_t said = 0;
+    std::memcpy(&said, head.data() + 4, sizeof said);
+    bool const known = std::ranges::find(unknown_lengths, said) == unknown_lengths.end();
+    constexpr std::string_view riff = "RIFF";
+    bool const cut = (text.starts_with(riff) || riff.starts_with(text)) &&
+                     (there < head.size() || (known && said + std::uint64_t{8} > size));
+    return text.empty() ? "it is empty" : cut ? "it was cut short" : reason;
+}
+
 } // namespace
 
 Sound decode_sound(std::filesystem::path const& path) {
@@ -123,7 +143,7 @@ Sound decode_sound(std::filesystem::path const& path) {
         opened = std::make_unique<Recording>(with_length(read_text(path)));
     }
     if (opened->file() == nullptr) {
-        refuse(path, sf_strerror(nullptr));
+        refuse(path, failure_of(path));
     }
     auto const& info = opened->info();
     auto* const file = opened->file();

@@ -3,8 +3,10 @@
 #include "lockstep/base/error.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "catch.hpp"
 
@@ -75,6 +77,26 @@ TEST_CASE("system errors map to what a job script should do") {
     CHECK(system_error("x", EACCES, "").code() == ExitCode::cannot_create);
     CHECK(system_error("x", EROFS, "").code() == ExitCode::cannot_create);
     CHECK(system_error("x", ENOMEM, "").code() == ExitCode::memory);
+}
+
+TEST_CASE("what was only looked at is an input, what was to be made is not") {
+    auto const told = [](char const* doing, int number) {
+        try {
+            throw std::filesystem::filesystem_error(
+                doing, "/a", std::error_code(number, std::generic_category()));
+        } catch (...) {
+            return std::pair(current_error().code(), std::string(current_error().what()));
+        }
+    };
+    CHECK(told("status", EACCES) ==
+          std::pair(ExitCode::no_input, std::string("cannot open /a: Permission denied. Check the "
+                                                    "path and its permissions")));
+    CHECK(told("cannot get file size", EACCES).first == ExitCode::no_input);
+    CHECK(told("status", EIO).first == ExitCode::io);
+    CHECK(told("cannot create directory", EACCES).first == ExitCode::cannot_create);
+    CHECK(told("cannot create directory", EACCES)
+              .second.starts_with("cannot create directory /a: Permission denied. "));
+    CHECK(told("symlink_status", EACCES).first == ExitCode::cannot_create);
 }
 
 TEST_CASE("a full GPU is told with what was needed and what is free") {

@@ -63,6 +63,7 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK(contains(failure("[optimizer]\nlr = 1\n"), "Did you mean optimizer.learning-rate?"));
     CHECK(contains(failure("[train]\nbatch_size = 1\n"), "Did you mean data.batch?"));
     CHECK(config::nearest_key("epochs") == "train.epochs");
+    CHECK(config::nearest_key("steps") == "train.steps"); // and not profile.steps
     CHECK(config::nearest_key("learning_rate") == "optimizer.learning-rate");
     CHECK(config::nearest_key("nothing-like-it").empty());
     CHECK(contains(failure("[data]\nbatch = many\n"), "deck.ini:2"));
