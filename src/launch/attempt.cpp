@@ -35,6 +35,16 @@ LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory
     return {words, [&listener](std::string_view text) { listener.hear(text); }};
 }
 
+/// A look while the run goes on: a disk that fails for a moment ends nothing.
+template <class Found>
+Found seen(Watcher const& watcher, Found (Watcher::*look)() const) {
+    try {
+        return (watcher.*look)();
+    } catch (Error const&) {
+        return {};
+    }
+}
+
 } // namespace
 
 /// mpirun does not always name the rank whose signal its own code tells.
@@ -108,7 +118,7 @@ bool LaunchedAttempt::late(std::string& why) {
     }
     if (now_ - counted_at_ > count_every_s) {
         counted_at_ = now_;
-        bool const began = watcher_.stepped();
+        bool const began = seen(watcher_, &Watcher::stepped);
         if (!all_came_ || !began) {
             count_marks();
         }
@@ -117,7 +127,7 @@ bool LaunchedAttempt::late(std::string& why) {
             return true;
         }
     }
-    recovering_ = recovering_ && !watcher_.stepped();
+    recovering_ = recovering_ && !seen(watcher_, &Watcher::stepped);
     if (recovering_ && now_ > start_.limit_s) {
         count_marks();
         why = concat("no step was completed within ", duration_text(start_.limit_s),
@@ -129,7 +139,7 @@ bool LaunchedAttempt::late(std::string& why) {
 
 void LaunchedAttempt::count_marks() {
     missed_ = missed_ranks(arrivals_.path(), start_.ranks);
-    all_came_ = all_came_ || missed_.empty() || watcher_.stepped();
+    all_came_ = all_came_ || missed_.empty() || seen(watcher_, &Watcher::stepped);
     if (all_came_) {
         here_ = processes_here(arrivals_.path(), start_.ranks);
     }
@@ -161,7 +171,7 @@ bool LaunchedAttempt::ended_too_long(std::string& why) {
     });
     if (here_.empty() && all_came_ && now_ - records_read_at_ > records_every_s) {
         records_read_at_ = now_;
-        end_on_record_ = !watcher_.attempt().end.empty();
+        end_on_record_ = !seen(watcher_, &Watcher::attempt).end.empty();
     }
     if (!lasts(gone_here, gone_since_, ends_within_s) &&
         !lasts(end_on_record_, over_since_, start_limit_s(start_.limit_s))) {

@@ -1,33 +1,35 @@
 #include "record.hpp"
 
 #include "base/json_line.hpp"
+#include "base/line_reader.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <vector>
 
 namespace lockstep::launch {
 
-void RunWatcher::begin_attempt() {
+std::uintmax_t size_of(std::filesystem::path const& file) {
     std::error_code missing;
-    auto const size = std::filesystem::file_size(directory_ / "metrics.jsonl", missing);
-    metrics_size_ = missing ? 0 : size;
+    auto const size = std::filesystem::file_size(file, missing);
+    return missing ? 0 : size;
+}
+
+void RunWatcher::begin_attempt() {
+    metrics_size_ = size_of(directory_ / "metrics.jsonl");
     attempt_ = newest_attempt(nullptr);
 }
 
 AttemptStatus RunWatcher::attempt() const {
     AttemptStatus attempt;
-    std::ifstream lines(directory_ / "metrics.jsonl");
-    lines.seekg(0, std::ios::end);
+    auto const metrics = directory_ / "metrics.jsonl";
+    LineReader lines(metrics);
     // A run that starts over has put the old file away.
-    bool const same_file = static_cast<std::uintmax_t>(lines.tellg()) >= metrics_size_;
-    lines.seekg(0);
-    for (std::string line; lines && std::getline(lines, line);) {
+    bool const same_file = size_of(metrics) >= metrics_size_;
+    for (std::string line; lines.next(line);) {
         JsonLine const record(line);
         auto const event = record.text("event");
-        bool const before =
-            same_file && lines && static_cast<std::uintmax_t>(lines.tellg()) <= metrics_size_;
+        bool const before = same_file && lines.has_end() && lines.place() <= metrics_size_;
         if (event == "start" && !before) {
             attempt = {.started = true, .end = {}, .saved_step = attempt.saved_step};
         }
@@ -54,9 +56,9 @@ bool RunWatcher::stepped() const {
 }
 
 std::string RunWatcher::newest_attempt(double* startup_s) const {
-    std::ifstream lines(directory_ / "history.jsonl");
+    LineReader lines(directory_ / "history.jsonl");
     std::string last;
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line; lines.next(line);) {
         last = line;
     }
     JsonLine const record(last);
@@ -71,9 +73,9 @@ namespace {
 /// Calls `take` with each line of a search's journal and its place.
 template <class Take>
 void each_line(std::filesystem::path const& directory, Take const& take) {
-    std::ifstream lines(directory / "search.jsonl");
+    LineReader lines(directory / "search.jsonl");
     std::int64_t place = 0;
-    for (std::string line; std::getline(lines, line); ++place) {
+    for (std::string line; lines.next(line); ++place) {
         take(JsonLine(line), place);
     }
 }
@@ -90,9 +92,7 @@ std::vector<std::filesystem::path> trials_in(std::filesystem::path const& direct
 std::uintmax_t bytes_of_records(std::filesystem::path const& directory) {
     std::uintmax_t bytes = 0;
     for (auto const& trial : trials_in(directory)) {
-        std::error_code missing;
-        auto const size = std::filesystem::file_size(trial / "metrics.jsonl", missing);
-        bytes += missing ? 0 : size;
+        bytes += size_of(trial / "metrics.jsonl");
     }
     return bytes;
 }

@@ -15,6 +15,9 @@ struct AttemptStatus {
     std::int64_t saved_step = -1;   ///< of the newest checkpoint of all attempts, -1: none
 };
 
+/// 0 for a file that does not exist.
+std::uintmax_t size_of(std::filesystem::path const& file);
+
 /// Follows a run or a search over several attempts, by the files that it writes.
 class Watcher {
   public:

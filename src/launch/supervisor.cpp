@@ -3,6 +3,7 @@
 #include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/host_facts.hpp"
+#include "base/line_reader.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
@@ -13,7 +14,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -46,32 +46,33 @@ std::optional<ExitCode> word_of(int code, AttemptStatus const& record, bool aske
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
 }
 
-bool log_says(std::filesystem::path const& directory, std::string const& line) {
-    std::ifstream log(directory / "log.txt");
-    for (std::string each; std::getline(log, each);) {
-        if (each == line) {
-            return true;
+/// Calls `take` with the lines of a run's log in turn, until it returns true. A log that cannot be
+/// read says nothing.
+template <class Take>
+void each_logged(std::filesystem::path const& directory, std::uintmax_t from, Take const& take) {
+    try {
+        LineReader log(directory / "log.txt", from);
+        for (std::string line; log.next(line) && !take(line);) {
         }
+    } catch (Error const&) {
+        return;
     }
-    return false;
 }
 
-std::uintmax_t log_bytes(std::filesystem::path const& directory) {
-    std::error_code missing;
-    auto const size = std::filesystem::file_size(directory / "log.txt", missing);
-    return missing ? 0 : size;
+bool log_says(std::filesystem::path const& directory, std::string const& line) {
+    bool said = false;
+    each_logged(directory, 0, [&](std::string const& each) { return said = each == line; });
+    return said;
 }
 
 /// The root cause that a rank has logged since; empty: none has.
 std::string logged_since(std::filesystem::path const& directory, std::uintmax_t bytes) {
-    std::ifstream log(directory / "log.txt");
-    log.seekg(static_cast<std::streamoff>(bytes));
-    for (std::string line; std::getline(log, line);) {
-        if (line.starts_with("lockstep: root cause: ")) {
-            return line;
-        }
-    }
-    return "";
+    std::string told;
+    each_logged(directory, bytes, [&](std::string const& line) {
+        told = line.starts_with("lockstep: root cause: ") ? line : "";
+        return !told.empty();
+    });
+    return told;
 }
 
 /// A launcher that was killed passes on nothing: what a rank logs meanwhile is told here.
@@ -222,7 +223,7 @@ ExitCode supervise(LaunchPlan const& plan) {
             return ExitCode::interrupted;
         }
         watcher.begin_attempt();
-        auto const logged = log_bytes(plan.directory);
+        auto const logged = size_of(plan.directory / "log.txt");
         auto start = start_of(plan, hosts, restart);
         auto const line = joined(start.words, " ");
         auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();

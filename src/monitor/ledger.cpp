@@ -2,13 +2,13 @@
 
 #include "base/file.hpp"
 #include "base/json_text.hpp"
+#include "base/line_reader.hpp"
 #include "lockstep/base/error.hpp"
 #include "monitor/resource_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 
 namespace lockstep::monitor {
 
@@ -19,11 +19,8 @@ using Json = nlohmann::ordered_json;
 /// The lines of a JSON lines file, each also as text; a line that was cut short is left out.
 template <class Json, class Visitor>
 void for_each_line(std::filesystem::path const& path, Visitor const& visit) {
-    if (!std::filesystem::is_regular_file(path)) {
-        return;
-    }
-    std::ifstream lines(path);
-    for (std::string line; std::getline(lines, line);) {
+    LineReader lines(path);
+    for (std::string line; lines.next(line);) {
         auto json = json_or_nothing<Json>(line);
         if (json.is_object()) {
             visit(std::move(json), line);

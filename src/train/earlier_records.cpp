@@ -1,10 +1,10 @@
 #include "earlier_records.hpp"
 
 #include "base/json_line.hpp"
+#include "base/line_reader.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 namespace lockstep::train {
 
@@ -25,27 +25,20 @@ bool is_finished(Progress const& progress, bool all_learnt, bool has_test,
         return false;
     }
     bool finished = !has_test;
-    auto const metrics = directory / "metrics.jsonl";
-    if (finished || !std::filesystem::is_regular_file(metrics)) {
-        return finished;
-    }
-    std::ifstream lines(metrics);
-    for (std::string line; !finished && std::getline(lines, line);) {
+    LineReader lines(directory / "metrics.jsonl");
+    for (std::string line; !finished && lines.next(line);) {
         finished = tells_of_the_end(line, progress.step);
     }
     return finished;
 }
 
 std::string lost_checkpoints(std::filesystem::path const& directory) {
-    auto const metrics = directory / "metrics.jsonl";
+    LineReader lines(directory / "metrics.jsonl");
     std::int64_t newest = 0; // the one of step 0 holds nothing that is not made again
-    if (std::filesystem::is_regular_file(metrics)) {
-        std::ifstream lines(metrics);
-        for (std::string line; std::getline(lines, line);) {
-            JsonLine const record(line);
-            if (record.text("event") == "checkpoint") {
-                newest = std::max(newest, record.whole("step", 0));
-            }
+    for (std::string line; lines.next(line);) {
+        JsonLine const record(line);
+        if (record.text("event") == "checkpoint") {
+            newest = std::max(newest, record.whole("step", 0));
         }
     }
     return newest == 0 ? ""

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/resource.h>
+
 #include "catch.hpp"
 #include "scratch_dir.hpp"
 
@@ -148,4 +150,19 @@ TEST_CASE("the exit code of a failure is that of its record, and broken lines ar
     REQUIRE(lines.size() == 2);
     CHECK(lines[0]["exit_code"] == 76);
     CHECK(lines[0]["reason"] == "failed");
+}
+
+TEST_CASE("a line of any length among the records costs little memory") {
+    test::ScratchDir const scratch;
+    Attempt(scratch.path(), "killed", 0).train_until(9);
+    auto const metrics = scratch.path() / "metrics.jsonl";
+    std::filesystem::resize_file(metrics, std::uintmax_t{512} << 20); // a hole
+    File::append(metrics).append_text("\n");
+    rusage before{};
+    rusage after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    Attempt(scratch.path(), "next", 6).train_until(7);
+    ::getrusage(RUSAGE_SELF, &after);
+    CHECK(history(scratch.path()).at(0)["last_step"] == 8);
+    CHECK(after.ru_maxrss - before.ru_maxrss < 256 << 10); // KiB
 }
