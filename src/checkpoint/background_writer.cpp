@@ -81,8 +81,8 @@ BackgroundWriter::BackgroundWriter(comm::Communicator const& world) {
     work_ = std::make_shared<Work>(world);
 }
 
-BackgroundWriter::~BackgroundWriter() {
-    if (outcome_.valid() && std::uncaught_exceptions() > 0 && work_->comm.size() > 1) {
+void BackgroundWriter::abandon() noexcept {
+    if (outcome_.valid() && thread_.joinable() && work_->comm.size() > 1) {
         thread_.detach();
     }
 }

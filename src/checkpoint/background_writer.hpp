@@ -33,10 +33,13 @@ class BackgroundWriter {
     explicit BackgroundWriter(comm::Communicator const& world);
     BackgroundWriter(BackgroundWriter const&) = delete;
     BackgroundWriter& operator=(BackgroundWriter const&) = delete;
-    /// Waits for a write that is still in flight, as the other ranks do. While an error of one rank
-    /// unwinds, the other ranks, if any, may never join, and the write would never return: then it
-    /// is abandoned, and the end of the session aborts the job.
-    ~BackgroundWriter();
+    /// Waits for a write that is still in flight, as the other ranks do, unless it was abandoned.
+    ~BackgroundWriter() = default;
+
+    /// For a rank that an error of its own ends: the other ranks, if any, may never join its write
+    /// in flight, which then would never return. It is left to its thread; the end of the session
+    /// aborts the job. Not collective.
+    void abandon() noexcept;
 
     /// Allocates the memory for a copy of this rank's parts, so that `start` need not.
     void reserve(Snapshot const& snapshot);

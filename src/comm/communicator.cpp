@@ -2,14 +2,13 @@
 
 #include "base/code_place.hpp"
 #include "base/text.hpp"
-#include "comm/left_communicators.hpp"
 #include "comm/native.hpp"
 #include "comm/phase.hpp"
 #include "comm/wait_scope.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <array>
-#include <exception>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -31,7 +30,45 @@ MPI_Comm raw(Communicator const& comm) noexcept {
     return comm.native().handle;
 }
 
-Communicator::Communicator(Adopt, Native native) : native_(std::make_unique<Native>(native)) {
+/// Handles of communicators whose owners are gone, in the order in which they went: the same on all
+/// ranks. Threads may add at any time.
+class Communicator::Ended {
+  public:
+    explicit Ended(std::shared_ptr<Ended> up) : up_(std::move(up)) {}
+
+    void add(MPI_Comm handle) noexcept {
+        std::scoped_lock const lock(mutex_);
+        if (!closed_) {
+            handles_.push_back(handle);
+        } else if (up_) {
+            up_->add(handle);
+        } // else it ends with MPI
+    }
+    /// Passes all, and those yet to come, to the parent.
+    void close() noexcept {
+        for (MPI_Comm const handle : taken(true)) {
+            if (up_) {
+                up_->add(handle);
+            }
+        }
+    }
+    std::vector<MPI_Comm> take() noexcept { return taken(false); }
+
+  private:
+    std::vector<MPI_Comm> taken(bool close) noexcept {
+        std::scoped_lock const lock(mutex_);
+        closed_ = closed_ || close;
+        return std::exchange(handles_, {});
+    }
+
+    std::mutex mutex_;
+    std::vector<MPI_Comm> handles_;
+    std::shared_ptr<Ended> up_; ///< null: none
+    bool closed_ = false;
+};
+
+Communicator::Communicator(Adopt, Native native)
+    : native_(std::make_unique<Native>(native)), ended_(std::make_shared<Ended>(nullptr)) {
     MPI_Comm const handle = native.handle;
     check(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(handle, &rank_), "MPI_Comm_rank");
@@ -40,6 +77,8 @@ Communicator::Communicator(Adopt, Native native) : native_(std::make_unique<Nati
 
 Communicator::Communicator(Adopt, Native native, Communicator const& parent)
     : Communicator(Adopt{}, native) {
+    ended_ = std::make_shared<Ended>(parent.ended_);
+    siblings_ = parent.ended_;
     device_ = parent.device_;
     heartbeats_ = parent.heartbeats_;
 }
@@ -59,6 +98,8 @@ Communicator::Communicator(Communicator&& other) noexcept = default;
 
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
     std::swap(native_, other.native_);
+    std::swap(ended_, other.ended_);
+    std::swap(siblings_, other.siblings_);
     std::swap(rank_, other.rank_);
     std::swap(size_, other.size_);
     std::swap(device_, other.device_);
@@ -70,46 +111,32 @@ Communicator::~Communicator() {
     if (!native_) {
         return;
     }
-    // While an error that was not agreed unwinds this rank the others may never come to free
-    // theirs, and freeing waits for them: leave the handle to the end of the process.
-    if (std::uncaught_exceptions() > 0 && size_ > 1) {
-        LeftCommunicators::keep(*native_);
+    if (size_ == 1) { // so are those that were made from it
+        free();
         return;
     }
-    WaitScope const wait(*this, Wait::communicator);
-    MPI_Comm_free(&native_->handle);
-}
-
-struct LeftCommunicators::List {
-    std::vector<MPI_Comm> handles;
-    static thread_local List* current; ///< null: nobody keeps them
-};
-
-thread_local LeftCommunicators::List* LeftCommunicators::List::current = nullptr;
-
-LeftCommunicators::LeftCommunicators() : list_(std::make_unique<List>()) {
-    List::current = list_.get();
-}
-
-LeftCommunicators::~LeftCommunicators() {
-    List::current = nullptr;
-}
-
-void LeftCommunicators::keep(Communicator::Native const& native) noexcept {
-    if (List::current != nullptr) {
-        List::current->handles.push_back(native.handle);
+    ended_->close();
+    if (siblings_) {
+        siblings_->add(native_->handle);
     }
 }
 
-void LeftCommunicators::free_all() noexcept {
-    for (auto& handle : list_->handles) {
+void Communicator::free_ended() const noexcept {
+    for (MPI_Comm handle : ended_->take()) {
         MPI_Comm_free(&handle);
     }
-    list_->handles.clear();
+}
+
+void Communicator::free() noexcept {
+    WaitScope const wait(*this, Wait::communicator);
+    free_ended();
+    MPI_Comm_free(&native_->handle);
+    native_.reset();
 }
 
 Communicator Communicator::duplicate() const {
     WaitScope const wait(*this, Wait::communicator);
+    free_ended();
     Native copy;
     check(MPI_Comm_dup(native_->handle, &copy.handle), "MPI_Comm_dup");
     return {Adopt{}, copy, *this};
@@ -117,6 +144,7 @@ Communicator Communicator::duplicate() const {
 
 Communicator Communicator::split(int group) const {
     WaitScope const wait(*this, Wait::communicator);
+    free_ended();
     Native part;
     check(MPI_Comm_split(native_->handle, group, rank_, &part.handle), "MPI_Comm_split");
     return {Adopt{}, part, *this};
@@ -139,6 +167,7 @@ Communicator Communicator::part(std::span<int const> ranks, int tag) const {
 
 Communicator Communicator::split_by_host() const {
     WaitScope const wait(*this, Wait::communicator);
+    free_ended();
     Native part;
     check(MPI_Comm_split_type(native_->handle, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL,
                               &part.handle),

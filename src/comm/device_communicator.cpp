@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -132,9 +131,8 @@ struct DeviceCommunicator::State {
             abort();
         }
     }
-    /// While an error unwinds this rank the others may never come to the common end.
     void abort_if_failed() noexcept {
-        if (failed || std::uncaught_exceptions() > 0) {
+        if (failed) {
             abort();
         }
     }

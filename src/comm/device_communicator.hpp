@@ -71,7 +71,8 @@ class DeviceCommunicator {
     DeviceCommunicator& operator=(DeviceCommunicator&&) = delete;
 
     /// Waits for the operations and ends the library together with the other ranks, for at most the
-    /// time limit; aborts at once while an error unwinds or after an operation failed.
+    /// time limit; aborts at once after an operation failed. A rank that an error of its own ends
+    /// calls `abort` before.
     ~DeviceCommunicator();
 
     /// Adds up `values` over all ranks, in place, in the library's order.

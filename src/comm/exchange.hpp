@@ -82,6 +82,10 @@ class Exchange {
     /// Throws      Error 76 naming a rank that does not come
     virtual void publish() = 0;
 
+    /// For a rank that an error of its own ends: it will not wait for the others when it is
+    /// destroyed. Not collective.
+    virtual void abandon() noexcept {}
+
     /// The cost of the step so far; complete after publish.
     ExchangeCost const& cost() const noexcept { return cost_; }
 

@@ -3,8 +3,6 @@
 #include "base/inject.hpp"
 #include "comm/heartbeats.hpp"
 
-#include <exception>
-
 namespace lockstep::comm {
 
 PhaseScope::PhaseScope(Communicator const& comm, Phase phase)
@@ -21,28 +19,34 @@ PhaseScope::PhaseScope(Communicator const& comm, Phase phase)
         inject_fault_in(slot.rank.load(std::memory_order_relaxed), name_of(phase),
                         slot.step.load(std::memory_order_relaxed), Names::part);
     } catch (...) {
-        leave(true);
+        failed();
+        slot.phase.store(former_, std::memory_order_relaxed); // there is no destructor to do it
         throw;
     }
 }
 
 PhaseScope::~PhaseScope() {
-    if (heartbeats_ != nullptr) {
-        leave(std::uncaught_exceptions() > 0);
+    if (heartbeats_ == nullptr) {
+        return;
     }
+    if (!failed_) {
+        heartbeats_->failed_at_->reset();
+    }
+    heartbeats_->own().phase.store(former_, std::memory_order_relaxed);
+    heartbeats_->progressed();
 }
 
-void PhaseScope::leave(bool failed) noexcept {
-    auto& slot = heartbeats_->own();
+void PhaseScope::failed() noexcept {
+    failed_ = true;
+    if (heartbeats_ == nullptr) {
+        return;
+    }
     auto& failed_at = *heartbeats_->failed_at_;
-    if (!failed) {
-        failed_at.reset();
-    } else if (!failed_at) { // the innermost phase is the place
+    if (!failed_at) { // the innermost phase is the place
+        auto const& slot = heartbeats_->own();
         failed_at = {slot.phase.load(std::memory_order_relaxed),
                      slot.step.load(std::memory_order_relaxed)};
     }
-    slot.phase.store(former_, std::memory_order_relaxed);
-    heartbeats_->progressed();
 }
 
 } // namespace lockstep::comm

@@ -8,7 +8,6 @@
 #include "lockstep/comm/session.hpp"
 
 #include <chrono>
-#include <exception>
 
 namespace lockstep::comm {
 
@@ -57,12 +56,6 @@ RequestDesk::RequestDesk(Communicator const& world, Answer answer)
     if (answer_ && world.size() > 1) {
         speaker_.emplace(world);
         thread_ = std::jthread([this](std::stop_token const& stop) { serve(stop); });
-    }
-}
-
-RequestDesk::~RequestDesk() {
-    if (!closed_ && std::uncaught_exceptions() == 0) {
-        close();
     }
 }
 
@@ -117,7 +110,6 @@ bool RequestDesk::was_announced() {
 }
 
 void RequestDesk::close() {
-    closed_ = true;
     int announced = announced_ ? 1 : 0;
     broadcast(requests_, std::span(&announced, 1)); // after each rank's last request
     while (announced != 0 && !was_announced()) {

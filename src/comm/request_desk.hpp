@@ -26,8 +26,9 @@ class RequestDesk {
     RequestDesk(Communicator const& world, Answer answer);
     RequestDesk(RequestDesk const&) = delete;
     RequestDesk& operator=(RequestDesk const&) = delete;
-    /// Collective  over the world, unless an exception is unwinding
-    ~RequestDesk();
+    /// Stops answering. Not collective: after an error the other ranks may never come to a common
+    /// end.
+    ~RequestDesk() = default;
 
     /// Sends a request to a rank and returns its answer. One thread of this rank at a time. Not
     /// collective.
@@ -42,7 +43,7 @@ class RequestDesk {
     bool was_announced();
 
     /// Ends the answering of requests; the other ranks' last requests have been answered when it
-    /// returns.
+    /// returns. To be called where no error has ended this rank's work.
     ///
     /// Collective  over the world
     void close();
@@ -55,7 +56,6 @@ class RequestDesk {
     std::mutex mutex_; ///< of `answer_`
     Answer answer_;
     std::atomic<bool> announced_{false};
-    bool closed_ = false;
     std::optional<SpeakerScope> speaker_;
     std::jthread thread_; ///< it uses everything above
 };

@@ -15,7 +15,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <thread>
 #include <unistd.h>
 
@@ -111,9 +110,6 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
 }
 
 MpiSession::Environment::~Environment() {
-    if (std::uncaught_exceptions() > 0) {
-        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::software));
-    }
     // Open MPI 4 unloads its plug-ins while a thread of its own may still wait for a core to run an
     // event of MPI_Init's in one of them: then a process crashes that has done all its work. If no
     // core comes free, MPI is ended all the same.

@@ -75,12 +75,13 @@ ExitCode run_collectively(int argc, char** argv,
             require_launcher_streams();
         });
         auto const code = command(context);
-        comm::PhaseScope const phase(session.world(), comm::Phase::end);
-        std::cout << std::flush; // MPI may not end, see Watchdog::set_exit_code
-        // MPI's end need not wait (under srun it does not), and a rank that has left would be
-        // missed by one that still draws pictures.
-        comm::barrier(session.world());
-        watchdog->set_exit_code(code);
+        comm::in_phase(session.world(), comm::Phase::end, [&] {
+            std::cout << std::flush; // MPI may not end, see Watchdog::set_exit_code
+            // MPI's end need not wait (under srun it does not), and a rank that has left would be
+            // missed by one that still draws pictures.
+            comm::barrier(session.world());
+            watchdog->set_exit_code(code);
+        });
         return code;
     } catch (AgreedError const& agreed) {
         auto const error = root_cause.seen(agreed);

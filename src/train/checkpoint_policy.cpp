@@ -48,20 +48,21 @@ bool CheckpointPolicy::is_due(bool minutes_passed) const {
 
 /// Writes one while all wait; a failure is the caller's.
 void CheckpointPolicy::save() {
-    comm::PhaseScope const phase(parts_.world, comm::Phase::checkpoint);
-    settle();
-    auto const step = parts_.progress.step;
-    parts_.audit.share();
-    auto const written =
-        parts_.store.save(parts_.world, parts_.state.snapshot(), step, parts_.attempt);
-    saved_step_ = step;
-    watch_.restart();
-    parts_.walltime.checkpoint_took(written.seconds);
-    tell_written(step, written, written.seconds);
-    if (step == 0) {
-        advice_.warn_of_time(written.seconds);
-    }
-    advice_.advise_interval(written.seconds);
+    comm::in_phase(parts_.world, comm::Phase::checkpoint, [&] {
+        settle();
+        auto const step = parts_.progress.step;
+        parts_.audit.share();
+        auto const written =
+            parts_.store.save(parts_.world, parts_.state.snapshot(), step, parts_.attempt);
+        saved_step_ = step;
+        watch_.restart();
+        parts_.walltime.checkpoint_took(written.seconds);
+        tell_written(step, written, written.seconds);
+        if (step == 0) {
+            advice_.warn_of_time(written.seconds);
+        }
+        advice_.advise_interval(written.seconds);
+    });
 }
 
 void CheckpointPolicy::save_newest() {
@@ -74,28 +75,36 @@ void CheckpointPolicy::save_newest() {
 /// When the one before is still being written this waits: a checkpoint that was skipped would need
 /// a reduction over all ranks, and the run's files would depend on the speed of a disk.
 void CheckpointPolicy::save_in_background() {
-    comm::PhaseScope const phase(parts_.world, comm::Phase::checkpoint);
-    if (!background_) {
-        try {
-            save();
-        } catch (AgreedError const& failure) {
-            if (!of_the_disk(failure)) {
-                throw;
+    comm::in_phase(parts_.world, comm::Phase::checkpoint, [&] {
+        if (!background_) {
+            try {
+                save();
+            } catch (AgreedError const& failure) {
+                if (!of_the_disk(failure)) {
+                    throw;
+                }
+                tell_failed(parts_.progress.step, failure);
             }
-            tell_failed(parts_.progress.step, failure);
+            return;
         }
-        return;
-    }
-    settle();
-    parts_.audit.share();
-    background_->start(parts_.state.snapshot(), parts_.store, parts_.progress.step, parts_.attempt);
-    watch_.restart();
+        settle();
+        parts_.audit.share();
+        background_->start(parts_.state.snapshot(), parts_.store, parts_.progress.step,
+                           parts_.attempt);
+        watch_.restart();
+    });
 }
 
 void CheckpointPolicy::settle() {
     drain();
     if (failure_) {
         throw *std::exchange(failure_, std::nullopt);
+    }
+}
+
+void CheckpointPolicy::abandon() noexcept {
+    if (background_) {
+        background_->abandon();
     }
 }
 

@@ -67,6 +67,10 @@ class CheckpointPolicy {
     /// Reports the write in flight if it has ended; does not wait. Not collective.
     void poll();
 
+    /// For a rank that an error of its own ends: a write in flight is not waited for. Not
+    /// collective.
+    void abandon() noexcept;
+
     /// Runs `work`, which may fail on all ranks alike. A failure is thrown only after the
     /// checkpoint in flight, if any, is written, so that nothing of this run is under way when it
     /// ends.

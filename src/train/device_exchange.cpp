@@ -71,6 +71,11 @@ class DeviceExchange : public comm::Exchange {
     }
     int rank() const noexcept override { return world_.rank(); }
     bool sums_everywhere() const noexcept override { return options_.needs.sums_everywhere; }
+    void abandon() noexcept override {
+        if (devices_) {
+            devices_->abort();
+        }
+    }
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 

@@ -214,37 +214,64 @@ StepSums Engine::own_sums(StepInput const& input) const {
 
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
-    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
     if (pruning_ && pruning_->removes_weights() && pruning_->schedule().is_due(input.step)) {
         outcome.pruned = prune(input.step);
     }
     auto const scale = loss_scale_.value() * compression_scale_;
     auto const buffers_before = privacy_ ? hash64(buffers_.bytes()) : 0;
+    compute(input, scale, outcome);
+    auto sums = own_sums(input);
+    auto const reduced =
+        comm::in_phase(world_, comm::Phase::exchange, [&] { return reduce(sums, outcome); });
+    // The first model ran other replicas last, or on other ranks.
+    buffers_.restore_into(*instances_.models().front());
+    take(sums, input, outcome);
+    if (privacy_) {
+        require_same_buffers(buffers_before, input.step + 1);
+    }
+    if (outcome.weight > 0) { // a step that has drawn no sample says nothing of parameters
+        settle_unused(sums, input.step + 1);
+    }
+    comm::in_phase(world_, comm::Phase::update, [&] {
+        Stopwatch watch;
+        torch::NoGradGuard const no_grad;
+        auto const verdict = judge(input, scale, outcome);
+        if (verdict.applies) {
+            apply(input, verdict, outcome, watch);
+        }
+        outcome.update_s = watch.restart();
+        publish();
+    });
+    outcome.exchange = exchange_->cost(); // whole only now
+    record_exchange(reduced.computed_ns, reduced.exchanged_ns, outcome.exchange.imbalance_s);
+    return outcome;
+}
+
+/// Forward and backward of this rank's replicas; buckets leave meanwhile.
+void Engine::compute(StepInput const& input, double scale, StepOutcome& outcome) {
+    auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
     exchange_->set_unit(static_cast<double>(input.samples) * scale);
     exchange_->begin();
     instances_.copy_parameters();
-    {
-        comm::PhaseScope const phase(world_, comm::Phase::compute);
-        local_.run(input.batches, input.micro_batches, key, scale);
-    }
+    comm::in_phase(world_, comm::Phase::compute,
+                   [&] { local_.run(input.batches, input.micro_batches, key, scale); });
     outcome.local = local_.times();
     outcome.graphs = local_.take_graph_use();
+}
 
-    auto sums = own_sums(input);
-    std::int64_t computed_ns = 0;
-    std::int64_t exchanged_ns = 0;
-    {
-        comm::PhaseScope const phase(world_, comm::Phase::exchange);
-        comm::WaitScope const wait(world_, comm::Wait::exchange);
-        Stopwatch const watch;
-        computed_ns = recorder_now_ns();
-        exchange_->finish(sums.values(), buffers_.bytes());
-        exchanged_ns = recorder_now_ns();
-        outcome.waited_s = watch.seconds();
-    }
-    // The first model ran other replicas last, or on other ranks.
-    buffers_.restore_into(*instances_.models().front());
+/// Sums over all replicas, and the moments between which that was.
+Engine::Reduced Engine::reduce(StepSums& sums, StepOutcome& outcome) {
+    comm::WaitScope const wait(world_, comm::Wait::exchange);
+    Stopwatch const watch;
+    Reduced reduced{.computed_ns = recorder_now_ns()};
+    exchange_->finish(sums.values(), buffers_.bytes());
+    reduced.exchanged_ns = recorder_now_ns();
+    outcome.waited_s = watch.seconds();
+    return reduced;
+}
 
+/// What the sums over all replicas say.
+void Engine::take(StepSums const& sums, StepInput const& input, StepOutcome& outcome) const {
     outcome.loss_sum = sums.total(StepSums::loss);
     outcome.weight = sums.total(StepSums::weight);
     outcome.figures = sums.total_figures();
@@ -257,23 +284,15 @@ StepOutcome Engine::step(StepInput const& input) {
     if (!std::isfinite(outcome.loss_sum)) {
         throw_bad_loss(input.step + 1);
     }
-    if (privacy_) {
-        require_same_buffers(buffers_before, input.step + 1);
-    }
-    if (outcome.weight > 0) { // a step that has drawn no sample says nothing of parameters
-        settle_unused(sums, input.step + 1);
-    }
+}
 
-    Stopwatch watch;
-    comm::PhaseScope const phase(world_, comm::Phase::update);
-    torch::NoGradGuard const no_grad;
-    auto const squares = exchange_->squares();
-    // Divided once, by the weight of all replicas and the loss scale, after the sum; the update
-    // does it in passing.
-    // With privacy by what is drawn on average: how many samples were drawn is a secret.
-    // Where nothing counts, as in a step of tokens that are not learnt, gradients are 0, but for
-    // what a compressing exchange has left over from earlier steps.
-    double const norm = std::sqrt(comm::tree_sum(squares));
+/// Whether the step is applied, by what its gradients are divided, and as which step it counts.
+/// Divided once, by the weight of all replicas and the loss scale, after the sum; the update does
+/// it in passing. With privacy by what is drawn on average: how many samples were drawn is a
+/// secret. Where nothing counts, as in a step of tokens that are not learnt, gradients are 0, but
+/// for what a compressing exchange has left over from earlier steps.
+Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome& outcome) {
+    double const norm = std::sqrt(comm::tree_sum(exchange_->squares()));
     double const weight = outcome.weight == 0 ? static_cast<double>(input.samples) : outcome.weight;
     double const divisor = (privacy_ ? static_cast<double>(input.samples) : weight) * scale;
     outcome.grad_norm = norm / divisor;
@@ -286,34 +305,37 @@ StepOutcome Engine::step(StepInput const& input) {
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;
     loss_scale_.update(finite);
-    if (finite && privacy_) {
+    return {.applies = finite, .divisor = divisor, .step = step};
+}
+
+/// Changes this rank's shards; `watch` measures the update without the histograms.
+void Engine::apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
+                   Stopwatch& watch) {
+    if (privacy_) {
         privacy_->add_noise(local_.gradients(), layout_, updated_, input.step);
     }
-    if (finite && input.histograms) {
+    if (input.histograms) {
         outcome.gradients =
             gradient_histograms(world_, {.layout = layout_,
                                          .values = local_.gradients(),
                                          .owned = exchange_->partition().owned(world_.rank()),
-                                         .divisor = divisor});
+                                         .divisor = verdict.divisor});
         watch.restart();
     }
-    if (finite && pruning_) {
-        pruning_->before_update(arena_.parameters(), local_.gradients(), divisor, input.step);
+    if (pruning_) {
+        pruning_->before_update(arena_.parameters(), local_.gradients(), verdict.divisor,
+                                input.step);
     }
-    if (finite) {
-        update(input.rate, step, divisor, outcome.grad_norm);
-    }
-    outcome.update_s = watch.restart();
+    update(input.rate, verdict.step, verdict.divisor, outcome.grad_norm);
+}
 
+void Engine::publish() {
     {
         comm::WaitScope const wait(world_, comm::Wait::exchange);
         Scope const scope("publishing parameters", -1, ScopeKind::communication);
         exchange_->publish();
     }
     arena_.refresh();
-    outcome.exchange = exchange_->cost(); // whole only now
-    record_exchange(computed_ns, exchanged_ns, outcome.exchange.imbalance_s);
-    return outcome;
 }
 
 /// That of the highest rank that has one; one that only the launcher has sent counts last.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/train/events.hpp"
@@ -109,6 +110,10 @@ class Engine {
     ///             rank computes; Error 76 when a rank does not arrive
     StepOutcome step(StepInput const& input);
 
+    /// For a rank that an error of its own ends: destruction will not wait for the other ranks. Not
+    /// collective.
+    void abandon() noexcept { exchange_->abandon(); }
+
     /// Puts the averaged weights into the model until the returned object dies; does nothing
     /// where optimizer.ema is 0. Buffers stay those of the last step.
     ///
@@ -180,6 +185,22 @@ class Engine {
     std::vector<Buffers> kept_buffers(nn::Model const& model) const;
     comm::TreeNode own_node() const { return nodes_[static_cast<std::size_t>(world_.rank())]; }
     double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
+    struct Reduced {
+        std::int64_t computed_ns = 0;
+        std::int64_t exchanged_ns = 0;
+    };
+    struct Verdict {
+        bool applies = false;  ///< else the step is skipped
+        double divisor = 1;    ///< of the gradients
+        std::int64_t step = 1; ///< for the rule's bias correction
+    };
+    void compute(StepInput const& input, double scale, StepOutcome& outcome);
+    Reduced reduce(StepSums& sums, StepOutcome& outcome);
+    void take(StepSums const& sums, StepInput const& input, StepOutcome& outcome) const;
+    Verdict judge(StepInput const& input, double scale, StepOutcome& outcome);
+    void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
+               Stopwatch& watch);
+    void publish();
     StepSums empty_sums() const;
     StepSums own_sums(StepInput const& input) const;
     void find_signal(int own, StepOutcome& outcome) const;

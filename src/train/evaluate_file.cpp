@@ -310,12 +310,13 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         require_same_model(deck, file, known);
         data_module = make_data_module({world, deck, work, {0, 1}, device});
     });
-    comm::PhaseScope const phase(world, comm::Phase::test);
-    bool const has_test = data_module->has(DataModule::Set::test);
-    return measured(
-        has_test ? "test" : "validation",
-        data_module->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {})
-            .value());
+    return comm::in_phase(world, comm::Phase::test, [&] {
+        bool const has_test = data_module->has(DataModule::Set::test);
+        return measured(
+            has_test ? "test" : "validation",
+            data_module->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {})
+                .value());
+    });
 }
 
 } // namespace
@@ -373,39 +374,40 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         require_same_model(deck, file, known);
     });
     keep_near(deck.data, {dataset.get()}, world);
-    comm::PhaseScope const phase(world, comm::Phase::test);
-    std::optional<data::Audit> audit;
-    comm::agree(world, "checking the data", [&] {
-        if (topology.local_rank == 0) {
-            audit.emplace(std::vector<data::Dataset const*>{dataset.get()}, dataset->viewers())
-                .start();
+    return comm::in_phase(world, comm::Phase::test, [&] {
+        std::optional<data::Audit> audit;
+        comm::agree(world, "checking the data", [&] {
+            if (topology.local_rank == 0) {
+                audit.emplace(std::vector<data::Dataset const*>{dataset.get()}, dataset->viewers())
+                    .start();
+            }
+        });
+        auto options = evaluate_options(deck, device);
+        OutputsRecorder recorder;
+        if (records) {
+            options.outputs = [&](std::int64_t first, torch::Tensor const& batch) {
+                recorder.add(first, batch);
+            };
         }
-    });
-    auto options = evaluate_options(deck, device);
-    OutputsRecorder recorder;
-    if (records) {
-        options.outputs = [&](std::int64_t first, torch::Tensor const& batch) {
-            recorder.add(first, batch);
-        };
-    }
-    auto result = evaluate(world, *model, *task, *dataset, options).value();
-    comm::agree(world, "checking the data", [&] {
-        if (audit) {
-            audit->finish();
+        auto result = evaluate(world, *model, *task, *dataset, options).value();
+        comm::agree(world, "checking the data", [&] {
+            if (audit) {
+                audit->finish();
+            }
+        });
+        if (records) {
+            checkpoint::Record record;
+            comm::agree(world, "describing the outputs",
+                        [&] { record = record_of_outputs(deck, *model, known); });
+            recorder.write(world, dataset->samples(), std::move(record), outputs);
         }
+        auto told = measured(records    ? "training"
+                             : has_test ? "test"
+                                        : "validation",
+                             std::move(result));
+        told.remarks = known.remarks;
+        return told;
     });
-    if (records) {
-        checkpoint::Record record;
-        comm::agree(world, "describing the outputs",
-                    [&] { record = record_of_outputs(deck, *model, known); });
-        recorder.write(world, dataset->samples(), std::move(record), outputs);
-    }
-    auto told = measured(records    ? "training"
-                         : has_test ? "test"
-                                    : "validation",
-                         std::move(result));
-    told.remarks = known.remarks;
-    return told;
 }
 
 } // namespace lockstep::train

@@ -176,10 +176,8 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
     start_replica(instance, replica, arrays_[depth]);
     for (int micro = 0; micro < micro_batches_; ++micro) {
         Stopwatch watch;
-        auto const tensors = [&] {
-            comm::PhaseScope const phase(parts_.world, comm::Phase::data);
-            return batches.next();
-        }();
+        auto const tensors =
+            comm::in_phase(parts_.world, comm::Phase::data, [&] { return batches.next(); });
         times_.data += watch.seconds();
         if (is_last && micro + 1 == micro_batches_ && parts_.clip == 0) {
             instance.sink().announce(leave_all);
@@ -238,13 +236,13 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     auto const count = instances_.size();
     Stopwatch watch;
     std::vector<std::vector<task::Tensors>> tensors_of(count);
-    std::optional<comm::PhaseScope> reading(std::in_place, parts_.world, comm::Phase::data);
-    for (auto& of_replica : tensors_of) {
-        for (int micro = 0; micro < micro_batches_; ++micro) {
-            of_replica.push_back(batches.next());
+    comm::in_phase(parts_.world, comm::Phase::data, [&] {
+        for (auto& of_replica : tensors_of) {
+            for (int micro = 0; micro < micro_batches_; ++micro) {
+                of_replica.push_back(batches.next());
+            }
         }
-    }
-    reading.reset();
+    });
     times_.data = watch.restart();
     auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);

@@ -105,6 +105,10 @@ class PowerSgdExchange : public comm::Exchange {
     std::string name() const override { return "PowerSGD over " + first_->name(); }
     int rank() const noexcept override { return first_->rank(); }
     bool sums_everywhere() const noexcept override { return true; }
+    void abandon() noexcept override {
+        first_->abandon();
+        then_->abandon();
+    }
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 

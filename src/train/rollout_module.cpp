@@ -131,13 +131,12 @@ void RolloutModule::prepare(std::int64_t step) {
     if (step % steps_per_epoch() != 0) {
         return;
     }
-    {
-        comm::PhaseScope const phase(world_, comm::Phase::data);
+    comm::in_phase(world_, comm::Phase::data, [&] {
         for (auto& rollout : rollouts_) {
             rollout.collect(policy_);
             comm::progressed(world_);
         }
-    }
+    });
     sum_over_replicas(step);
 }
 

@@ -36,11 +36,17 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
     } else {
         keep_large_blocks();
     }
-    comm::PhaseScope const phase(world, comm::Phase::start_up);
-    auto run = std::make_unique<Run>(world, std::move(options), signals, std::move(topology),
-                                     std::move(setup));
-    run->begin();
-    return run;
+    return comm::in_phase(world, comm::Phase::start_up, [&] {
+        auto run = std::make_unique<Run>(world, std::move(options), signals, std::move(topology),
+                                         std::move(setup));
+        run->watched([&] { run->begin(); });
+        return run;
+    });
+}
+
+void Run::abandon() noexcept {
+    checkpoints_.abandon();
+    opened_.engine->abandon();
 }
 
 Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals,
@@ -109,8 +115,10 @@ bool Run::finished_before() const {
 bool Run::train_epoch() {
     auto const before = progress_.step;
     if (!departure_.is_decided()) {
-        comm::PhaseScope const phase(world_, comm::Phase::train);
-        checkpoints_.settling([&] { loop_.run_epoch(); });
+        watched([&] {
+            comm::in_phase(world_, comm::Phase::train,
+                           [&] { checkpoints_.settling([&] { loop_.run_epoch(); }); });
+        });
     }
     return progress_.step > before;
 }
@@ -120,7 +128,12 @@ std::optional<Measured> Run::measure_validation() {
     if (leaves || !opened_.data_module->has(DataModule::Set::validation)) {
         return std::nullopt;
     }
-    return checkpoints_.settling([&] { return evaluation_.measure_validation(); });
+    return watched(
+        [&] { return checkpoints_.settling([&] { return evaluation_.measure_validation(); }); });
+}
+
+void Run::save_newest() {
+    watched([&] { checkpoints_.save_newest(); });
 }
 
 void Run::settle_audit() {
@@ -130,14 +143,17 @@ void Run::settle_audit() {
 }
 
 Ended Run::finish() {
+    return watched([&] { return finished(); });
+}
+
+Ended Run::finished() {
     if (!finished_before_) {
-        {
-            comm::PhaseScope const phase(world_, comm::Phase::train);
+        comm::in_phase(world_, comm::Phase::train, [&] {
             checkpoints_.settling([&] {
                 settle_audit();
                 checkpoints_.save_newest(); // the last one: its failure is the run's
             });
-        }
+        });
         loop_.close();
         if (!departure_.is_decided() && options_.pause_at < 1 &&
             !opened_.course->is_done(progress_.step) &&
@@ -151,23 +167,24 @@ Ended Run::finish() {
             departure_.end(opened_.course->is_done(progress_.step) ? "finished" : "stopped");
         }
     }
-    comm::PhaseScope const phase(world_, comm::Phase::reporting);
-    auto ended = summary();
-    if (!finished_before_ && opened_.course->in_epoch(progress_.step) > 0) {
-        ended.unfinished = records_.unfinished_epoch();
-    }
-    ended.epsilon = state_.epsilon(progress_.step);
-    if (ended.epsilon) {
-        observers_.tell(
-            Remark{concat("epsilon is ", *ended.epsilon, " at delta ", opened_.deck().privacy.delta,
-                          " after ", count_text(progress_.step), " steps")});
-    }
-    if (auto const& metric = best_.never_finite(); !metric.empty()) {
-        observers_.tell(Remark{concat("warning: there is no best.h5, because ", metric,
-                                      " was not finite in any validation")});
-    }
-    observers_.tell(ended);
-    return ended;
+    return comm::in_phase(world_, comm::Phase::reporting, [&] {
+        auto ended = summary();
+        if (!finished_before_ && opened_.course->in_epoch(progress_.step) > 0) {
+            ended.unfinished = records_.unfinished_epoch();
+        }
+        ended.epsilon = state_.epsilon(progress_.step);
+        if (ended.epsilon) {
+            observers_.tell(Remark{concat("epsilon is ", *ended.epsilon, " at delta ",
+                                          opened_.deck().privacy.delta, " after ",
+                                          count_text(progress_.step), " steps")});
+        }
+        if (auto const& metric = best_.never_finite(); !metric.empty()) {
+            observers_.tell(Remark{concat("warning: there is no best.h5, because ", metric,
+                                          " was not finite in any validation")});
+        }
+        observers_.tell(ended);
+        return ended;
+    });
 }
 
 Ended Run::summary() {

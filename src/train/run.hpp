@@ -33,7 +33,7 @@ class Run {
 
     bool train_epoch();
     std::optional<Measured> measure_validation();
-    void save_newest() { checkpoints_.save_newest(); }
+    void save_newest();
     Ended finish();
 
     std::int64_t step() const { return progress_.step; }
@@ -43,8 +43,23 @@ class Run {
 
   private:
     void begin();
+    void abandon() noexcept;
+    /// Runs `work`. Where an error of this rank alone leaves it, nothing of the run will wait for
+    /// the other ranks while it unwinds.
+    template <class Work>
+    auto watched(Work const& work) {
+        try {
+            return work();
+        } catch (AgreedError const&) {
+            throw;
+        } catch (...) {
+            abandon();
+            throw;
+        }
+    }
     bool finished_before() const;
     void settle_audit();
+    Ended finished();
     /// Collective  over the world
     Ended summary();
 

@@ -39,30 +39,32 @@ void RunEvaluation::warn_of_values(Measured const& measured) const {
 }
 
 std::optional<Measured> RunEvaluation::measure_validation() {
-    comm::PhaseScope const phase(parts_.run.world, comm::Phase::validation);
-    auto const averaged = parts_.run.engine->averaged_weights();
-    return measure(DataModule::Set::validation);
+    return comm::in_phase(parts_.run.world, comm::Phase::validation, [&] {
+        auto const averaged = parts_.run.engine->averaged_weights();
+        return measure(DataModule::Set::validation);
+    });
 }
 
 void RunEvaluation::validate() {
-    comm::PhaseScope const phase(parts_.run.world, comm::Phase::validation);
-    auto const averaged = parts_.run.engine->averaged_weights(); // the best model's, too
-    auto measured = measure(DataModule::Set::validation);
-    if (!measured) {
-        return;
-    }
-    parts_.progress.owes_validation = false;
-    warn_of_values(*measured);
-    nlohmann::json line{{"event", "validation"},
-                        {"step", measured->step},
-                        {"loss", measured->loss},
-                        {"samples", measured->samples}};
-    for (auto const& [name, value] : measured->metrics) {
-        line[name] = value;
-    }
-    parts_.progress.remember(line.dump());
-    measured->best = parts_.best.offer(*measured);
-    parts_.observers.tell(*measured);
+    comm::in_phase(parts_.run.world, comm::Phase::validation, [&] {
+        auto const averaged = parts_.run.engine->averaged_weights(); // the best model's, too
+        auto measured = measure(DataModule::Set::validation);
+        if (!measured) {
+            return;
+        }
+        parts_.progress.owes_validation = false;
+        warn_of_values(*measured);
+        nlohmann::json line{{"event", "validation"},
+                            {"step", measured->step},
+                            {"loss", measured->loss},
+                            {"samples", measured->samples}};
+        for (auto const& [name, value] : measured->metrics) {
+            line[name] = value;
+        }
+        parts_.progress.remember(line.dump());
+        measured->best = parts_.best.offer(*measured);
+        parts_.observers.tell(*measured);
+    });
 }
 
 void RunEvaluation::test() {
@@ -70,17 +72,18 @@ void RunEvaluation::test() {
     if (!run.data_module->has(DataModule::Set::test)) {
         return;
     }
-    comm::PhaseScope const phase(run.world, comm::Phase::test);
-    auto const averaged = run.engine->averaged_weights();
-    bool const is_best = parts_.best.load();
-    if (auto measured = measure(DataModule::Set::test)) {
-        if (is_best) { // the step of the model that is measured
-            measured->step = parts_.progress.best_step;
-            measured->epoch = run.course->place(parts_.progress.best_step);
+    comm::in_phase(run.world, comm::Phase::test, [&] {
+        auto const averaged = run.engine->averaged_weights();
+        bool const is_best = parts_.best.load();
+        if (auto measured = measure(DataModule::Set::test)) {
+            if (is_best) { // the step of the model that is measured
+                measured->step = parts_.progress.best_step;
+                measured->epoch = run.course->place(parts_.progress.best_step);
+            }
+            warn_of_values(*measured);
+            parts_.observers.tell(*measured);
         }
-        warn_of_values(*measured);
-        parts_.observers.tell(*measured);
-    }
+    });
 }
 
 } // namespace lockstep::train

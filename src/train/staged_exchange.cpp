@@ -36,6 +36,7 @@ class StagedExchange : public comm::Exchange {
     std::string name() const override { return host_->name() + ", staged through host memory"; }
     int rank() const noexcept override { return host_->rank(); }
     bool sums_everywhere() const noexcept override { return host_->sums_everywhere(); }
+    void abandon() noexcept override { host_->abandon(); }
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 

@@ -9,9 +9,11 @@ namespace lockstep::comm {
 
 class HeartbeatTable;
 
-/// A duplicate of an MPI communicator, freed when this object dies, with errors returned instead
-/// of fatal. Move-only: copying would be a collective call in disguise. Freeing is collective:
-/// destroy on all ranks in the same order.
+/// A duplicate of an MPI communicator, with errors returned instead of fatal. Move-only: copying
+/// would be a collective call in disguise. Freeing is collective, but a destructor cannot know
+/// whether the other ranks come to it: so it only hands MPI's handle to the communicator that this
+/// one was made from, and the next collective call that makes another one from there frees it.
+/// Destroy on all ranks in the same order.
 class Communicator {
   public:
     /// MPI's handle, which only the sources that call MPI know.
@@ -31,13 +33,17 @@ class Communicator {
     Communicator(Communicator const&) = delete;
     Communicator& operator=(Communicator const&) = delete;
     Communicator(Communicator&& other) noexcept;
-    /// Swaps the two: the old communicator is freed with `other`.
+    /// Swaps the two: the old communicator ends with `other`.
     Communicator& operator=(Communicator&& other) noexcept;
-    /// Frees the communicator, unless an exception is unwinding: the other ranks may never make
-    /// this call.
+    /// Not collective: see above. Of one rank, it is freed at once; if nothing is made from its
+    /// parent any more, when MPI ends.
+    ~Communicator();
+
+    /// Frees this communicator and those that were made from it, which have ended. For one whose
+    /// parent makes no others by a call of all its ranks.
     ///
     /// Collective  over this communicator
-    ~Communicator();
+    void free() noexcept;
 
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }
@@ -83,11 +89,16 @@ class Communicator {
 
   private:
     struct Adopt {};
+    class Ended;
     Communicator(Adopt, Native native);
     /// Not collective
     Communicator(Adopt, Native native, Communicator const& parent);
 
-    std::unique_ptr<Native> native_; ///< null where it was moved from
+    void free_ended() const noexcept;
+
+    std::unique_ptr<Native> native_;  ///< null where it was moved from
+    std::shared_ptr<Ended> ended_;    ///< of those made from this one
+    std::shared_ptr<Ended> siblings_; ///< the same of its parent; null: it has none
     int rank_ = 0;
     int size_ = 1;
     std::string device_ = "cpu";

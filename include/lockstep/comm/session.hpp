@@ -20,9 +20,9 @@ class MpiSession {
     MpiSession(MpiSession const&) = delete;
     MpiSession& operator=(MpiSession const&) = delete;
 
-    /// Ends MPI. It aborts the job instead when an error that was not agreed on is unwinding, since
-    /// the other ranks would wait for this one for ever, or when another thread is still calling
-    /// MPI.
+    /// Ends MPI. It aborts the job instead when another thread is still calling MPI. An error of
+    /// this rank alone must not leave this object's scope, since the other ranks wait for this one:
+    /// catch it inside and call `abort_job`, as `monitor::run_collectively` does.
     ~MpiSession();
 
     Communicator const& world() const noexcept { return world_; }

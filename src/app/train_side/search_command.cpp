@@ -100,10 +100,12 @@ search::Identity identity_of(SearchTask const& task) {
 ///
 /// Collective  over the order's ranks
 std::optional<TrialEnd> trained_together(TrialSetting const& setting, RankOrder const& order) {
-    auto const group = setting.context.world.part(order.ranks, order.number % tags);
+    auto group = setting.context.world.part(order.ranks, order.number % tags);
     try {
         auto end = run_trial(setting, group, order.trial);
-        return group.is_root() ? std::optional(std::move(end)) : std::nullopt;
+        bool const is_first = group.is_root();
+        group.free(); // nothing else is made from the world for as long as the search lasts
+        return is_first ? std::optional(std::move(end)) : std::nullopt;
     } catch (...) { // of this rank alone: the others of the trial wait for it, so the job must end
         auto const end = failed_trial(order.trial, group.size());
         bool const waited_in_vain = end.outcome.code == static_cast<int>(ExitCode::rank_lost);
@@ -324,6 +326,7 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
         }
     });
     interrupted = comm::all_reduce(world, interrupted ? 1 : 0, comm::Reduce::maximum) != 0;
+    desk.close();
     return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 

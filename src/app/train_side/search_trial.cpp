@@ -6,7 +6,6 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "comm/left_communicators.hpp"
 #include "comm/progress.hpp"
 #include "config/idle_keys.hpp"
 #include "lockstep/base/signals.hpp"
@@ -289,7 +288,6 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
     Stopwatch const watch;
     comm::set_step(group, 0); // that of the trial before is not this one's
     TrialEnd end;
-    comm::LeftCommunicators left;
     try {
         config::Deck deck;
         comm::agree(group, "making a trial's deck",
@@ -298,7 +296,6 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
         end = trained(setting, group, deck, trial);
     } catch (AgreedError const& error) {
         take_failure(end, error, concat(error.cause(), ": ", error.what()), trial.values);
-        left.free_all();
     } catch (...) {
         if (group.size() > 1) {
             throw;

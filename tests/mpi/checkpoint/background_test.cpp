@@ -88,7 +88,7 @@ TEST_CASE("who gives a writer up waits for its write") {
     CHECK_FALSE(world.heartbeats()->others_speak());
 }
 
-TEST_CASE("a rank that fails alone does not wait, and its session knows that a thread speaks") {
+TEST_CASE("an error of all ranks waits for the write: HDF5 is free afterwards") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
     Store const store(scratch / "checkpoints", 5);
@@ -97,8 +97,26 @@ TEST_CASE("a rank that fails alone does not wait, and its session knows that a t
     try {
         BackgroundWriter writer(world);
         writer.start(part_of(state), store, 1, "1");
-        throw Error(ExitCode::software, {"of this rank", "a test", "none"});
+        throw Error(ExitCode::memory, {"of all ranks", "a test", "none"});
     } catch (Error const&) {
+        CHECK_FALSE(world.heartbeats()->others_speak());
+    }
+    ::unsetenv("LOCKSTEP_INJECT");
+    CHECK(checkpoint::verify(store.path_for(1)).empty());
+}
+
+TEST_CASE("a rank that fails alone does not wait, and its session knows that a thread speaks") {
+    auto const& world = test::world();
+    test::ScratchDir const scratch(world);
+    Store const store(scratch / "checkpoints", 5);
+    test::State const state(400'000);
+    ::setenv("LOCKSTEP_INJECT", "slow-disk", 1);
+    {
+        BackgroundWriter writer(world);
+        writer.start(part_of(state), store, 1, "1");
+        writer.abandon();
+    }
+    {
         // Alone it does wait: nobody else could hold the write up, and what follows may use HDF5.
         CHECK(world.heartbeats()->others_speak() == (world.size() > 1));
     }
@@ -127,6 +145,7 @@ TEST_CASE("MPI does not end under a thread that still writes", "[.abort]") {
         if (world.is_root()) {
             held->wait(false);
         }
+        writer.abandon();
         throw Error(ExitCode::software, {"of this rank", "a test", "none"});
     } catch (Error const&) {
         CHECK(world.heartbeats()->others_speak());

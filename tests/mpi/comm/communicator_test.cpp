@@ -1,5 +1,4 @@
 #include "comm/collectives.hpp"
-#include "comm/left_communicators.hpp"
 #include "comm/native.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -68,8 +67,8 @@ extern "C" int count_freed(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-/// How many communicators an error unwinds.
-void unwind(std::vector<comm::Communicator> communicators) {
+/// Counts from 0 how many of these are freed.
+void count(std::vector<comm::Communicator> const& communicators) {
     int key = MPI_KEYVAL_INVALID;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count_freed, &key, nullptr);
     for (auto const& each : communicators) {
@@ -77,6 +76,10 @@ void unwind(std::vector<comm::Communicator> communicators) {
     }
     MPI_Comm_free_keyval(&key);
     freed = 0;
+}
+
+void unwind(std::vector<comm::Communicator> communicators) {
+    count(communicators);
     try {
         auto const inside = std::move(communicators);
         throw 1;
@@ -86,7 +89,8 @@ void unwind(std::vector<comm::Communicator> communicators) {
 
 } // namespace
 
-TEST_CASE("what an error unwinds is freed where no other rank is waited for, or all ranks unwind") {
+TEST_CASE("a communicator that ends is freed with the next one made from its parent, if errors "
+          "unwind it, too") {
     auto const& world = test::world();
     auto const made = [&] {
         std::vector<comm::Communicator> all;
@@ -98,14 +102,44 @@ TEST_CASE("what an error unwinds is freed where no other rank is waited for, or 
     };
     int const shared = world.size() > 1 ? 2 : 0;
     unwind(made());
-    CHECK(freed == 4 - shared); // the others stay until the process ends
-    comm::LeftCommunicators left;
-    unwind(made());
+    CHECK(freed == 4 - shared); // of one rank: at once
+    auto const next = world.split(0);
+    CHECK(freed == 4);
+    {
+        auto const others = made();
+        count(others);
+    }
     CHECK(freed == 4 - shared);
-    left.free_all();
+    static_cast<void>(world.duplicate());
     CHECK(freed == 4);
-    left.free_all();
-    CHECK(freed == 4);
+}
+
+TEST_CASE("what was made from a communicator that has ended is freed with it, in any order") {
+    auto const& world = test::world();
+    std::vector<comm::Communicator> all;
+    all.push_back(world.duplicate());
+    all.push_back(all[0].duplicate());
+    all.push_back(all[1].duplicate());
+    count(all);
+    int const own = world.size() > 1 ? 0 : 1;
+    all.erase(all.begin()); // before those made from it
+    CHECK(freed == own);
+    all.clear();
+    CHECK(freed == 3 * own);
+    static_cast<void>(world.duplicate());
+    CHECK(freed == 3);
+}
+
+TEST_CASE("free() frees what was made from a communicator and has ended") {
+    std::vector<comm::Communicator> all;
+    all.push_back(test::world().duplicate());
+    all.push_back(all[0].duplicate());
+    count(all);
+    all.pop_back();
+    all[0].free();
+    CHECK(freed == 2);
+    all.clear();
+    CHECK(freed == 2);
 }
 
 TEST_CASE("self is this process alone") {

@@ -58,9 +58,8 @@ TEST_CASE("an exception is known by the innermost phase that it left, until it w
     auto const& world = test::world();
     comm::set_step(world, 12);
     auto const fail = [&] {
-        comm::PhaseScope const outer(world, Phase::validation);
-        comm::PhaseScope const inner(world, Phase::data);
-        throw 1;
+        comm::in_phase(world, Phase::validation,
+                       [&] { comm::in_phase(world, Phase::data, [] { throw 1; }); });
     };
     CHECK_THROWS(fail());
     CHECK(heartbeats().failed_at().phase == Phase::data);
