@@ -23,7 +23,31 @@ std::string below(char const* name) {
     return concat(record_group, "/", name);
 }
 
+template <class Map>
+auto value_of(Map const& values, std::string const& name) {
+    auto const found = values.find(name);
+    if (found == values.end()) {
+        throw Error(ExitCode::data, {concat("the checkpoint's record has no ", name),
+                                     "another version of the program wrote the checkpoint",
+                                     "Resume the run with the version that wrote the checkpoint"});
+    }
+    return found->second;
+}
+
 } // namespace
+
+std::int64_t integer_of(Record const& record, std::string const& name) {
+    return value_of(record.integers, name);
+}
+
+std::int64_t integer_of(Record const& record, std::string const& name, std::int64_t otherwise) {
+    auto const found = record.integers.find(name);
+    return found == record.integers.end() ? otherwise : found->second;
+}
+
+double real_of(Record const& record, std::string const& name) {
+    return value_of(record.reals, name);
+}
 
 void write_record(h5::File& file, Record const& record, std::string const& format) {
     file.set_attribute("/", "format", format);

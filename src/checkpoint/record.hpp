@@ -34,6 +34,13 @@ inline constexpr char const* federated_rounds = "federated_rounds";
 inline constexpr char const* checkpoint_format = "lockstep checkpoint";
 inline constexpr char const* model_format = "lockstep model";
 
+/// A value of a record. Throws Error 65 when the record lacks it.
+std::int64_t integer_of(Record const& record, std::string const& name);
+/// The same for a value that not all checkpoints have; `otherwise` where it is missing.
+std::int64_t integer_of(Record const& record, std::string const& name, std::int64_t otherwise);
+/// As the first.
+double real_of(Record const& record, std::string const& name);
+
 /// Writes the record: integers and reals as attributes of /record, texts and notes as datasets
 /// below it; and what kind of file it is as attributes of the root.
 /// Throws  Error 70 when a name is both an integer and a real number

@@ -6,7 +6,6 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/trainer.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>

@@ -8,8 +8,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "progress.hpp"
-
 namespace lockstep::train {
 
 namespace {

@@ -1,38 +1,8 @@
 #include "progress.hpp"
 
 #include "base/text.hpp"
-#include "lockstep/base/error.hpp"
 
 namespace lockstep::train {
-
-namespace {
-
-template <class Map>
-auto value_of(Map const& values, std::string const& name) {
-    auto const found = values.find(name);
-    if (found == values.end()) {
-        throw Error(ExitCode::data, {concat("the checkpoint's record has no ", name),
-                                     "another version of the program wrote the checkpoint",
-                                     "Resume the run with the version that wrote the checkpoint"});
-    }
-    return found->second;
-}
-
-} // namespace
-
-std::int64_t integer_of(checkpoint::Record const& record, std::string const& name) {
-    return value_of(record.integers, name);
-}
-
-std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
-                        std::int64_t otherwise) {
-    auto const found = record.integers.find(name);
-    return found == record.integers.end() ? otherwise : found->second;
-}
-
-double real_of(checkpoint::Record const& record, std::string const& name) {
-    return value_of(record.reals, name);
-}
 
 void Progress::begin_epoch() {
     epoch_figures.clear();

@@ -30,11 +30,4 @@ struct Progress {
     static Progress read_from(checkpoint::Record const& record);
 };
 
-/// A value of a record. Throws Error 65 when the record lacks it.
-std::int64_t integer_of(checkpoint::Record const& record, std::string const& name);
-/// The same for a value that not all checkpoints have; `otherwise` where it is missing.
-std::int64_t integer_of(checkpoint::Record const& record, std::string const& name,
-                        std::int64_t otherwise);
-double real_of(checkpoint::Record const& record, std::string const& name);
-
 } // namespace lockstep::train

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "train/gather_sums.hpp"
 #include "train/layout.hpp"
-#include "train/update_step.hpp"
 
 #include <torch/types.h>
 
