@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 #include "monitor/progress_bar.hpp"
 
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "base/batch_job.hpp"
 #include "base/clock.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <memory>
 

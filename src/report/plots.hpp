@@ -1,8 +1,8 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
+#include "lockstep/events/events.hpp"
 #include "lockstep/monitor/run_records.hpp"
-#include "lockstep/train/events.hpp"
 #include "report/chart.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <memory>
 

@@ -2,7 +2,6 @@
 
 #include "comm/agree.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/evaluate.hpp"
 
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "evaluate.hpp"
 #include "placement.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/arena.hpp"
+#include "arena.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/layout.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "train/autocast.hpp"
+#include "autocast.hpp"
 
 #include <ATen/autocast_mode.h>
 

@@ -3,7 +3,6 @@
 #include "comm/agree.hpp"
 #include "nn/shapes.hpp"
 #include "train/model_changes.hpp"
-#include "train/workload_remarks.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include "narrow_as_noted.hpp"
 #include "smaller_model.hpp"
 #include "teacher.hpp"
+#include "workload_remarks.hpp"
 
 namespace lockstep::train {
 

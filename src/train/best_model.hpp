@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lockstep/checkpoint/verify.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <filesystem>
 #include <string>

@@ -1,9 +1,10 @@
-#include "train/buffers.hpp"
+#include "buffers.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
-#include "train/layout.hpp"
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -2,10 +2,11 @@
 
 #include "lockstep/config/deck.hpp"
 #include "nn/channel_graph.hpp"
-#include "train/layout.hpp"
 
 #include <span>
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -2,13 +2,13 @@
 
 #include "lockstep/config/deck.hpp"
 #include "nn/channel_graph.hpp"
-#include "train/layout.hpp"
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "layout.hpp"
 #include "prune_schedule.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/choose_exchange.hpp"
+#include "choose_exchange.hpp"
 
 #include "base/environment.hpp"
 #include "base/text.hpp"

@@ -1,8 +1,8 @@
-#include "train/device_graph.hpp"
-
 #include <ATen/cuda/CUDAGraph.h>
 
 #include <utility>
+
+#include "device_graph.hpp"
 
 namespace lockstep::train {
 

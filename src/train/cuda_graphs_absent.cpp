@@ -1,4 +1,4 @@
-#include "train/device_graph.hpp"
+#include "device_graph.hpp"
 
 namespace lockstep::train {
 

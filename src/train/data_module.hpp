@@ -2,8 +2,6 @@
 
 #include "lockstep/task/task.hpp"
 #include "train/batch_source.hpp"
-#include "train/evaluate.hpp"
-#include "train/first_step.hpp"
 
 #include <functional>
 #include <map>
@@ -12,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "evaluate.hpp"
+#include "first_step.hpp"
 #include "replica_arrays.hpp"
 
 namespace lockstep::train {

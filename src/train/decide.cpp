@@ -10,11 +10,11 @@
 #include "lockstep/task/task.hpp"
 #include "train/device.hpp"
 #include "train/moved_files.hpp"
-#include "train/optimizer.hpp"
 #include "train/precision.hpp"
 
 #include <algorithm>
 
+#include "optimizer.hpp"
 #include "outputs_format.hpp"
 #include "stored_deck.hpp"
 

@@ -6,8 +6,6 @@
 #include "comm/device_communicator.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
-#include "train/arena.hpp"
-#include "train/layout.hpp"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
@@ -17,9 +15,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "arena.hpp"
 #include "block_squares.hpp"
 #include "device_elements.hpp"
 #include "device_tree.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

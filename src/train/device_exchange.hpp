@@ -3,10 +3,11 @@
 #include "comm/collective_library.hpp"
 #include "comm/route.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/choose_exchange.hpp"
-#include "train/layout.hpp"
 
 #include <optional>
+
+#include "choose_exchange.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

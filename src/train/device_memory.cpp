@@ -1,4 +1,4 @@
-#include "train/device_memory.hpp"
+#include "device_memory.hpp"
 
 #include "base/memory.hpp"
 

@@ -9,7 +9,6 @@
 #include "train/batch_source.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
-#include "train/device_memory.hpp"
 #include "train/engine.hpp"
 #include "train/precision.hpp"
 
@@ -18,6 +17,7 @@
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
+#include "device_memory.hpp"
 #include "first_checkpoint.hpp"
 #include "make_data_module.hpp"
 

@@ -14,12 +14,12 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
 #include "nn/named_code.hpp"
-#include "train/arena.hpp"
-#include "train/buffers.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "arena.hpp"
+#include "buffers.hpp"
 #include "histograms.hpp"
 #include "place.hpp"
 #include "power_sgd_exchange.hpp"

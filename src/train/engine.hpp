@@ -3,14 +3,8 @@
 #include "base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/events.hpp"
-#include "train/arena.hpp"
+#include "lockstep/events/events.hpp"
 #include "train/batch_source.hpp"
-#include "train/buffers.hpp"
-#include "train/choose_exchange.hpp"
-#include "train/loss_scale.hpp"
-#include "train/optimizer.hpp"
-#include "train/privacy.hpp"
 
 #include <functional>
 #include <memory>
@@ -19,8 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "arena.hpp"
 #include "averaged_weights.hpp"
+#include "buffers.hpp"
+#include "choose_exchange.hpp"
 #include "local_step.hpp"
+#include "loss_scale.hpp"
+#include "optimizer.hpp"
+#include "privacy.hpp"
 #include "pruning.hpp"
 #include "rank_instances.hpp"
 #include "replica_state.hpp"

@@ -1,4 +1,4 @@
-#include "train/entry_norms.hpp"
+#include "entry_norms.hpp"
 
 #include "comm/replica_tree.hpp"
 

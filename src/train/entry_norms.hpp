@@ -1,8 +1,8 @@
 #pragma once
 
-#include "train/layout.hpp"
-
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

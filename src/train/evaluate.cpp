@@ -1,4 +1,4 @@
-#include "train/evaluate.hpp"
+#include "evaluate.hpp"
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -9,7 +9,6 @@
 #include "data/plan.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/autocast.hpp"
 #include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
 
@@ -17,6 +16,7 @@
 #include <memory>
 #include <numeric>
 
+#include "autocast.hpp"
 #include "on_batch.hpp"
 
 namespace lockstep::train {

@@ -8,11 +8,11 @@
 #include "comm/replica_tree.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "task/actions.hpp"
-#include "train/autocast.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "autocast.hpp"
 #include "tensor_span.hpp"
 
 namespace lockstep::train {

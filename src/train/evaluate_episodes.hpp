@@ -3,10 +3,11 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/policy.hpp"
 #include "rl/environment_set.hpp"
-#include "train/evaluate.hpp"
 
 #include <functional>
 #include <optional>
+
+#include "evaluate.hpp"
 
 namespace lockstep::train {
 

@@ -12,7 +12,6 @@
 #include "task/distilled.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
-#include "train/evaluate.hpp"
 #include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
@@ -23,6 +22,7 @@
 #include <optional>
 
 #include "data_cache.hpp"
+#include "evaluate.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "make_data_module.hpp"

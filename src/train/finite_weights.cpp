@@ -2,7 +2,8 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/layout.hpp"
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

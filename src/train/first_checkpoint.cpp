@@ -1,8 +1,9 @@
 #include "first_checkpoint.hpp"
 
 #include "h5/element_type.hpp"
-#include "train/buffers.hpp"
-#include "train/optimizer.hpp"
+
+#include "buffers.hpp"
+#include "optimizer.hpp"
 
 namespace lockstep::train {
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
 #include "train/workload.hpp"
 
 #include <vector>
 
+#include "layout.hpp"
 #include "replica_arrays.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/first_step.hpp"
+#include "first_step.hpp"
 
 #include "base/text.hpp"
 

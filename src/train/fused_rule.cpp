@@ -1,9 +1,8 @@
-#include "train/shard.hpp"
-
 #include <algorithm>
 #include <optional>
 
 #include "parallel_parts.hpp"
+#include "shard.hpp"
 #include "update_rule.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/gradient_sink.hpp"
+#include "gradient_sink.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

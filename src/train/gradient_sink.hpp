@@ -1,11 +1,12 @@
 #pragma once
 
 #include "comm/partition.hpp"
-#include "train/layout.hpp"
 
 #include <functional>
 #include <memory>
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/events.hpp"
-#include "train/layout.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -2,10 +2,11 @@
 
 #include "base/inject.hpp"
 #include "lockstep/nn/model.hpp"
-#include "train/arena.hpp"
-#include "train/poisoned_gradient.hpp"
 
 #include <optional>
+
+#include "arena.hpp"
+#include "poisoned_gradient.hpp"
 
 namespace lockstep::train {
 

@@ -4,9 +4,10 @@
 #include "checkpoint/content.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/layout.hpp"
 
 #include <cmath>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

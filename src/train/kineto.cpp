@@ -1,4 +1,4 @@
-#include "train/kineto.hpp"
+#include "kineto.hpp"
 
 #include "base/text.hpp"
 

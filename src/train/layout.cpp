@@ -1,4 +1,4 @@
-#include "train/layout.hpp"
+#include "layout.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -4,12 +4,12 @@
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/shapes.hpp"
-#include "train/layout.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "layout.hpp"
 #include "narrow_as_noted.hpp"
 
 namespace lockstep::train {

@@ -1,7 +1,8 @@
 #include "train/loaded_batches.hpp"
 
 #include "nn/to_device.hpp"
-#include "train/prefetched_batches.hpp"
+
+#include "prefetched_batches.hpp"
 
 namespace lockstep::train {
 

@@ -6,14 +6,14 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
-#include "train/arena.hpp"
 #include "train/batch_source.hpp"
-#include "train/buffers.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
+#include "arena.hpp"
+#include "buffers.hpp"
 #include "host_copies.hpp"
 #include "instance_threads.hpp"
 #include "model_instance.hpp"

@@ -6,13 +6,13 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/task/task.hpp"
 #include "train/batch_source.hpp"
-#include "train/buffers.hpp"
-#include "train/gradient_sink.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "buffers.hpp"
+#include "gradient_sink.hpp"
 #include "step_graphs.hpp"
 #include "thread_replica_sums.hpp"
 

@@ -1,4 +1,4 @@
-#include "train/loss_scale.hpp"
+#include "loss_scale.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"

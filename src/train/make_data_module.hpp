@@ -1,12 +1,12 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "train/privacy.hpp"
 #include "train/workload.hpp"
 
 #include <memory>
 
 #include "data_module.hpp"
+#include "privacy.hpp"
 
 namespace lockstep::train {
 

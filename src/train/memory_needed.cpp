@@ -2,8 +2,9 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/arena.hpp"
-#include "train/optimizer.hpp"
+
+#include "arena.hpp"
+#include "optimizer.hpp"
 
 namespace lockstep::train {
 

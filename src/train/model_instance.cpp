@@ -3,10 +3,10 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
-#include "train/autocast.hpp"
-#include "train/privacy.hpp"
 
+#include "autocast.hpp"
 #include "on_batch.hpp"
+#include "privacy.hpp"
 
 namespace lockstep::train {
 

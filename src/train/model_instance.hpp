@@ -2,13 +2,13 @@
 
 #include "lockstep/config/deck.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/gradient_sink.hpp"
 
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gradient_sink.hpp"
 #include "step_graphs.hpp"
 #include "untouched_parameters.hpp"
 

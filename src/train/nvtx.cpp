@@ -1,4 +1,4 @@
-#include "train/nvtx.hpp"
+#include "nvtx.hpp"
 
 #include <torch/csrc/profiler/stubs/base.h>
 

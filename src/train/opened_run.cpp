@@ -13,7 +13,6 @@
 #include "nn/shapes.hpp"
 #include "train/configure_torch.hpp"
 #include "train/device.hpp"
-#include "train/device_memory.hpp"
 #include "train/precision.hpp"
 #include "train/privacy_key.hpp"
 
@@ -25,6 +24,7 @@
 
 #include "begun_work.hpp"
 #include "data_cache.hpp"
+#include "device_memory.hpp"
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "length.hpp"

@@ -1,10 +1,8 @@
-#include "train/optimizer.hpp"
+#include "optimizer.hpp"
 
 #include "base/text.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/shard.hpp"
-#include "train/update_step.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +11,9 @@
 
 #include "block_squares.hpp"
 #include "parallel_parts.hpp"
+#include "shard.hpp"
 #include "update_rule.hpp"
+#include "update_step.hpp"
 
 namespace lockstep::train {
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
-#include "train/update_step.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "layout.hpp"
+#include "update_step.hpp"
 
 namespace lockstep::train {
 

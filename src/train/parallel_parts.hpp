@@ -1,9 +1,9 @@
 #pragma once
 
-#include "train/layout.hpp"
-
 #include <cstdint>
 #include <functional>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

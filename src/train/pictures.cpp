@@ -1,4 +1,4 @@
-#include "train/pictures.hpp"
+#include "pictures.hpp"
 
 #include <algorithm>
 

@@ -4,10 +4,10 @@
 #include "base/inject.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "train/autocast.hpp"
 
 #include <algorithm>
 
+#include "autocast.hpp"
 #include "place.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/poisoned_gradient.hpp"
+#include "poisoned_gradient.hpp"
 
 #include <atomic>
 #include <limits>

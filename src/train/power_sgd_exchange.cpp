@@ -4,12 +4,12 @@
 #include "base/random.hpp"
 #include "comm/tree_sum.hpp"
 #include "nn/to_device.hpp"
-#include "train/arena.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 
+#include "arena.hpp"
 #include "block_squares.hpp"
 
 namespace lockstep::train {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "train/choose_exchange.hpp"
-#include "train/layout.hpp"
-
 #include <functional>
+
+#include "choose_exchange.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "train/prefetched_batches.hpp"
+#include "prefetched_batches.hpp"
 
 #include "base/recorder.hpp"
 #include "train/loaded_batches.hpp"

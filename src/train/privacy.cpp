@@ -1,4 +1,4 @@
-#include "train/privacy.hpp"
+#include "privacy.hpp"
 
 #include "base/text.hpp"
 

@@ -2,12 +2,12 @@
 
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
-#include "train/layout.hpp"
 
 #include <cstdint>
 #include <vector>
 
 #include "federate/keys.hpp"
+#include "layout.hpp"
 
 // DP-SGD (Abadi et al., "Deep learning with differential privacy", arXiv 1607.00133): each step
 // draws each sample independently, clips its gradient, and adds Gaussian noise to the sum, which is

@@ -2,12 +2,13 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "train/privacy.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+
+#include "privacy.hpp"
 
 namespace lockstep::train {
 

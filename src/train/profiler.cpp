@@ -1,12 +1,10 @@
-#include "train/profiler.hpp"
+#include "profiler.hpp"
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/device.hpp"
-#include "train/kineto.hpp"
-#include "train/nvtx.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +13,8 @@
 #include <map>
 #include <sstream>
 
+#include "kineto.hpp"
+#include "nvtx.hpp"
 #include "trace/request.hpp"
 #include "trace/trace_file.hpp"
 

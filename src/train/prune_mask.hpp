@@ -1,13 +1,14 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,8 @@
 #include "pruning.hpp"
 
-#include "train/optimizer.hpp"
-
 #include <numeric>
 
+#include "optimizer.hpp"
 #include "whole_array.hpp"
 
 namespace lockstep::train {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
-#include "train/update_step.hpp"
 
 #include <torch/types.h>
 
@@ -11,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "layout.hpp"
 #include "prune_mask.hpp"
 #include "prune_schedule.hpp"
+#include "update_step.hpp"
 
 namespace lockstep::train {
 

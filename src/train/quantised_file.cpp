@@ -9,7 +9,6 @@
 #include "nn/quantised.hpp"
 #include "nn/traced.hpp"
 #include "train/configure_torch.hpp"
-#include "train/layout.hpp"
 #include "train/saved_model.hpp"
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "calibration.hpp"
 #include "integer_arrays.hpp"
+#include "layout.hpp"
 #include "narrow_as_noted.hpp"
 #include "plain_deck.hpp"
 #include "stored_deck.hpp"

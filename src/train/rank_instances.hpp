@@ -1,12 +1,13 @@
 #pragma once
 
 #include "lockstep/nn/model.hpp"
-#include "train/arena.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
+
+#include "arena.hpp"
 
 namespace lockstep::train {
 

@@ -5,10 +5,11 @@
 #include "checkpoint/weights.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/arena.hpp"
-#include "train/buffers.hpp"
 
 #include <map>
+
+#include "arena.hpp"
+#include "buffers.hpp"
 
 namespace lockstep::train {
 

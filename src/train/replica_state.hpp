@@ -5,14 +5,15 @@
 #include "checkpoint/snapshot.hpp"
 #include "comm/exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/arena.hpp"
-#include "train/buffers.hpp"
-#include "train/optimizer.hpp"
 
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "arena.hpp"
+#include "buffers.hpp"
+#include "optimizer.hpp"
 
 namespace lockstep::train {
 

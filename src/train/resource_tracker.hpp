@@ -6,7 +6,7 @@
 #include "base/usage.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <array>
 #include <cstddef>

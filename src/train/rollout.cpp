@@ -2,11 +2,11 @@
 
 #include "base/random.hpp"
 #include "task/actions.hpp"
-#include "train/autocast.hpp"
 
 #include <algorithm>
 #include <numeric>
 
+#include "autocast.hpp"
 #include "tensor_span.hpp"
 
 namespace lockstep::train {

@@ -3,10 +3,11 @@
 #include "base/text.hpp"
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
-#include "train/device_memory.hpp"
 #include "train/not_finite.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include "device_memory.hpp"
 
 namespace lockstep::train {
 

@@ -7,8 +7,6 @@
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
-#include "train/layout.hpp"
-#include "train/optimizer.hpp"
 #include "train/precision.hpp"
 
 #include <algorithm>
@@ -25,9 +23,11 @@
 #include "decide.hpp"
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
+#include "layout.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
+#include "optimizer.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"

@@ -2,7 +2,8 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/model.hpp"
-#include "train/layout.hpp"
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,8 +1,8 @@
-#include "train/shard.hpp"
-
-#include "train/optimizer.hpp"
+#include "shard.hpp"
 
 #include <algorithm>
+
+#include "optimizer.hpp"
 
 namespace lockstep::train {
 

@@ -1,11 +1,12 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/layout.hpp"
 #include "train/workload.hpp"
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "channel_pruning.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,7 +1,5 @@
 #include "staged_exchange.hpp"
 
-#include "train/arena.hpp"
-
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -9,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "arena.hpp"
 #include "device_elements.hpp"
 
 namespace lockstep::train {

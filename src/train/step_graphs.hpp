@@ -2,8 +2,6 @@
 
 #include "lockstep/task/task.hpp"
 #include "nn/dropout_masks.hpp"
-#include "train/device_graph.hpp"
-#include "train/gradient_sink.hpp"
 
 #include <functional>
 #include <map>
@@ -13,6 +11,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "device_graph.hpp"
+#include "gradient_sink.hpp"
 
 namespace lockstep::train {
 

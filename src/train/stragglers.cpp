@@ -1,4 +1,4 @@
-#include "train/stragglers.hpp"
+#include "stragglers.hpp"
 
 #include "comm/collectives.hpp"
 

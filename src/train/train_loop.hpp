@@ -2,8 +2,6 @@
 
 #include "lockstep/train/trainer.hpp"
 #include "train/batch_source.hpp"
-#include "train/pictures.hpp"
-#include "train/profiler.hpp"
 
 #include <functional>
 #include <memory>
@@ -11,6 +9,8 @@
 
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
+#include "pictures.hpp"
+#include "profiler.hpp"
 #include "run_evaluation.hpp"
 #include "training_records.hpp"
 

@@ -4,11 +4,12 @@
 #include "data/plan.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "train/privacy.hpp"
 #include "train/workload.hpp"
 
 #include <memory>
 #include <string>
+
+#include "privacy.hpp"
 
 namespace lockstep::train {
 

@@ -3,7 +3,6 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
-#include "train/device_memory.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "add_to.hpp"
+#include "device_memory.hpp"
 #include "histograms.hpp"
 #include "privacy_rules.hpp"
 

@@ -2,7 +2,6 @@
 
 #include "base/clock.hpp"
 #include "train/resource_tracker.hpp"
-#include "train/stragglers.hpp"
 
 #include <map>
 #include <string>
@@ -12,6 +11,7 @@
 #include "observers.hpp"
 #include "opened_run.hpp"
 #include "progress.hpp"
+#include "stragglers.hpp"
 #include "walltime.hpp"
 
 namespace lockstep::train {

@@ -1,10 +1,10 @@
 #include "nn/to_device.hpp"
-#include "train/entry_norms.hpp"
-#include "train/shard.hpp"
 
 #include <algorithm>
 
+#include "entry_norms.hpp"
 #include "parallel_parts.hpp"
+#include "shard.hpp"
 #include "update_rule.hpp"
 
 namespace lockstep::train {

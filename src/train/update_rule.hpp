@@ -1,7 +1,7 @@
 #pragma once
 
-#include "train/shard.hpp"
-#include "train/update_step.hpp"
+#include "shard.hpp"
+#include "update_step.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "train/gather_sums.hpp"
-
 #include <cstdint>
 #include <vector>
+
+#include "gather_sums.hpp"
 
 namespace lockstep::train {
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "train/gather_sums.hpp"
-#include "train/layout.hpp"
-
 #include <torch/types.h>
 
 #include <vector>
+
+#include "gather_sums.hpp"
+#include "layout.hpp"
 
 namespace lockstep::train {
 

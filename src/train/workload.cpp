@@ -7,10 +7,10 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "train/device.hpp"
-#include "train/loss_scale.hpp"
 #include "train/model_facts.hpp"
 #include "train/precision.hpp"
 
+#include "loss_scale.hpp"
 #include "memory_needed.hpp"
 #include "privacy_rules.hpp"
 #include "teacher_outputs.hpp"

@@ -1,4 +1,4 @@
-#include "train/workload_remarks.hpp"
+#include "workload_remarks.hpp"
 
 #include "base/text.hpp"
 #include "nn/axis_reader.hpp"

@@ -3,7 +3,7 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 
 #include <filesystem>
 #include <functional>

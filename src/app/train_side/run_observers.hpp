@@ -3,7 +3,7 @@
 #include "base/batch_job.hpp"
 #include "base/clock.hpp"
 #include "lockstep/config/deck.hpp"
-#include "lockstep/train/events.hpp"
+#include "lockstep/events/events.hpp"
 #include "monitor/console.hpp"
 
 #include <memory>

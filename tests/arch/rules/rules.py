@@ -25,17 +25,18 @@ ROOMS = {
     "deploy": ["base"],
     "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
-    "train": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "federate", "rl", "program",
-              "nn", "task", "deploy", "trace"],
-    "monitor": ["base", "config", "comm", "trace", "train"],
+    "events": [],
+    "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
+              "program", "nn", "task", "deploy", "events"],
+    "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
-    "report": ["base", "config", "comm", "train", "monitor", "search"],
+    "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
-    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train",
-                "monitor"],
-    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn", "task",
-            "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy"],
+    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor"],
+    "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
+            "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
+            "events"],
 }
 
 # Where of a room below some files alone may be included.
@@ -43,8 +44,6 @@ ONLY = {
     ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp",
                             "src/federate/noise.hpp"],
     ("train", "program"): ["src/program/gradient_place.hpp"],
-    ("monitor", "train"): ["include/lockstep/train/events.hpp"],
-    ("report", "train"): ["include/lockstep/train/events.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
@@ -53,9 +52,8 @@ GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the 
 PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
-        ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/",
-         "src/program/", "src/nn/", "src/task/", "src/train/", "src/measure/train_side/",
-         "src/app/train_side/"],
+        ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
+         "src/task/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
