@@ -3,10 +3,10 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "train/device.hpp"
 
 #include <algorithm>
 
+#include "device/device.hpp"
 #include "memory_needed.hpp"
 
 namespace lockstep::train {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "place.hpp"
+#include "device/place.hpp"
 
 namespace lockstep::train {
 

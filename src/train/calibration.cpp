@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "place.hpp"
+#include "device/place.hpp"
 #include "plain_deck.hpp"
 
 namespace lockstep::train {

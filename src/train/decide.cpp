@@ -8,12 +8,12 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/device.hpp"
 #include "train/moved_files.hpp"
-#include "train/precision.hpp"
 
 #include <algorithm>
 
+#include "device/device.hpp"
+#include "device/precision.hpp"
 #include "optimizer.hpp"
 #include "outputs_format.hpp"
 #include "stored_deck.hpp"

@@ -17,7 +17,7 @@
 
 #include "arena.hpp"
 #include "block_squares.hpp"
-#include "device_elements.hpp"
+#include "device/device_elements.hpp"
 #include "device_tree.hpp"
 #include "layout.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "device_elements.hpp"
+#include "device/device_elements.hpp"
 
 namespace lockstep::train {
 

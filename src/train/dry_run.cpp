@@ -7,17 +7,17 @@
 #include "comm/topology.hpp"
 #include "nn/shapes.hpp"
 #include "train/batch_source.hpp"
-#include "train/configure_torch.hpp"
-#include "train/device.hpp"
 #include "train/engine.hpp"
-#include "train/precision.hpp"
 
 #include <limits>
 
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
-#include "device_memory.hpp"
+#include "device/configure_torch.hpp"
+#include "device/device.hpp"
+#include "device/device_memory.hpp"
+#include "device/precision.hpp"
 #include "first_checkpoint.hpp"
 #include "make_data_module.hpp"
 

@@ -20,8 +20,8 @@
 
 #include "arena.hpp"
 #include "buffers.hpp"
+#include "device/place.hpp"
 #include "histograms.hpp"
-#include "place.hpp"
 #include "power_sgd_exchange.hpp"
 #include "same_model.hpp"
 #include "step_sums.hpp"

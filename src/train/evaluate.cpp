@@ -16,8 +16,8 @@
 #include <memory>
 #include <numeric>
 
-#include "autocast.hpp"
-#include "on_batch.hpp"
+#include "device/autocast.hpp"
+#include "device/on_batch.hpp"
 
 namespace lockstep::train {
 

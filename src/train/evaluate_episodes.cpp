@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autocast.hpp"
-#include "tensor_span.hpp"
+#include "device/autocast.hpp"
+#include "device/tensor_span.hpp"
 
 namespace lockstep::train {
 

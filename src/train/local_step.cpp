@@ -14,7 +14,7 @@
 
 #include "arena.hpp"
 #include "buffers.hpp"
-#include "host_copies.hpp"
+#include "device/host_copies.hpp"
 #include "instance_threads.hpp"
 #include "model_instance.hpp"
 

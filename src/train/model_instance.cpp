@@ -4,8 +4,8 @@
 #include "base/random.hpp"
 #include "base/recorder.hpp"
 
-#include "autocast.hpp"
-#include "on_batch.hpp"
+#include "device/autocast.hpp"
+#include "device/on_batch.hpp"
 #include "privacy.hpp"
 
 namespace lockstep::train {

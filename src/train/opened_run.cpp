@@ -11,9 +11,6 @@
 #include "comm/progress.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/shapes.hpp"
-#include "train/configure_torch.hpp"
-#include "train/device.hpp"
-#include "train/precision.hpp"
 #include "train/privacy_key.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -24,7 +21,10 @@
 
 #include "begun_work.hpp"
 #include "data_cache.hpp"
-#include "device_memory.hpp"
+#include "device/configure_torch.hpp"
+#include "device/device.hpp"
+#include "device/device_memory.hpp"
+#include "device/precision.hpp"
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "length.hpp"

@@ -2,7 +2,6 @@
 
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/device.hpp"
 #include "train/engine.hpp"
 #include "train/same_code.hpp"
 #include "train/workload.hpp"
@@ -17,6 +16,7 @@
 #include "channel_pruning.hpp"
 #include "course.hpp"
 #include "data_module.hpp"
+#include "device/device.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "autocast.hpp"
-#include "place.hpp"
+#include "device/autocast.hpp"
+#include "device/place.hpp"
 
 namespace lockstep::train {
 

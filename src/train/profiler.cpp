@@ -4,7 +4,6 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/device.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,8 +12,9 @@
 #include <map>
 #include <sstream>
 
-#include "kineto.hpp"
-#include "nvtx.hpp"
+#include "device/device.hpp"
+#include "device/kineto.hpp"
+#include "device/nvtx.hpp"
 #include "trace/request.hpp"
 #include "trace/trace_file.hpp"
 

@@ -8,13 +8,13 @@
 #include "lockstep/train/load_weights.hpp"
 #include "nn/quantised.hpp"
 #include "nn/traced.hpp"
-#include "train/configure_torch.hpp"
 #include "train/saved_model.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include "calibration.hpp"
+#include "device/configure_torch.hpp"
 #include "integer_arrays.hpp"
 #include "layout.hpp"
 #include "narrow_as_noted.hpp"

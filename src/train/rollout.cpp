@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autocast.hpp"
-#include "tensor_span.hpp"
+#include "device/autocast.hpp"
+#include "device/tensor_span.hpp"
 
 namespace lockstep::train {
 

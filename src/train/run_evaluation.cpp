@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "device_memory.hpp"
+#include "device/device_memory.hpp"
 
 namespace lockstep::train {
 

@@ -7,7 +7,6 @@
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "h5/element_type.hpp"
-#include "train/precision.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +20,7 @@
 #include "bucket_elements.hpp"
 #include "course.hpp"
 #include "decide.hpp"
+#include "device/precision.hpp"
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
 #include "layout.hpp"

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "place.hpp"
+#include "device/place.hpp"
 
 namespace lockstep::train {
 

@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "arena.hpp"
-#include "device_elements.hpp"
+#include "device/device_elements.hpp"
 
 namespace lockstep::train {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "device_graph.hpp"
+#include "device/device_graph.hpp"
 #include "gradient_sink.hpp"
 
 namespace lockstep::train {

@@ -13,20 +13,20 @@
 #include "nn/evaluation_mode.hpp"
 #include "nn/named_code.hpp"
 #include "task/distilled.hpp"
-#include "train/device.hpp"
 #include "train/keys_of_others.hpp"
 #include "train/model_changes.hpp"
 #include "train/model_facts.hpp"
-#include "train/precision.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
+#include "device/device.hpp"
+#include "device/place.hpp"
+#include "device/precision.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "outputs_format.hpp"
-#include "place.hpp"
 #include "stored_deck.hpp"
 #include "teacher_outputs.hpp"
 

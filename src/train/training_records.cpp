@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "add_to.hpp"
-#include "device_memory.hpp"
+#include "device/device_memory.hpp"
 #include "histograms.hpp"
 #include "privacy_rules.hpp"
 

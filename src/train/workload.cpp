@@ -6,10 +6,10 @@
 #include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/device.hpp"
 #include "train/model_facts.hpp"
-#include "train/precision.hpp"
 
+#include "device/device.hpp"
+#include "device/precision.hpp"
 #include "loss_scale.hpp"
 #include "memory_needed.hpp"
 #include "privacy_rules.hpp"

@@ -5,7 +5,6 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "measure/measurement.hpp"
 #include "measure/train_side/bench_training.hpp"
-#include "train/configure_torch.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -15,6 +14,7 @@
 #include "../agreed_words.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
+#include "device/configure_torch.hpp"
 
 namespace lockstep::app {
 

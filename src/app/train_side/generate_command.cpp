@@ -2,7 +2,6 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "train/configure_torch.hpp"
 #include "train/generate.hpp"
 
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "device/configure_torch.hpp"
 #include "model_file.hpp"
 
 namespace lockstep::app {

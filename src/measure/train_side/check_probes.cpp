@@ -10,7 +10,6 @@
 #include "measure/allreduce_trial.hpp"
 #include "measure/checkpoint_trial.hpp"
 #include "measure/trial_directory.hpp"
-#include "train/device.hpp"
 
 #include <torch/utils.h>
 
@@ -18,6 +17,8 @@
 #include <chrono>
 #include <limits>
 #include <unistd.h>
+
+#include "device/device.hpp"
 
 namespace lockstep::measure {
 

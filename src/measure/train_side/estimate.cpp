@@ -13,11 +13,12 @@
 #include "measure/train_side/estimate_recipe.hpp"
 #include "measure/train_side/estimate_steps.hpp"
 #include "train/dry_run.hpp"
-#include "train/precision.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <optional>
+
+#include "device/precision.hpp"
 
 namespace lockstep::measure {
 

@@ -26,17 +26,19 @@ ROOMS = {
     "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
     "events": [],
+    "device": ["base", "config", "comm", "trace", "nn", "task"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events"],
+              "program", "nn", "task", "deploy", "events", "device"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
-    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor"],
+    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
+                "device"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events"],
+            "events", "device"],
 }
 
 # Where of a room below some files alone may be included.
@@ -53,13 +55,13 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
+         "src/task/", "src/device/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
     "hdf5": (r"\bH5[A-Z]{1,2}[a-z]\w*\s*\(|#include <hdf5", ["src/h5/"]),
     "vendor": (r"(?i)cuda|\bhip[A-Z]|amdhip",
-               ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/train/cuda_graphs", "src/train/nvtx", "src/config/describe.hpp"]),
+               ["src/base/vendors", "src/base/nvml", "src/comm/nccl", "src/device/cuda_graphs", "src/device/nvtx", "src/config/describe.hpp"]),
     "nccl": (r"\b(one)?n?ccl[A-Z]\w*\s*\(|#include <(nccl|rccl|oneapi|cuda_runtime|hip)",
              ["src/comm/nccl", "src/comm/oneccl"]),
     # Of others it is read by base/json_text.hpp, up to a depth; these read what this program sends itself, or check first.
@@ -69,7 +71,7 @@ PLACES = {
     # Text is made by {fmt} (base/text.hpp), but where a stream is wanted or nothing may be allocated.
     "fmt": (r"\bostringstream\b|\bsnprintf\b",
             ["src/base/proc_file.cpp", "src/import/codec/png.cpp", "src/launch/job_script.cpp", "src/nn/export_script.cpp",
-             "src/train/nvtx.cpp"]),
+             "src/device/nvtx.cpp"]),
     # In a directory that others may write to, a file of a name that they know may be a link of theirs: what is written
     # is opened by base/file.hpp.
     "creating": (r"\bO_CREAT\b(?!.*\bO_(EXCL|NOFOLLOW)\b)|\bofstream\b|\bfopen\(|\bcreate_director|basic_file_sink|::mkdir\(",
@@ -111,7 +113,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
          "scripts", "slurm", "pbs", "packaging", "cmake"]
 
 # Rooms whose functions may communicate; of these the headers say so.
-COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "train"]
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "train"]
 
 
 def sources(root):

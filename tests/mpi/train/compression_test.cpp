@@ -2,11 +2,11 @@
 
 #include "comm/collectives.hpp"
 #include "train/choose_exchange.hpp"
-#include "train/configure_torch.hpp"
 
 #include <algorithm>
 
 #include "catch.hpp"
+#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

@@ -3,8 +3,6 @@
 
 #include "comm/collectives.hpp"
 #include "lockstep/nn/recompute.hpp"
-#include "train/autocast.hpp"
-#include "train/configure_torch.hpp"
 #include "train/poisoned_gradient.hpp"
 
 #include <torch/nn/modules/activation.h>
@@ -18,6 +16,8 @@
 #include <utility>
 
 #include "catch.hpp"
+#include "device/autocast.hpp"
+#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

@@ -1,7 +1,6 @@
 // What one step is, and what it tells: the update that torch alone would make, figures over all
 // replicas, signals, losses that are not finite.
 
-#include "train/configure_torch.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <torch/nn/functional/loss.h>
@@ -10,6 +9,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

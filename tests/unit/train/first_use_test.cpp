@@ -2,7 +2,6 @@
 // writes the choice of its vector functions twice, and who comes between takes other kernels.
 
 #include "lockstep/config/deck.hpp"
-#include "train/configure_torch.hpp"
 
 #include <torch/utils.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "device/configure_torch.hpp"
 
 namespace {
 

@@ -1,6 +1,5 @@
-#include "train/on_batch.hpp"
-
 #include "catch.hpp"
+#include "device/on_batch.hpp"
 #include "error_of.hpp"
 
 using namespace lockstep;

@@ -1,7 +1,7 @@
-#include "train/precision.hpp"
 #include "train/stored_deck.hpp"
 
 #include "catch.hpp"
+#include "device/precision.hpp"
 
 using namespace lockstep;
 

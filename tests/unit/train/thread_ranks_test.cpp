@@ -9,7 +9,6 @@
 #include "train/arena.hpp"
 #include "train/batch_source.hpp"
 #include "train/buffers.hpp"
-#include "train/configure_torch.hpp"
 #include "train/engine.hpp"
 
 #include <torch/utils.h>
@@ -20,6 +19,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "device/configure_torch.hpp"
 #include "schedule.hpp"
 #include "scratch_dir.hpp"
 

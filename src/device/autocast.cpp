@@ -1,4 +1,4 @@
-#include "autocast.hpp"
+#include "device/autocast.hpp"
 
 #include <ATen/autocast_mode.h>
 

@@ -1,4 +1,4 @@
-#include "train/device.hpp"
+#include "device/device.hpp"
 
 #include "base/gpus.hpp"
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-#include "train/precision.hpp"
+#include "device/precision.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-#include "on_batch.hpp"
+#include "device/on_batch.hpp"
 
 #include "base/text.hpp"
 #include "nn/to_device.hpp"

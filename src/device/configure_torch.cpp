@@ -1,4 +1,4 @@
-#include "train/configure_torch.hpp"
+#include "device/configure_torch.hpp"
 
 #include <torch/utils.h>
 

@@ -1,4 +1,4 @@
-#include "device_graph.hpp"
+#include "device/device_graph.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "host_copies.hpp"
+#include "device/host_copies.hpp"
 
 #include "nn/to_device.hpp"
 

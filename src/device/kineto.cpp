@@ -1,4 +1,4 @@
-#include "kineto.hpp"
+#include "device/kineto.hpp"
 
 #include "base/text.hpp"
 

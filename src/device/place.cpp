@@ -1,4 +1,4 @@
-#include "place.hpp"
+#include "device/place.hpp"
 
 namespace lockstep::train {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "device_graph.hpp"
+#include "device/device_graph.hpp"
 
 namespace lockstep::train {
 

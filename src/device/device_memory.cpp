@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "device/device_memory.hpp"
 
 #include "base/memory.hpp"
 

@@ -1,4 +1,4 @@
-#include "nvtx.hpp"
+#include "device/nvtx.hpp"
 
 #include <torch/csrc/profiler/stubs/base.h>
 
