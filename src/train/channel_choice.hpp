@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

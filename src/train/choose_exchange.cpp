@@ -12,7 +12,7 @@
 #include "comm/tree_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "bucket_elements.hpp"
+#include "arena/bucket_elements.hpp"
 #include "device_exchange.hpp"
 #include "power_sgd_exchange.hpp"
 #include "staged_exchange.hpp"

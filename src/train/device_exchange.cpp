@@ -15,11 +15,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "arena.hpp"
-#include "block_squares.hpp"
+#include "arena/arena.hpp"
+#include "arena/block_squares.hpp"
+#include "arena/layout.hpp"
 #include "device/device_elements.hpp"
 #include "device_tree.hpp"
-#include "layout.hpp"
 
 namespace lockstep::train {
 

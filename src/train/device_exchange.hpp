@@ -6,8 +6,8 @@
 
 #include <optional>
 
+#include "arena/layout.hpp"
 #include "choose_exchange.hpp"
-#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -18,14 +18,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "arena.hpp"
-#include "buffers.hpp"
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
+#include "arena/same_model.hpp"
+#include "arena/whole_array.hpp"
 #include "device/place.hpp"
 #include "histograms.hpp"
 #include "power_sgd_exchange.hpp"
-#include "same_model.hpp"
 #include "step_sums.hpp"
-#include "whole_array.hpp"
 
 namespace lockstep::train {
 

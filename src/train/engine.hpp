@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "averaged_weights.hpp"
-#include "buffers.hpp"
 #include "choose_exchange.hpp"
 #include "local_step.hpp"
 #include "loss_scale.hpp"

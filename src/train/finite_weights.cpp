@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

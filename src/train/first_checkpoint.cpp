@@ -2,7 +2,7 @@
 
 #include "h5/element_type.hpp"
 
-#include "buffers.hpp"
+#include "arena/buffers.hpp"
 #include "optimizer.hpp"
 
 namespace lockstep::train {

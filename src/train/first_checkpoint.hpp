@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 #include "replica_arrays.hpp"
 
 namespace lockstep::train {

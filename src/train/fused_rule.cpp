@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "parallel_parts.hpp"
+#include "arena/parallel_parts.hpp"
 #include "shard.hpp"
 #include "update_rule.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "parallel_parts.hpp"
+#include "arena/parallel_parts.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,6 @@
 #include "injected_fault.hpp"
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
 namespace lockstep::train {
 
 InjectedFault::InjectedFault(int rank, std::int64_t step, nn::Model const& model)

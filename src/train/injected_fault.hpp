@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
 #include "poisoned_gradient.hpp"
 
 namespace lockstep::train {

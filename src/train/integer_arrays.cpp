@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

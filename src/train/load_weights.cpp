@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <set>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 #include "narrow_as_noted.hpp"
 
 namespace lockstep::train {

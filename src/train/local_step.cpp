@@ -12,8 +12,8 @@
 #include <functional>
 #include <optional>
 
-#include "arena.hpp"
-#include "buffers.hpp"
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "device/host_copies.hpp"
 #include "instance_threads.hpp"
 #include "model_instance.hpp"

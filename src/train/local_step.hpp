@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "buffers.hpp"
+#include "arena/buffers.hpp"
 #include "gradient_sink.hpp"
 #include "step_graphs.hpp"
 #include "thread_replica_sums.hpp"

@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
 #include "optimizer.hpp"
 
 namespace lockstep::train {

@@ -9,8 +9,8 @@
 #include <fnmatch.h>
 #include <limits>
 
-#include "block_squares.hpp"
-#include "parallel_parts.hpp"
+#include "arena/block_squares.hpp"
+#include "arena/parallel_parts.hpp"
 #include "shard.hpp"
 #include "update_rule.hpp"
 #include "update_step.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 #include "update_step.hpp"
 
 namespace lockstep::train {

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "arena.hpp"
-#include "block_squares.hpp"
+#include "arena/arena.hpp"
+#include "arena/block_squares.hpp"
 
 namespace lockstep::train {
 

@@ -2,8 +2,8 @@
 
 #include <functional>
 
+#include "arena/layout.hpp"
 #include "choose_exchange.hpp"
-#include "layout.hpp"
 
 namespace lockstep::train {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

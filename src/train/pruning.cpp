@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "arena/whole_array.hpp"
 #include "optimizer.hpp"
-#include "whole_array.hpp"
 
 namespace lockstep::train {
 

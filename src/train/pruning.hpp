@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 #include "prune_mask.hpp"
 #include "prune_schedule.hpp"
 #include "update_step.hpp"

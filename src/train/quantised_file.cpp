@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <set>
 
+#include "arena/layout.hpp"
 #include "calibration.hpp"
 #include "device/configure_torch.hpp"
 #include "integer_arrays.hpp"
-#include "layout.hpp"
 #include "narrow_as_noted.hpp"
 #include "plain_deck.hpp"
 #include "stored_deck.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
 
 namespace lockstep::train {
 

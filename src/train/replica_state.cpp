@@ -8,8 +8,8 @@
 
 #include <map>
 
-#include "arena.hpp"
-#include "buffers.hpp"
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 
 namespace lockstep::train {
 

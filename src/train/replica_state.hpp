@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "arena.hpp"
-#include "buffers.hpp"
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "optimizer.hpp"
 
 namespace lockstep::train {

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "activations.hpp"
+#include "arena/bucket_elements.hpp"
+#include "arena/layout.hpp"
 #include "begun_work.hpp"
-#include "bucket_elements.hpp"
 #include "course.hpp"
 #include "decide.hpp"
 #include "device/precision.hpp"
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
-#include "layout.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "arena/layout.hpp"
 #include "channel_pruning.hpp"
-#include "layout.hpp"
 
 namespace lockstep::train {
 

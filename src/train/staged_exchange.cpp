@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "arena.hpp"
+#include "arena/arena.hpp"
 #include "device/device_elements.hpp"
 
 namespace lockstep::train {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "entry_norms.hpp"
-#include "parallel_parts.hpp"
+#include "arena/entry_norms.hpp"
+#include "arena/parallel_parts.hpp"
 #include "shard.hpp"
 #include "update_rule.hpp"
 

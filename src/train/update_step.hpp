@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gather_sums.hpp"
+#include "arena/gather_sums.hpp"
 
 namespace lockstep::train {
 

@@ -27,18 +27,19 @@ ROOMS = {
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
     "events": [],
     "device": ["base", "config", "comm", "trace", "nn", "task"],
+    "arena": ["base", "comm", "h5", "nn", "device"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device"],
+              "program", "nn", "task", "deploy", "events", "device", "arena"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
-                "device"],
+                "device", "arena"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device"],
+            "events", "device", "arena"],
 }
 
 # Where of a room below some files alone may be included.
@@ -55,7 +56,8 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
+         "src/task/", "src/device/", "src/arena/", "src/train/", "src/measure/train_side/",
+         "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
@@ -113,7 +115,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
          "scripts", "slurm", "pbs", "packaging", "cmake"]
 
 # Rooms whose functions may communicate; of these the headers say so.
-COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "train"]
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "train"]
 
 
 def sources(root):

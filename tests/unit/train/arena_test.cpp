@@ -1,6 +1,6 @@
 #include "lockstep/nn/registry.hpp"
-#include "train/arena.hpp"
 
+#include "arena/arena.hpp"
 #include "catch.hpp"
 #include "small_model.hpp"
 

@@ -1,5 +1,4 @@
-#include "train/buffers.hpp"
-
+#include "arena/buffers.hpp"
 #include "catch.hpp"
 
 using namespace lockstep;

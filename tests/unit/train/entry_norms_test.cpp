@@ -1,6 +1,6 @@
 #include "comm/tree_sum.hpp"
-#include "train/entry_norms.hpp"
 
+#include "arena/entry_norms.hpp"
 #include "catch.hpp"
 
 using namespace lockstep;

@@ -1,4 +1,3 @@
-#include "train/arena.hpp"
 #include "train/gradient_sink.hpp"
 
 #include <torch/csrc/autograd/autograd.h>
@@ -6,6 +5,7 @@
 
 #include <algorithm>
 
+#include "arena/arena.hpp"
 #include "catch.hpp"
 #include "program/gradient_place.hpp"
 

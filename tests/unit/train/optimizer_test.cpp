@@ -1,6 +1,5 @@
 #include "comm/partition.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/arena.hpp"
 #include "train/optimizer.hpp"
 #include "train/update_step.hpp"
 
@@ -13,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "arena/arena.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "long_form.hpp"

@@ -6,9 +6,7 @@
 #include "checkpoint/reader.hpp"
 #include "comm/tree_exchange.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/arena.hpp"
 #include "train/batch_source.hpp"
-#include "train/buffers.hpp"
 #include "train/engine.hpp"
 
 #include <torch/utils.h>
@@ -18,6 +16,8 @@
 #include <exception>
 #include <thread>
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "catch.hpp"
 #include "device/configure_torch.hpp"
 #include "schedule.hpp"

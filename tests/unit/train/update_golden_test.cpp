@@ -1,8 +1,8 @@
 // Update rules against torch.optim's and timm's weights.
 
-#include "train/layout.hpp"
 #include "train/optimizer.hpp"
 
+#include "arena/layout.hpp"
 #include "catch.hpp"
 #include "golden.hpp"
 

@@ -1,10 +1,10 @@
-#include "buffers.hpp"
+#include "arena/buffers.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "gather_sums.hpp"
-#include "layout.hpp"
+#include "arena/gather_sums.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "same_model.hpp"
+#include "arena/same_model.hpp"
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"

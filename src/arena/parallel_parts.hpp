@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

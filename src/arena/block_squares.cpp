@@ -1,4 +1,4 @@
-#include "block_squares.hpp"
+#include "arena/block_squares.hpp"
 
 #include "comm/partition.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

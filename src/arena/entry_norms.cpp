@@ -1,4 +1,4 @@
-#include "entry_norms.hpp"
+#include "arena/entry_norms.hpp"
 
 #include "comm/replica_tree.hpp"
 

@@ -1,4 +1,4 @@
-#include "parallel_parts.hpp"
+#include "arena/parallel_parts.hpp"
 
 #include <ATen/Parallel.h>
 

@@ -1,4 +1,4 @@
-#include "whole_array.hpp"
+#include "arena/whole_array.hpp"
 
 namespace lockstep::train {
 

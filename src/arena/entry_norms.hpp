@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "arena.hpp"
+#include "arena/arena.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

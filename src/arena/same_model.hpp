@@ -3,7 +3,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/model.hpp"
 
-#include "layout.hpp"
+#include "arena/layout.hpp"
 
 namespace lockstep::train {
 
