@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "prune_mask.hpp"
+#include "optimizer/prune_mask.hpp"
 
 namespace lockstep::train {
 

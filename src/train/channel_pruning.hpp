@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "arena/layout.hpp"
-#include "prune_schedule.hpp"
+#include "optimizer/prune_schedule.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/schedule.hpp"
 
 #include "data_module.hpp"
+#include "optimizer/schedule.hpp"
 
 namespace lockstep::train {
 

@@ -14,7 +14,7 @@
 
 #include "device/device.hpp"
 #include "device/precision.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 #include "outputs_format.hpp"
 #include "stored_deck.hpp"
 

@@ -3,7 +3,7 @@
 #include "h5/element_type.hpp"
 
 #include "arena/buffers.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 

@@ -2,13 +2,13 @@
 
 #include "base/text.hpp"
 #include "config/steps.hpp"
-#include "train/schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "course.hpp"
+#include "optimizer/schedule.hpp"
 #include "privacy_rules.hpp"
 #include "progress.hpp"
 #include "stored_deck.hpp"

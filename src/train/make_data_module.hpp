@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "data_module.hpp"
-#include "privacy.hpp"
+#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

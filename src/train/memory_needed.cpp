@@ -4,7 +4,7 @@
 #include "lockstep/base/error.hpp"
 
 #include "arena/arena.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 

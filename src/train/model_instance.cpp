@@ -6,7 +6,7 @@
 
 #include "device/autocast.hpp"
 #include "device/on_batch.hpp"
-#include "privacy.hpp"
+#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

@@ -29,9 +29,9 @@
 #include "first_weights.hpp"
 #include "length.hpp"
 #include "make_data_module.hpp"
+#include "optimizer/prune_schedule.hpp"
 #include "placement.hpp"
 #include "privacy_rules.hpp"
-#include "prune_schedule.hpp"
 #include "smaller_model.hpp"
 
 namespace lockstep::train {

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "privacy.hpp"
+#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

@@ -13,7 +13,7 @@
 
 #include "arena/arena.hpp"
 #include "arena/buffers.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 

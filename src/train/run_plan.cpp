@@ -27,7 +27,7 @@
 #include "length.hpp"
 #include "make_data_module.hpp"
 #include "memory_needed.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 #include "privacy_rules.hpp"
 #include "replica_arrays.hpp"
 #include "same_data.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "privacy.hpp"
+#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

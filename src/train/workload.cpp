@@ -10,8 +10,8 @@
 
 #include "device/device.hpp"
 #include "device/precision.hpp"
-#include "loss_scale.hpp"
 #include "memory_needed.hpp"
+#include "optimizer/loss_scale.hpp"
 #include "privacy_rules.hpp"
 #include "teacher_outputs.hpp"
 #include "validation_share.hpp"

@@ -13,7 +13,6 @@
 #include "lockstep/train/load_weights.hpp"
 #include "monitor/console.hpp"
 #include "train/model_facts.hpp"
-#include "train/schedule.hpp"
 #include "train/workload.hpp"
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include <limits>
 
 #include "build_info.hpp"
+#include "optimizer/schedule.hpp"
 
 namespace lockstep::app {
 

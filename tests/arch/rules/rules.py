@@ -28,8 +28,9 @@ ROOMS = {
     "events": [],
     "device": ["base", "config", "comm", "trace", "nn", "task"],
     "arena": ["base", "comm", "h5", "nn", "device"],
+    "optimizer": ["base", "config", "comm", "federate", "nn", "device", "arena"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device", "arena"],
+              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
@@ -39,13 +40,13 @@ ROOMS = {
                 "device", "arena"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device", "arena"],
+            "events", "device", "arena", "optimizer"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
-    ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp",
-                            "src/federate/noise.hpp"],
+    ("optimizer", "federate"): ["src/federate/keys.hpp", "src/federate/noise.hpp"],
+    ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp"],
     ("train", "program"): ["src/program/gradient_place.hpp"],
 }
 
@@ -56,7 +57,7 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/arena/", "src/train/", "src/measure/train_side/",
+         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/train/", "src/measure/train_side/",
          "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
@@ -115,7 +116,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
          "scripts", "slurm", "pbs", "packaging", "cmake"]
 
 # Rooms whose functions may communicate; of these the headers say so.
-COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "train"]
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "train"]
 
 
 def sources(root):

@@ -1,7 +1,5 @@
 #include "comm/partition.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/optimizer.hpp"
-#include "train/update_step.hpp"
 
 #include <ATen/Parallel.h>
 #include <torch/optim.h>
@@ -16,6 +14,8 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "long_form.hpp"
+#include "optimizer/optimizer.hpp"
+#include "optimizer/update_step.hpp"
 #include "small_model.hpp"
 
 using namespace lockstep;

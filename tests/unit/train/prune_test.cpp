@@ -1,13 +1,12 @@
-#include "train/optimizer.hpp"
-#include "train/prune_mask.hpp"
-#include "train/prune_schedule.hpp"
-#include "train/pruning.hpp"
-
 #include <algorithm>
 #include <vector>
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "optimizer/optimizer.hpp"
+#include "optimizer/prune_mask.hpp"
+#include "optimizer/prune_schedule.hpp"
+#include "optimizer/pruning.hpp"
 #include "small_model.hpp"
 
 using namespace lockstep;

@@ -1,8 +1,7 @@
-#include "train/schedule.hpp"
-
 #include <array>
 
 #include "catch.hpp"
+#include "optimizer/schedule.hpp"
 
 using namespace lockstep;
 

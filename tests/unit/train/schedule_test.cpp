@@ -1,9 +1,8 @@
-#include "train/schedule.hpp"
-
 #include <cmath>
 #include <numbers>
 
 #include "catch.hpp"
+#include "optimizer/schedule.hpp"
 
 using namespace lockstep;
 

@@ -1,10 +1,9 @@
 // Update rules against torch.optim's and timm's weights.
 
-#include "train/optimizer.hpp"
-
 #include "arena/layout.hpp"
 #include "catch.hpp"
 #include "golden.hpp"
+#include "optimizer/optimizer.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

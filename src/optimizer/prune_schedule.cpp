@@ -1,4 +1,4 @@
-#include "prune_schedule.hpp"
+#include "optimizer/prune_schedule.hpp"
 
 #include "base/text.hpp"
 #include "config/kept_weights.hpp"

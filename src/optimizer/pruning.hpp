@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "arena/layout.hpp"
-#include "prune_mask.hpp"
-#include "prune_schedule.hpp"
+#include "optimizer/prune_mask.hpp"
+#include "optimizer/prune_schedule.hpp"
 #include "update_step.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/schedule.hpp"
+#include "optimizer/schedule.hpp"
 
 #include <algorithm>
 #include <cmath>

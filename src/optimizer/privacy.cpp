@@ -1,4 +1,4 @@
-#include "privacy.hpp"
+#include "optimizer/privacy.hpp"
 
 #include "base/text.hpp"
 

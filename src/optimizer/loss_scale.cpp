@@ -1,4 +1,4 @@
-#include "loss_scale.hpp"
+#include "optimizer/loss_scale.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"

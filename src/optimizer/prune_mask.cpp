@@ -1,4 +1,4 @@
-#include "prune_mask.hpp"
+#include "optimizer/prune_mask.hpp"
 
 #include "base/text.hpp"
 #include "config/kept_weights.hpp"

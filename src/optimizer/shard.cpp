@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "averaged_weights.hpp"
+#include "optimizer/averaged_weights.hpp"
 
 namespace lockstep::train {
 

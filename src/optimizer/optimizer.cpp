@@ -1,4 +1,4 @@
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 #include "base/text.hpp"
 #include "comm/replica_tree.hpp"

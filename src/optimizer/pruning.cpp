@@ -1,9 +1,9 @@
-#include "pruning.hpp"
+#include "optimizer/pruning.hpp"
 
 #include <numeric>
 
 #include "arena/whole_array.hpp"
-#include "optimizer.hpp"
+#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 
