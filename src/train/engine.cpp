@@ -23,8 +23,8 @@
 #include "arena/same_model.hpp"
 #include "arena/whole_array.hpp"
 #include "device/place.hpp"
+#include "exchange/power_sgd_exchange.hpp"
 #include "histograms.hpp"
-#include "power_sgd_exchange.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {

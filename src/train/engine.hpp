@@ -15,7 +15,7 @@
 
 #include "arena/arena.hpp"
 #include "arena/buffers.hpp"
-#include "choose_exchange.hpp"
+#include "exchange/choose_exchange.hpp"
 #include "local_step.hpp"
 #include "optimizer/averaged_weights.hpp"
 #include "optimizer/loss_scale.hpp"

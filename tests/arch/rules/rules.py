@@ -29,8 +29,9 @@ ROOMS = {
     "device": ["base", "config", "comm", "trace", "nn", "task"],
     "arena": ["base", "comm", "h5", "nn", "device"],
     "optimizer": ["base", "config", "comm", "federate", "nn", "device", "arena"],
+    "exchange": ["base", "config", "comm", "nn", "device", "arena"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer"],
+              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "exchange"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
@@ -57,8 +58,8 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/train/", "src/measure/train_side/",
-         "src/app/train_side/"],
+         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/train/",
+         "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
@@ -116,7 +117,8 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
          "scripts", "slurm", "pbs", "packaging", "cmake"]
 
 # Rooms whose functions may communicate; of these the headers say so.
-COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "train"]
+COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "exchange",
+                      "train"]
 
 
 def sources(root):

@@ -1,12 +1,12 @@
 // Gradients that travel in fewer bytes.
 
 #include "comm/collectives.hpp"
-#include "train/choose_exchange.hpp"
 
 #include <algorithm>
 
 #include "catch.hpp"
 #include "device/configure_torch.hpp"
+#include "exchange/choose_exchange.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

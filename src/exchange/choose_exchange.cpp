@@ -1,4 +1,4 @@
-#include "choose_exchange.hpp"
+#include "exchange/choose_exchange.hpp"
 
 #include "base/environment.hpp"
 #include "base/text.hpp"
@@ -14,7 +14,7 @@
 
 #include "arena/bucket_elements.hpp"
 #include "device_exchange.hpp"
-#include "power_sgd_exchange.hpp"
+#include "exchange/power_sgd_exchange.hpp"
 #include "staged_exchange.hpp"
 
 namespace lockstep::train {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "arena/layout.hpp"
-#include "choose_exchange.hpp"
+#include "exchange/choose_exchange.hpp"
 
 namespace lockstep::train {
 

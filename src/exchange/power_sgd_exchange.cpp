@@ -1,4 +1,4 @@
-#include "power_sgd_exchange.hpp"
+#include "exchange/power_sgd_exchange.hpp"
 
 #include "base/clock.hpp"
 #include "base/random.hpp"

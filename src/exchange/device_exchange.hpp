@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "arena/layout.hpp"
-#include "choose_exchange.hpp"
+#include "exchange/choose_exchange.hpp"
 
 namespace lockstep::train {
 
