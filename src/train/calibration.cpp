@@ -5,7 +5,6 @@
 #include "lockstep/base/error.hpp"
 #include "nn/aware_layer.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "device/place.hpp"
 #include "plain_deck.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

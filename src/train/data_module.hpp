@@ -1,7 +1,6 @@
 #pragma once
 
 #include "lockstep/task/task.hpp"
-#include "train/batch_source.hpp"
 
 #include <functional>
 #include <map>
@@ -12,7 +11,8 @@
 
 #include "evaluate.hpp"
 #include "first_step.hpp"
-#include "replica_arrays.hpp"
+#include "step/batch_source.hpp"
+#include "step/replica_arrays.hpp"
 
 namespace lockstep::train {
 

@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <limits>
 
 #include "privacy_rules.hpp"
+#include "step/batch_source.hpp"
 #include "step_batches.hpp"
 #include "teacher_outputs.hpp"
 #include "train_plan.hpp"

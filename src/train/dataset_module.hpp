@@ -2,10 +2,10 @@
 
 #include "data/augment.hpp"
 #include "data/plan.hpp"
-#include "train/batch_source.hpp"
 
 #include "data_module.hpp"
 #include "make_data_module.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

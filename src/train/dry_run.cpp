@@ -6,8 +6,6 @@
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
 #include "nn/shapes.hpp"
-#include "train/batch_source.hpp"
-#include "train/engine.hpp"
 
 #include <limits>
 
@@ -20,6 +18,8 @@
 #include "device/precision.hpp"
 #include "first_checkpoint.hpp"
 #include "make_data_module.hpp"
+#include "step/batch_source.hpp"
+#include "step/engine.hpp"
 
 namespace lockstep::train {
 

@@ -9,7 +9,6 @@
 #include "data/plan.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 
 #include "device/autocast.hpp"
 #include "device/on_batch.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

@@ -31,7 +31,7 @@
 #include "outputs_recorder.hpp"
 #include "plain_deck.hpp"
 #include "progress.hpp"
-#include "replica_state.hpp"
+#include "step/replica_state.hpp"
 #include "teacher_outputs.hpp"
 #include "validation_share.hpp"
 

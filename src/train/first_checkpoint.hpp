@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "arena/layout.hpp"
-#include "replica_arrays.hpp"
+#include "step/replica_arrays.hpp"
 
 namespace lockstep::train {
 

@@ -2,10 +2,11 @@
 
 #include "data/loader.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/batch_source.hpp"
 
 #include <memory>
 #include <vector>
+
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

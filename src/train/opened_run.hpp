@@ -2,7 +2,6 @@
 
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/engine.hpp"
 #include "train/same_code.hpp"
 #include "train/workload.hpp"
 
@@ -19,6 +18,7 @@
 #include "device/device.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
+#include "step/engine.hpp"
 
 namespace lockstep::train {
 

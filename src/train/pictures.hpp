@@ -1,10 +1,11 @@
 #pragma once
 
 #include "lockstep/events/events.hpp"
-#include "train/batch_source.hpp"
 
 #include <utility>
 #include <vector>
+
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

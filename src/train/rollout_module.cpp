@@ -9,12 +9,12 @@
 #include "comm/replica_tree.hpp"
 #include "data/order.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/batch_source.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "evaluate_episodes.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

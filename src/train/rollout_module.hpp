@@ -1,11 +1,10 @@
 #pragma once
 
-#include "train/batch_source.hpp"
-
 #include "data_module.hpp"
 #include "make_data_module.hpp"
 #include "rollout.hpp"
 #include "rollout_plan.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

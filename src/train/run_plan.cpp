@@ -29,8 +29,8 @@
 #include "memory_needed.hpp"
 #include "optimizer/optimizer.hpp"
 #include "privacy_rules.hpp"
-#include "replica_arrays.hpp"
 #include "same_data.hpp"
+#include "step/replica_arrays.hpp"
 #include "train_plan.hpp"
 
 namespace lockstep::train {

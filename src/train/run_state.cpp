@@ -9,8 +9,8 @@
 #include "train/same_code.hpp"
 
 #include "privacy_rules.hpp"
-#include "replica_arrays.hpp"
 #include "same_data.hpp"
+#include "step/replica_arrays.hpp"
 
 namespace lockstep::train {
 

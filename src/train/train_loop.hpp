@@ -1,7 +1,6 @@
 #pragma once
 
 #include "lockstep/train/trainer.hpp"
-#include "train/batch_source.hpp"
 
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "pictures.hpp"
 #include "profiler.hpp"
 #include "run_evaluation.hpp"
+#include "step/batch_source.hpp"
 #include "training_records.hpp"
 
 namespace lockstep::train {

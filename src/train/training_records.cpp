@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "add_to.hpp"
 #include "device/device_memory.hpp"
-#include "histograms.hpp"
 #include "privacy_rules.hpp"
+#include "step/add_to.hpp"
+#include "step/histograms.hpp"
 
 namespace lockstep::train {
 

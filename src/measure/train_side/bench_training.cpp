@@ -4,14 +4,15 @@
 #include "base/random.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/batch_source.hpp"
-#include "train/engine.hpp"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
 #include <cerrno>
 #include <filesystem>
+
+#include "step/batch_source.hpp"
+#include "step/engine.hpp"
 
 namespace lockstep::measure {
 

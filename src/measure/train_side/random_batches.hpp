@@ -2,7 +2,6 @@
 
 #include "base/scratch_directory.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/batch_source.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <cstdint>
@@ -11,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "step/batch_source.hpp"
 
 namespace lockstep::measure {
 

@@ -30,25 +30,27 @@ ROOMS = {
     "arena": ["base", "comm", "h5", "nn", "device"],
     "optimizer": ["base", "config", "comm", "federate", "nn", "device", "arena"],
     "exchange": ["base", "config", "comm", "nn", "device", "arena"],
+    "step": ["base", "config", "comm", "trace", "h5", "checkpoint", "program", "nn", "task", "events",
+             "device", "arena", "optimizer", "exchange"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "exchange"],
+              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "step"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
-                "device", "arena"],
+                "device", "arena", "step"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device", "arena", "optimizer"],
+            "events", "device", "arena", "optimizer", "step"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
     ("optimizer", "federate"): ["src/federate/keys.hpp", "src/federate/noise.hpp"],
     ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp"],
-    ("train", "program"): ["src/program/gradient_place.hpp"],
+    ("step", "program"): ["src/program/gradient_place.hpp"],
 }
 
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
@@ -58,7 +60,7 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/train/",
+         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/step/", "src/train/",
          "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
@@ -118,7 +120,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
 
 # Rooms whose functions may communicate; of these the headers say so.
 COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "exchange",
-                      "train"]
+                      "step", "train"]
 
 
 def sources(root):

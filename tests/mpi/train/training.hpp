@@ -3,7 +3,6 @@
 #include "comm/agree.hpp"
 #include "data/plan.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/engine.hpp"
 #include "train/loaded_batches.hpp"
 
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
+#include "step/engine.hpp"
 #include "world.hpp"
 
 namespace lockstep::test {

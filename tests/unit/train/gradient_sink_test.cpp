@@ -1,5 +1,3 @@
-#include "train/gradient_sink.hpp"
-
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/linear.h>
 
@@ -8,6 +6,7 @@
 #include "arena/arena.hpp"
 #include "catch.hpp"
 #include "program/gradient_place.hpp"
+#include "step/gradient_sink.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

@@ -6,8 +6,6 @@
 #include "checkpoint/reader.hpp"
 #include "comm/tree_exchange.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/batch_source.hpp"
-#include "train/engine.hpp"
 
 #include <torch/utils.h>
 
@@ -22,6 +20,8 @@
 #include "device/configure_torch.hpp"
 #include "schedule.hpp"
 #include "scratch_dir.hpp"
+#include "step/batch_source.hpp"
+#include "step/engine.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -5,7 +5,6 @@
 #include "comm/rounding.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/batch_source.hpp"
 
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "arena/buffers.hpp"
 #include "gradient_sink.hpp"
+#include "step/batch_source.hpp"
 #include "step_graphs.hpp"
 #include "thread_replica_sums.hpp"
 

@@ -1,4 +1,4 @@
-#include "train/engine.hpp"
+#include "step/engine.hpp"
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
@@ -24,7 +24,7 @@
 #include "arena/whole_array.hpp"
 #include "device/place.hpp"
 #include "exchange/power_sgd_exchange.hpp"
-#include "histograms.hpp"
+#include "step/histograms.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "histograms.hpp"
+#include "step/histograms.hpp"
 
 #include "comm/collectives.hpp"
 

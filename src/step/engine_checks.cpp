@@ -7,11 +7,12 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/engine.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include "step/engine.hpp"
 
 namespace lockstep::train {
 

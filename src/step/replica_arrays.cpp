@@ -1,4 +1,4 @@
-#include "replica_arrays.hpp"
+#include "step/replica_arrays.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -4,7 +4,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/events/events.hpp"
-#include "train/batch_source.hpp"
 
 #include <functional>
 #include <memory>
@@ -23,7 +22,8 @@
 #include "optimizer/privacy.hpp"
 #include "optimizer/pruning.hpp"
 #include "rank_instances.hpp"
-#include "replica_state.hpp"
+#include "step/batch_source.hpp"
+#include "step/replica_state.hpp"
 #include "trace/rank_trace.hpp"
 
 namespace lockstep::train {

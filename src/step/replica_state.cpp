@@ -1,4 +1,4 @@
-#include "replica_state.hpp"
+#include "step/replica_state.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"

@@ -6,7 +6,6 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
-#include "train/batch_source.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "device/host_copies.hpp"
 #include "instance_threads.hpp"
 #include "model_instance.hpp"
+#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 
