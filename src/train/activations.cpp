@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "evaluate.hpp"
+#include "batches/evaluate.hpp"
 #include "placement.hpp"
 
 namespace lockstep::train {

@@ -1,9 +1,10 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/workload.hpp"
 
 #include <optional>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "batches/memory_needed.hpp"
 #include "device/device.hpp"
-#include "memory_needed.hpp"
 
 namespace lockstep::train {
 

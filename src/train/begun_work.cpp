@@ -8,13 +8,13 @@
 #include <iterator>
 #include <utility>
 
+#include "batches/workload_remarks.hpp"
 #include "calibration.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
 #include "narrow_as_noted.hpp"
 #include "smaller_model.hpp"
 #include "teacher.hpp"
-#include "workload_remarks.hpp"
 
 namespace lockstep::train {
 

@@ -3,7 +3,6 @@
 #include "checkpoint/store.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "train/workload.hpp"
 
 #include <torch/types.h>
 
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "batches/workload.hpp"
 #include "channel_pruning.hpp"
 
 namespace lockstep::train {

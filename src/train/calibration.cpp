@@ -5,11 +5,11 @@
 #include "lockstep/base/error.hpp"
 #include "nn/aware_layer.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "batches/loaded_batches.hpp"
 #include "device/place.hpp"
 #include "plain_deck.hpp"
 #include "step/batch_source.hpp"

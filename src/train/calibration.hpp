@@ -3,11 +3,12 @@
 #include "checkpoint/weights.hpp"
 #include "nn/layer_graph.hpp"
 #include "nn/quantiser.hpp"
-#include "train/workload.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

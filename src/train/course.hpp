@@ -2,7 +2,7 @@
 
 #include "lockstep/config/deck.hpp"
 
-#include "data_module.hpp"
+#include "batches/data_module.hpp"
 #include "optimizer/schedule.hpp"
 
 namespace lockstep::train {

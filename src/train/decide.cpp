@@ -12,10 +12,10 @@
 
 #include <algorithm>
 
+#include "batches/outputs_format.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
 #include "optimizer/optimizer.hpp"
-#include "outputs_format.hpp"
 #include "stored_deck.hpp"
 
 namespace lockstep::train {

@@ -9,6 +9,7 @@
 
 #include <limits>
 
+#include "batches/make_data_module.hpp"
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
@@ -17,7 +18,6 @@
 #include "device/device_memory.hpp"
 #include "device/precision.hpp"
 #include "first_checkpoint.hpp"
-#include "make_data_module.hpp"
 #include "step/batch_source.hpp"
 #include "step/engine.hpp"
 

@@ -11,29 +11,29 @@
 #include "lockstep/train/trainer.hpp"
 #include "task/distilled.hpp"
 #include "train/model_changes.hpp"
-#include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
 #include "train/same_code.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "data_cache.hpp"
+#include "batches/data_cache.hpp"
+#include "batches/evaluate.hpp"
+#include "batches/make_data_module.hpp"
+#include "batches/model_facts.hpp"
+#include "batches/outputs_format.hpp"
+#include "batches/teacher_outputs.hpp"
+#include "batches/validation_share.hpp"
+#include "batches/workload.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/place.hpp"
-#include "evaluate.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
-#include "make_data_module.hpp"
-#include "outputs_format.hpp"
 #include "outputs_recorder.hpp"
 #include "plain_deck.hpp"
 #include "progress.hpp"
 #include "step/replica_state.hpp"
-#include "teacher_outputs.hpp"
-#include "validation_share.hpp"
 
 namespace lockstep::train {
 

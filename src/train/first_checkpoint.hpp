@@ -1,11 +1,11 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/workload.hpp"
 
 #include <vector>
 
 #include "arena/layout.hpp"
+#include "batches/workload.hpp"
 #include "step/replica_arrays.hpp"
 
 namespace lockstep::train {

@@ -8,8 +8,8 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/named_code.hpp"
-#include "train/model_facts.hpp"
 
+#include "batches/model_facts.hpp"
 #include "finite_weights.hpp"
 
 namespace lockstep::train {

@@ -5,12 +5,13 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
-#include "train/workload.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <utility>
 
+#include "batches/privacy_rules.hpp"
 #include "course.hpp"
 #include "optimizer/schedule.hpp"
-#include "privacy_rules.hpp"
 #include "progress.hpp"
 #include "stored_deck.hpp"
 

@@ -8,7 +8,6 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "nn/find_kind.hpp"
-#include "train/model_facts.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,7 @@
 #include <map>
 #include <vector>
 
+#include "batches/model_facts.hpp"
 #include "stored_deck.hpp"
 
 namespace lockstep::train {

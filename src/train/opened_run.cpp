@@ -19,8 +19,10 @@
 #include <iterator>
 #include <utility>
 
+#include "batches/data_cache.hpp"
+#include "batches/make_data_module.hpp"
+#include "batches/privacy_rules.hpp"
 #include "begun_work.hpp"
-#include "data_cache.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/device_memory.hpp"
@@ -28,10 +30,8 @@
 #include "earlier_records.hpp"
 #include "first_weights.hpp"
 #include "length.hpp"
-#include "make_data_module.hpp"
 #include "optimizer/prune_schedule.hpp"
 #include "placement.hpp"
-#include "privacy_rules.hpp"
 #include "smaller_model.hpp"
 
 namespace lockstep::train {

@@ -3,7 +3,6 @@
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "train/same_code.hpp"
-#include "train/workload.hpp"
 
 #include <c10/core/StreamGuard.h>
 
@@ -12,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "batches/data_module.hpp"
+#include "batches/workload.hpp"
 #include "channel_pruning.hpp"
 #include "course.hpp"
-#include "data_module.hpp"
 #include "device/device.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <unistd.h>
 
-#include "outputs_format.hpp"
+#include "batches/outputs_format.hpp"
 
 namespace lockstep::train {
 

@@ -4,12 +4,13 @@
 #include "comm/topology.hpp"
 #include "data/audit.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/workload.hpp"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -18,6 +18,10 @@
 #include "activations.hpp"
 #include "arena/bucket_elements.hpp"
 #include "arena/layout.hpp"
+#include "batches/make_data_module.hpp"
+#include "batches/memory_needed.hpp"
+#include "batches/privacy_rules.hpp"
+#include "batches/train_plan.hpp"
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
@@ -25,13 +29,9 @@
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
 #include "length.hpp"
-#include "make_data_module.hpp"
-#include "memory_needed.hpp"
 #include "optimizer/optimizer.hpp"
-#include "privacy_rules.hpp"
 #include "same_data.hpp"
 #include "step/replica_arrays.hpp"
-#include "train_plan.hpp"
 
 namespace lockstep::train {
 

@@ -4,11 +4,11 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/model_facts.hpp"
 #include "train/privacy_key.hpp"
 #include "train/same_code.hpp"
 
-#include "privacy_rules.hpp"
+#include "batches/model_facts.hpp"
+#include "batches/privacy_rules.hpp"
 #include "same_data.hpp"
 #include "step/replica_arrays.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/model_facts.hpp"
 
+#include "batches/model_facts.hpp"
 #include "progress.hpp"
 
 namespace lockstep::train {

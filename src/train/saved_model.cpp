@@ -7,12 +7,12 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "nn/export_script.hpp"
-#include "train/model_facts.hpp"
 #include "train/quantised_file.hpp"
 
 #include <algorithm>
 #include <tuple>
 
+#include "batches/model_facts.hpp"
 #include "plain_deck.hpp"
 #include "stored_deck.hpp"
 

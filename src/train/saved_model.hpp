@@ -4,12 +4,13 @@
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "nn/export_graph.hpp"
-#include "train/workload.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

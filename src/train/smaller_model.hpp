@@ -1,13 +1,13 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/workload.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "arena/layout.hpp"
+#include "batches/workload.hpp"
 #include "channel_pruning.hpp"
 
 namespace lockstep::train {

@@ -15,20 +15,20 @@
 #include "task/distilled.hpp"
 #include "train/keys_of_others.hpp"
 #include "train/model_changes.hpp"
-#include "train/model_facts.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
+#include "batches/model_facts.hpp"
+#include "batches/outputs_format.hpp"
+#include "batches/teacher_outputs.hpp"
 #include "device/device.hpp"
 #include "device/place.hpp"
 #include "device/precision.hpp"
 #include "finite_weights.hpp"
 #include "first_weights.hpp"
-#include "outputs_format.hpp"
 #include "stored_deck.hpp"
-#include "teacher_outputs.hpp"
 
 namespace lockstep::train {
 

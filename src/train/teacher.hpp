@@ -2,12 +2,13 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
-#include "train/workload.hpp"
 
 #include <torch/types.h>
 
 #include <string>
 #include <vector>
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

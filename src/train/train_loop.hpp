@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "batches/pictures.hpp"
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
-#include "pictures.hpp"
 #include "profiler.hpp"
 #include "run_evaluation.hpp"
 #include "step/batch_source.hpp"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "batches/privacy_rules.hpp"
 #include "device/device_memory.hpp"
-#include "privacy_rules.hpp"
 #include "step/add_to.hpp"
 #include "step/histograms.hpp"
 

@@ -8,7 +8,6 @@
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
 #include "train/model_changes.hpp"
-#include "train/model_facts.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -16,6 +15,7 @@
 
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
+#include "batches/model_facts.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"

@@ -12,13 +12,13 @@
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/load_weights.hpp"
 #include "monitor/console.hpp"
-#include "train/model_facts.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include "batches/model_facts.hpp"
+#include "batches/workload.hpp"
 #include "build_info.hpp"
 #include "optimizer/schedule.hpp"
 

@@ -16,7 +16,6 @@
 #include "monitor/watchdog.hpp"
 #include "train/privacy_key.hpp"
 #include "train/resource_tracker.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,6 +27,7 @@
 
 #include "../agreed_words.hpp"
 #include "../train_side_options.hpp"
+#include "batches/workload.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "search_coordinator.hpp"

@@ -8,11 +8,11 @@
 #include "lockstep/base/error.hpp"
 #include "measure/measurement.hpp"
 #include "train/dry_run.hpp"
-#include "train/workload.hpp"
 
 #include <algorithm>
 #include <string_view>
 
+#include "batches/workload.hpp"
 #include "device/precision.hpp"
 
 namespace lockstep::measure {

@@ -3,9 +3,10 @@
 #include "base/random.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <string>
+
+#include "batches/loaded_batches.hpp"
 
 namespace lockstep::measure {
 

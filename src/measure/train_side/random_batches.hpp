@@ -2,7 +2,6 @@
 
 #include "base/scratch_directory.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <cstdint>
 #include <future>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "batches/loaded_batches.hpp"
 #include "step/batch_source.hpp"
 
 namespace lockstep::measure {

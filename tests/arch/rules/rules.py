@@ -32,24 +32,27 @@ ROOMS = {
     "exchange": ["base", "config", "comm", "nn", "device", "arena"],
     "step": ["base", "config", "comm", "trace", "h5", "checkpoint", "program", "nn", "task", "events",
              "device", "arena", "optimizer", "exchange"],
+    "batches": ["base", "config", "comm", "h5", "data", "checkpoint", "federate", "rl", "nn", "task",
+                "events", "device", "arena", "optimizer", "step"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "step"],
+              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "step", "batches"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
-                "device", "arena", "step"],
+                "device", "arena", "step", "batches"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device", "arena", "optimizer", "step"],
+            "events", "device", "arena", "optimizer", "step", "batches"],
 }
 
 # Where of a room below some files alone may be included.
 ONLY = {
     ("optimizer", "federate"): ["src/federate/keys.hpp", "src/federate/noise.hpp"],
-    ("train", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp"],
+    ("batches", "federate"): ["src/federate/accountant.hpp", "src/federate/keys.hpp"],
+    ("train", "federate"): ["src/federate/keys.hpp"],
     ("step", "program"): ["src/program/gradient_place.hpp"],
 }
 
@@ -60,8 +63,8 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/step/", "src/train/",
-         "src/measure/train_side/", "src/app/train_side/"],
+         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/step/",
+         "src/batches/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
@@ -120,7 +123,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
 
 # Rooms whose functions may communicate; of these the headers say so.
 COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "exchange",
-                      "step", "train"]
+                      "step", "batches", "train"]
 
 
 def sources(root):

@@ -1,7 +1,6 @@
-#include "train/evaluate.hpp"
-
 #include <stdexcept>
 
+#include "batches/evaluate.hpp"
 #include "catch.hpp"
 #include "training.hpp"
 

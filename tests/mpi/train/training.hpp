@@ -3,13 +3,13 @@
 #include "comm/agree.hpp"
 #include "data/plan.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "batches/loaded_batches.hpp"
 #include "catch.hpp"
 #include "scratch_dir.hpp"
 #include "step/engine.hpp"

@@ -1,5 +1,4 @@
-#include "train/pictures.hpp"
-
+#include "batches/pictures.hpp"
 #include "catch.hpp"
 
 using namespace lockstep;

@@ -1,4 +1,4 @@
-#include "data_cache.hpp"
+#include "batches/data_cache.hpp"
 
 namespace lockstep::train {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "data_module.hpp"
-#include "make_data_module.hpp"
+#include "batches/data_module.hpp"
+#include "batches/make_data_module.hpp"
 #include "rollout.hpp"
 #include "rollout_plan.hpp"
 #include "step/batch_source.hpp"

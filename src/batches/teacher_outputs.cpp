@@ -1,4 +1,4 @@
-#include "teacher_outputs.hpp"
+#include "batches/teacher_outputs.hpp"
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
@@ -8,7 +8,7 @@
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "outputs_format.hpp"
+#include "batches/outputs_format.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "privacy_rules.hpp"
+#include "batches/privacy_rules.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

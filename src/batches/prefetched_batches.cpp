@@ -1,7 +1,6 @@
 #include "prefetched_batches.hpp"
 
 #include "base/recorder.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
@@ -13,6 +12,8 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+
+#include "batches/loaded_batches.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "evaluate.hpp"
+#include "batches/evaluate.hpp"
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -9,12 +9,12 @@
 #include "data/plan.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
 
+#include "batches/loaded_batches.hpp"
 #include "device/autocast.hpp"
 #include "device/on_batch.hpp"
 #include "step/batch_source.hpp"

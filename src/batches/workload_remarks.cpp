@@ -1,12 +1,12 @@
-#include "workload_remarks.hpp"
+#include "batches/workload_remarks.hpp"
 
 #include "base/text.hpp"
 #include "nn/axis_reader.hpp"
 #include "task/remarks.hpp"
-#include "train/workload.hpp"
 
-#include "train_plan.hpp"
-#include "validation_share.hpp"
+#include "batches/train_plan.hpp"
+#include "batches/validation_share.hpp"
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

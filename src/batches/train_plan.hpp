@@ -4,11 +4,11 @@
 #include "data/plan.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "train/workload.hpp"
 
 #include <memory>
 #include <string>
 
+#include "batches/workload.hpp"
 #include "optimizer/privacy.hpp"
 
 namespace lockstep::train {

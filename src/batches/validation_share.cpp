@@ -1,8 +1,9 @@
-#include "validation_share.hpp"
+#include "batches/validation_share.hpp"
 
 #include "base/text.hpp"
 #include "config/share.hpp"
-#include "train/workload.hpp"
+
+#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

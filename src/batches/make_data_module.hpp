@@ -1,11 +1,11 @@
 #pragma once
 
 #include "lockstep/comm/communicator.hpp"
-#include "train/workload.hpp"
 
 #include <memory>
 
-#include "data_module.hpp"
+#include "batches/data_module.hpp"
+#include "batches/workload.hpp"
 #include "optimizer/privacy.hpp"
 
 namespace lockstep::train {

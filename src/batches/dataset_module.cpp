@@ -2,17 +2,17 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/loaded_batches.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "privacy_rules.hpp"
+#include "batches/loaded_batches.hpp"
+#include "batches/privacy_rules.hpp"
+#include "batches/teacher_outputs.hpp"
+#include "batches/train_plan.hpp"
 #include "step/batch_source.hpp"
 #include "step_batches.hpp"
-#include "teacher_outputs.hpp"
-#include "train_plan.hpp"
 
 namespace lockstep::train {
 

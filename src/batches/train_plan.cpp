@@ -1,4 +1,4 @@
-#include "train_plan.hpp"
+#include "batches/train_plan.hpp"
 
 #include "base/text.hpp"
 #include "data/lengths.hpp"
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "privacy_rules.hpp"
+#include "batches/privacy_rules.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "make_data_module.hpp"
+#include "batches/make_data_module.hpp"
 
 #include "dataset_module.hpp"
 

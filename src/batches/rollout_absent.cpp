@@ -1,6 +1,6 @@
 #include "lockstep/base/error.hpp"
 
-#include "make_data_module.hpp"
+#include "batches/make_data_module.hpp"
 
 namespace lockstep::train {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluate.hpp"
+#include "batches/evaluate.hpp"
 #include "first_step.hpp"
 #include "step/batch_source.hpp"
 #include "step/replica_arrays.hpp"

@@ -1,4 +1,4 @@
-#include "pictures.hpp"
+#include "batches/pictures.hpp"
 
 #include <algorithm>
 

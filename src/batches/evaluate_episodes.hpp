@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "evaluate.hpp"
+#include "batches/evaluate.hpp"
 
 namespace lockstep::train {
 

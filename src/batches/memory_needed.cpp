@@ -1,4 +1,4 @@
-#include "memory_needed.hpp"
+#include "batches/memory_needed.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

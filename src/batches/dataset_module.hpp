@@ -3,8 +3,8 @@
 #include "data/augment.hpp"
 #include "data/plan.hpp"
 
-#include "data_module.hpp"
-#include "make_data_module.hpp"
+#include "batches/data_module.hpp"
+#include "batches/make_data_module.hpp"
 #include "step/batch_source.hpp"
 
 namespace lockstep::train {

@@ -1,4 +1,4 @@
-#include "train/model_facts.hpp"
+#include "batches/model_facts.hpp"
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-#include "train/workload.hpp"
+#include "batches/workload.hpp"
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -6,15 +6,15 @@
 #include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "train/model_facts.hpp"
 
+#include "batches/memory_needed.hpp"
+#include "batches/model_facts.hpp"
+#include "batches/privacy_rules.hpp"
+#include "batches/teacher_outputs.hpp"
+#include "batches/validation_share.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
-#include "memory_needed.hpp"
 #include "optimizer/loss_scale.hpp"
-#include "privacy_rules.hpp"
-#include "teacher_outputs.hpp"
-#include "validation_share.hpp"
 
 namespace lockstep::train {
 

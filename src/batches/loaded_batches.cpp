@@ -1,4 +1,4 @@
-#include "train/loaded_batches.hpp"
+#include "batches/loaded_batches.hpp"
 
 #include "nn/to_device.hpp"
 
