@@ -17,7 +17,7 @@ ROWS = [
       GREEN),
      ("search", ["a search: its space, strategies and journal,", "and the ranks of each trial"], GREEN)],
     [("train", ["a run: its plan, loop, records, checkpoints and end"], BLUE)],
-    [("batches", ["samples, episodes, evaluation"], BLUE)],
+    [("model_files", ["weights, teachers, int8, pruning"], BLUE), ("batches", ["samples, episodes, evaluation"], BLUE)],
     [("step", ["the engine"], BLUE), ("optimizer", ["rules, shards, schedule"], BLUE), ("exchange", ["gradients of devices"], BLUE)],
     [("arena", ["parameters, gradients: their layout"], BLUE), ("device", ["devices, precision"], BLUE), ("events", ["what a run reports"], GREEN)],
     [("import", ["other formats, codecs"], GREEN), ("federate", ["secure sums, accounting"], GREEN),

@@ -2,19 +2,19 @@
 
 #include "comm/agree.hpp"
 #include "nn/shapes.hpp"
-#include "train/model_changes.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "batches/workload_remarks.hpp"
-#include "calibration.hpp"
-#include "finite_weights.hpp"
-#include "first_weights.hpp"
-#include "narrow_as_noted.hpp"
-#include "smaller_model.hpp"
-#include "teacher.hpp"
+#include "model_files/calibration.hpp"
+#include "model_files/finite_weights.hpp"
+#include "model_files/first_weights.hpp"
+#include "model_files/model_changes.hpp"
+#include "model_files/narrow_as_noted.hpp"
+#include "model_files/smaller_model.hpp"
+#include "model_files/teacher.hpp"
 
 namespace lockstep::train {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "batches/workload.hpp"
-#include "channel_pruning.hpp"
+#include "model_files/channel_pruning.hpp"
 
 namespace lockstep::train {
 

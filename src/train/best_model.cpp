@@ -4,7 +4,7 @@
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 
 #include <cmath>
 #include <exception>

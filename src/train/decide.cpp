@@ -8,15 +8,15 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
-#include "train/moved_files.hpp"
 
 #include <algorithm>
 
 #include "batches/outputs_format.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
+#include "model_files/moved_files.hpp"
+#include "model_files/stored_deck.hpp"
 #include "optimizer/optimizer.hpp"
-#include "stored_deck.hpp"
 
 namespace lockstep::train {
 

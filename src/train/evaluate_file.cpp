@@ -6,13 +6,10 @@
 #include "config/share.hpp"
 #include "data/audit.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/load_weights.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "task/distilled.hpp"
-#include "train/model_changes.hpp"
-#include "train/quantised_file.hpp"
-#include "train/same_code.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -28,10 +25,13 @@
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/place.hpp"
-#include "finite_weights.hpp"
-#include "first_weights.hpp"
-#include "outputs_recorder.hpp"
-#include "plain_deck.hpp"
+#include "model_files/finite_weights.hpp"
+#include "model_files/first_weights.hpp"
+#include "model_files/model_changes.hpp"
+#include "model_files/outputs_recorder.hpp"
+#include "model_files/plain_deck.hpp"
+#include "model_files/quantised_file.hpp"
+#include "model_files/same_code.hpp"
 #include "progress.hpp"
 #include "step/replica_state.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "batches/privacy_rules.hpp"
 #include "course.hpp"
+#include "model_files/stored_deck.hpp"
 #include "optimizer/schedule.hpp"
 #include "progress.hpp"
-#include "stored_deck.hpp"
 
 namespace lockstep::train {
 

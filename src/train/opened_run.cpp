@@ -9,7 +9,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "nn/shapes.hpp"
 #include "train/privacy_key.hpp"
 
@@ -28,11 +28,11 @@
 #include "device/device_memory.hpp"
 #include "device/precision.hpp"
 #include "earlier_records.hpp"
-#include "first_weights.hpp"
 #include "length.hpp"
+#include "model_files/first_weights.hpp"
+#include "model_files/smaller_model.hpp"
 #include "optimizer/prune_schedule.hpp"
 #include "placement.hpp"
-#include "smaller_model.hpp"
 
 namespace lockstep::train {
 

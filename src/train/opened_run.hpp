@@ -2,7 +2,6 @@
 
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
-#include "train/same_code.hpp"
 
 #include <c10/core/StreamGuard.h>
 
@@ -13,9 +12,10 @@
 
 #include "batches/data_module.hpp"
 #include "batches/workload.hpp"
-#include "channel_pruning.hpp"
 #include "course.hpp"
 #include "device/device.hpp"
+#include "model_files/channel_pruning.hpp"
+#include "model_files/same_code.hpp"
 #include "run_audit.hpp"
 #include "run_setup.hpp"
 #include "step/engine.hpp"

@@ -5,10 +5,10 @@
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "train/privacy_key.hpp"
-#include "train/same_code.hpp"
 
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
+#include "model_files/same_code.hpp"
 #include "same_data.hpp"
 #include "step/replica_arrays.hpp"
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-#include "train/saved_model.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "model_files/saved_model.hpp"
 
 namespace lockstep::app {
 

@@ -10,7 +10,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/keys_of_others.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include <iterator>
 
 #include "../agreed_words.hpp"
+#include "model_files/keys_of_others.hpp"
 
 namespace lockstep::app {
 

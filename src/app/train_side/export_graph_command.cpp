@@ -2,7 +2,6 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "train/saved_model.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "deploy/c_writer.hpp"
 #include "deploy/memory_plan.hpp"
 #include "deploy/onnx_writer.hpp"
+#include "model_files/saved_model.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

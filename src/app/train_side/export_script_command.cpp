@@ -1,9 +1,8 @@
-#include "train/saved_model.hpp"
-
 #include <iostream>
 
 #include "../output_file.hpp"
 #include "commands.hpp"
+#include "model_files/saved_model.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

@@ -7,7 +7,6 @@
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
-#include "train/model_changes.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -24,6 +23,7 @@
 #include "federate/sound_charter.hpp"
 #include "federate_init.hpp"
 #include "federate_site.hpp"
+#include "model_files/model_changes.hpp"
 
 namespace lockstep::app {
 

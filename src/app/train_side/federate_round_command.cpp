@@ -10,7 +10,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
-#include "train/moved_files.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +24,7 @@
 #include "federate/deck_keys.hpp"
 #include "federate/sound_charter.hpp"
 #include "federate_site.hpp"
+#include "model_files/moved_files.hpp"
 
 namespace lockstep::app {
 

@@ -8,9 +8,9 @@
 #include "comm/collectives.hpp"
 #include "config/share.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/task/task.hpp"
-#include "lockstep/train/load_weights.hpp"
 #include "monitor/console.hpp"
 
 #include <algorithm>

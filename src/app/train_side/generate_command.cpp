@@ -2,7 +2,6 @@
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "train/generate.hpp"
 
 #include <cstdio>
 #include <iostream>
@@ -14,6 +13,7 @@
 #include "deck_on_all_ranks.hpp"
 #include "device/configure_torch.hpp"
 #include "model_file.hpp"
+#include "model_files/generate.hpp"
 
 namespace lockstep::app {
 

@@ -1,10 +1,9 @@
-#include "train/quantised_file.hpp"
-
 #include <iostream>
 
 #include "../output_file.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
+#include "model_files/quantised_file.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

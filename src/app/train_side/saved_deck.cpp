@@ -8,10 +8,11 @@
 #include "lockstep/config/deck_source.hpp"
 #include "nn/find_kind.hpp"
 #include "nn/named_code.hpp"
-#include "train/model_changes.hpp"
-#include "train/same_code.hpp"
 
 #include <iostream>
+
+#include "model_files/model_changes.hpp"
+#include "model_files/same_code.hpp"
 
 namespace lockstep::app {
 

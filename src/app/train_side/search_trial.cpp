@@ -13,7 +13,6 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
-#include "train/keys_of_others.hpp"
 #include "train/privacy_key.hpp"
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 
 #include "build_info.hpp"
 #include "deck_on_all_ranks.hpp"
+#include "model_files/keys_of_others.hpp"
 #include "run_observers.hpp"
 
 namespace lockstep::app {

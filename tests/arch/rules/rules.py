@@ -34,18 +34,20 @@ ROOMS = {
              "device", "arena", "optimizer", "exchange"],
     "batches": ["base", "config", "comm", "h5", "data", "checkpoint", "federate", "rl", "nn", "task",
                 "events", "device", "arena", "optimizer", "step"],
-    "train": ["base", "config", "comm", "trace", "h5", "data", "text", "checkpoint", "federate", "rl",
-              "program", "nn", "task", "deploy", "events", "device", "arena", "optimizer", "step", "batches"],
+    "model_files": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "nn", "task", "device",
+                    "arena", "optimizer", "step", "batches"],
+    "train": ["base", "config", "comm", "trace", "h5", "data", "checkpoint", "federate", "nn", "task",
+              "events", "device", "arena", "optimizer", "step", "batches", "model_files"],
     "monitor": ["base", "config", "comm", "trace", "events"],
     "search": ["base", "config"],
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
-                "device", "arena", "step", "batches"],
+                "device", "arena", "step", "batches", "model_files"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device", "arena", "optimizer", "step", "batches"],
+            "events", "device", "arena", "optimizer", "step", "batches", "model_files"],
 }
 
 # Where of a room below some files alone may be included.
@@ -62,9 +64,10 @@ GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the 
 PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
-        ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/train/", "src/program/", "src/nn/",
-         "src/task/", "src/device/", "src/arena/", "src/optimizer/", "src/exchange/", "src/step/",
-         "src/batches/", "src/train/", "src/measure/train_side/", "src/app/train_side/"],
+        ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/model_files/",
+         "include/lockstep/train/", "src/program/", "src/nn/", "src/task/", "src/device/", "src/arena/",
+         "src/optimizer/", "src/exchange/", "src/step/", "src/batches/", "src/model_files/", "src/train/",
+         "src/measure/train_side/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
@@ -123,7 +126,7 @@ PROSE = ["README.md", "CONTRIBUTING.md", "bootstrap", "docs", "include", "src", 
 
 # Rooms whose functions may communicate; of these the headers say so.
 COLLECTIVE_HEADERS = ["comm", "h5", "data", "import", "checkpoint", "device", "arena", "optimizer", "exchange",
-                      "step", "batches", "train"]
+                      "step", "batches", "model_files", "train"]
 
 
 def sources(root):

@@ -2,9 +2,6 @@
 #include "lockstep/nn/registry.hpp"
 #include "nn/channel_graph.hpp"
 #include "nn/shapes.hpp"
-#include "train/channel_choice.hpp"
-#include "train/channel_pruning.hpp"
-#include "train/smaller_model.hpp"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -16,6 +13,9 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
+#include "model_files/channel_choice.hpp"
+#include "model_files/channel_pruning.hpp"
+#include "model_files/smaller_model.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

@@ -1,6 +1,6 @@
 #include "checkpoint/model_file.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 
 #include <array>
 

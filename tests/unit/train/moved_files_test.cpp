@@ -1,6 +1,5 @@
-#include "train/moved_files.hpp"
-
 #include "catch.hpp"
+#include "model_files/moved_files.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

@@ -1,7 +1,6 @@
-#include "train/stored_deck.hpp"
-
 #include "catch.hpp"
 #include "device/precision.hpp"
+#include "model_files/stored_deck.hpp"
 
 using namespace lockstep;
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "arena/layout.hpp"
-#include "narrow_as_noted.hpp"
+#include "model_files/narrow_as_noted.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "finite_weights.hpp"
+#include "model_files/finite_weights.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -8,7 +8,7 @@
 
 #include "arena/layout.hpp"
 #include "batches/workload.hpp"
-#include "channel_pruning.hpp"
+#include "model_files/channel_pruning.hpp"
 
 namespace lockstep::train {
 

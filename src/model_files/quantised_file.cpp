@@ -1,25 +1,25 @@
-#include "train/quantised_file.hpp"
+#include "model_files/quantised_file.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "nn/quantised.hpp"
 #include "nn/traced.hpp"
-#include "train/saved_model.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include "arena/layout.hpp"
-#include "calibration.hpp"
 #include "device/configure_torch.hpp"
 #include "integer_arrays.hpp"
-#include "narrow_as_noted.hpp"
-#include "plain_deck.hpp"
-#include "stored_deck.hpp"
+#include "model_files/calibration.hpp"
+#include "model_files/narrow_as_noted.hpp"
+#include "model_files/plain_deck.hpp"
+#include "model_files/saved_model.hpp"
+#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 

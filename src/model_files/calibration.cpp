@@ -1,4 +1,4 @@
-#include "calibration.hpp"
+#include "model_files/calibration.hpp"
 
 #include "base/text.hpp"
 #include "data/loader.hpp"
@@ -11,7 +11,7 @@
 
 #include "batches/loaded_batches.hpp"
 #include "device/place.hpp"
-#include "plain_deck.hpp"
+#include "model_files/plain_deck.hpp"
 #include "step/batch_source.hpp"
 
 namespace lockstep::train {

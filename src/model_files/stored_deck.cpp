@@ -1,4 +1,4 @@
-#include "stored_deck.hpp"
+#include "model_files/stored_deck.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"

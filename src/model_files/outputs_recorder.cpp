@@ -1,4 +1,4 @@
-#include "outputs_recorder.hpp"
+#include "model_files/outputs_recorder.hpp"
 
 #include "base/hash.hpp"
 #include "base/partial_file.hpp"

@@ -1,12 +1,13 @@
-#include "train/moved_files.hpp"
+#include "model_files/moved_files.hpp"
 
 #include "base/text.hpp"
 #include "config/share.hpp"
 #include "nn/named_code.hpp"
-#include "train/same_code.hpp"
 
 #include <initializer_list>
 #include <utility>
+
+#include "model_files/same_code.hpp"
 
 namespace lockstep::train {
 

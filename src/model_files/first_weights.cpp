@@ -1,4 +1,4 @@
-#include "first_weights.hpp"
+#include "model_files/first_weights.hpp"
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -6,11 +6,11 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "nn/named_code.hpp"
 
 #include "batches/model_facts.hpp"
-#include "finite_weights.hpp"
+#include "model_files/finite_weights.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "teacher.hpp"
+#include "model_files/teacher.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
@@ -8,13 +8,11 @@
 #include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "lockstep/train/load_weights.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "nn/named_code.hpp"
 #include "task/distilled.hpp"
-#include "train/keys_of_others.hpp"
-#include "train/model_changes.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -26,9 +24,11 @@
 #include "device/device.hpp"
 #include "device/place.hpp"
 #include "device/precision.hpp"
-#include "finite_weights.hpp"
-#include "first_weights.hpp"
-#include "stored_deck.hpp"
+#include "model_files/finite_weights.hpp"
+#include "model_files/first_weights.hpp"
+#include "model_files/keys_of_others.hpp"
+#include "model_files/model_changes.hpp"
+#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 

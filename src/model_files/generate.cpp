@@ -1,4 +1,4 @@
-#include "train/generate.hpp"
+#include "model_files/generate.hpp"
 
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -6,15 +6,15 @@
 #include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/dataset.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/nn/decoder.hpp"
-#include "lockstep/train/load_weights.hpp"
-#include "train/model_changes.hpp"
-#include "train/saved_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "model_files/model_changes.hpp"
+#include "model_files/saved_model.hpp"
 #include "text/tokenizer.hpp"
 
 namespace lockstep::train {

@@ -1,20 +1,20 @@
-#include "train/saved_model.hpp"
+#include "model_files/saved_model.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "data/facts_text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/train/load_weights.hpp"
+#include "lockstep/model_files/load_weights.hpp"
 #include "nn/export_script.hpp"
-#include "train/quantised_file.hpp"
 
 #include <algorithm>
 #include <tuple>
 
 #include "batches/model_facts.hpp"
-#include "plain_deck.hpp"
-#include "stored_deck.hpp"
+#include "model_files/plain_deck.hpp"
+#include "model_files/quantised_file.hpp"
+#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "smaller_model.hpp"
+#include "model_files/smaller_model.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "train/same_code.hpp"
+#include "model_files/same_code.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"

@@ -3,11 +3,12 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
-#include "train/quantise_options.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
+
+#include "model_files/quantise_options.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "channel_pruning.hpp"
+#include "model_files/channel_pruning.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"

@@ -1,4 +1,4 @@
-#include "train/model_changes.hpp"
+#include "model_files/model_changes.hpp"
 
 #include "base/json_text.hpp"
 #include "base/number.hpp"
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "batches/model_facts.hpp"
-#include "stored_deck.hpp"
+#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "train/keys_of_others.hpp"
+#include "model_files/keys_of_others.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
