@@ -271,7 +271,7 @@ Engine::Reduced Engine::reduce(StepSums& sums, StepOutcome& outcome) {
 }
 
 /// What the sums over all replicas say.
-void Engine::take(StepSums const& sums, StepInput const& input, StepOutcome& outcome) const {
+void Engine::take(StepSums& sums, StepInput const& input, StepOutcome& outcome) const {
     outcome.loss_sum = sums.total(StepSums::loss);
     outcome.weight = sums.total(StepSums::weight);
     outcome.figures = sums.total_figures();

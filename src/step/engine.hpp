@@ -196,7 +196,7 @@ class Engine {
     };
     void compute(StepInput const& input, double scale, StepOutcome& outcome);
     Reduced reduce(StepSums& sums, StepOutcome& outcome);
-    void take(StepSums const& sums, StepInput const& input, StepOutcome& outcome) const;
+    void take(StepSums& sums, StepInput const& input, StepOutcome& outcome) const;
     Verdict judge(StepInput const& input, double scale, StepOutcome& outcome);
     void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                Stopwatch& watch);
