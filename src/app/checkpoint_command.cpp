@@ -145,7 +145,7 @@ ExitCode prune(std::filesystem::path const& run, int keep) {
                     {concat("cannot prune ", run.string()), "it is not a directory",
                      "Name the directory of a run; its checkpoints are in the folder checkpoints"});
     }
-    files_of(run, false); // says where there is none
+    files_of(run, true); // says where there is none
     for (auto const& path : checkpoint::Store(run / "checkpoints", keep).prune(keep)) {
         std::cout << "removed " << path.string() << "\n";
     }
