@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// The lines of a text file in turn, whatever its size. Of a line that is longer than
+/// The lines of a text file, one after the other, whatever its size. Of a line that is longer than
 /// `longest_line` only so much is given. What does not exist has no lines, and neither has what is
 /// no file: a pipe would never end.
 class LineReader {

@@ -35,7 +35,7 @@ LauncherProcess started(std::vector<std::string> const& words, ArrivalsDirectory
     return {words, [&listener](std::string_view text) { listener.hear(text); }};
 }
 
-/// A look while the run goes on: a disk that fails for a moment ends nothing.
+/// A look while the run continues: a disk that fails for a moment ends nothing.
 template <class Found>
 Found seen(Watcher const& watcher, Found (Watcher::*look)() const) {
     try {
