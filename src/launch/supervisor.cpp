@@ -46,8 +46,8 @@ std::optional<ExitCode> word_of(int code, AttemptStatus const& record, bool aske
     return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
 }
 
-/// Calls `take` with the lines of a run's log, one by one, until it returns true. A log that cannot be
-/// read says nothing.
+/// Calls `take` with the lines of a run's log, one by one, until it returns true. A log that cannot
+/// be read says nothing.
 template <class Take>
 void each_logged(std::filesystem::path const& directory, std::uintmax_t from, Take const& take) {
     try {
