@@ -5,6 +5,7 @@
 #include "checkpoint/content.hpp"
 #include "checkpoint/diff.hpp"
 #include "checkpoint/model_file.hpp"
+#include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/store.hpp"
 #include "checkpoint/weights.hpp"
@@ -88,9 +89,12 @@ std::vector<std::string> faults_of(std::filesystem::path const& path) {
         faults.push_back(
             concat("bytes ", damage.first_byte, " to ", damage.last_byte, ": ", damage.what));
     }
-    if (faults.empty() &&
-        checkpoint::content_of(File::open_read(path)) != checkpoint::Content::outputs) {
-        checkpoint::open_weights(file); // it is what its name says
+    if (faults.empty()) { // then it is what its name says
+        if (checkpoint::content_of(File::open_read(path)) == checkpoint::Content::outputs) {
+            static_cast<void>(checkpoint::Reader(file));
+        } else {
+            checkpoint::open_weights(file);
+        }
     }
     return faults;
 }

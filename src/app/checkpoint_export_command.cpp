@@ -178,7 +178,7 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     }
     auto const deck = deck_in(weights->record());
     if (deck) {
-        require_not_named(out, *deck);
+        require_not_named(out, *deck, DeckFrom::file);
     }
     if (format == "safetensors") {
         bool const knows = deck && !weights->record().deck.empty();

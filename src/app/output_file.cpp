@@ -1,5 +1,6 @@
 #include "output_file.hpp"
 
+#include "base/list.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/step_name.hpp"
@@ -7,6 +8,7 @@
 #include "lockstep/data/dataset.hpp"
 
 #include <algorithm>
+#include <fnmatch.h>
 #include <iterator>
 #include <vector>
 
@@ -14,15 +16,46 @@ namespace lockstep::app {
 
 namespace {
 
-/// The files that a deck names for data, models and teachers. A set that cannot be found is none.
-std::vector<std::filesystem::path> files_named_by(config::Deck const& deck) {
+/// The output, if it matches the pattern. No directory is read.
+std::filesystem::path matched(std::string const& pattern, std::filesystem::path const& output) {
+    std::error_code none; // as where the working directory is gone
+    auto const whole = std::filesystem::absolute(pattern, none).lexically_normal();
+    for (auto const& name : {std::filesystem::absolute(output, none).lexically_normal(),
+                             std::filesystem::weakly_canonical(output, none)}) {
+        if (::fnmatch(whole.c_str(), name.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0) {
+            return output;
+        }
+    }
+    return {};
+}
+
+/// The files of a set. One that cannot be found is none.
+std::vector<std::filesystem::path> files_of(std::string const& set, DeckFrom from,
+                                            std::filesystem::path const& output) {
+    try {
+        if (from == DeckFrom::user) {
+            return data::expand_files(set);
+        }
+        std::vector<std::filesystem::path> files;
+        for (auto const& [name, quoted] : list_entries(set)) {
+            files.emplace_back(name);
+            if (!quoted) {
+                files.push_back(matched(name, output));
+            }
+        }
+        return files;
+    } catch (Error const&) { // whoever reads it says so
+        return {};
+    }
+}
+
+/// The files that a deck names for data, models and teachers.
+std::vector<std::filesystem::path> files_named_by(config::Deck const& deck, DeckFrom from,
+                                                  std::filesystem::path const& output) {
     std::vector<std::filesystem::path> files{deck.model.weights, deck.distill.teacher,
                                              deck.distill.teacher_deck, deck.distill.outputs};
     for (auto const& set : {deck.data.train, deck.data.validation, deck.data.test}) {
-        try {
-            std::ranges::move(data::expand_files(set), std::back_inserter(files));
-        } catch (Error const&) { // whoever reads it says so
-        }
+        std::ranges::move(files_of(set, from, output), std::back_inserter(files));
     }
     for (auto const& [key, value] : deck.model.own) {
         files.emplace_back(value); // such as model.file
@@ -62,8 +95,9 @@ void require_other_file(std::filesystem::path const& output, std::filesystem::pa
     }
 }
 
-void require_not_named(std::filesystem::path const& output, config::Deck const& deck) {
-    for (auto const& file : files_named_by(deck)) {
+void require_not_named(std::filesystem::path const& output, config::Deck const& deck,
+                       DeckFrom from) {
+    for (auto const& file : files_named_by(deck, from, output)) {
         std::error_code none;
         if (std::filesystem::equivalent(output, file, none)) {
             throw not_written(output, "the deck names this file for data, models or teachers");

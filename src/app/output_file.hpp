@@ -14,7 +14,11 @@ void require_free(std::filesystem::path const& output, bool overwrite);
 /// would resume, or is a run's best.h5.
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input);
 
+/// Whose deck it is. What a file names may lie anywhere: its patterns are compared by name alone.
+enum class DeckFrom { user, file };
+
 /// Throws Error 73 when the output is a file that the deck names for data, models or teachers.
-void require_not_named(std::filesystem::path const& output, config::Deck const& deck);
+void require_not_named(std::filesystem::path const& output, config::Deck const& deck,
+                       DeckFrom from);
 
 } // namespace lockstep::app

@@ -54,8 +54,12 @@ void note_facts(checkpoint::Record& record, data::Facts const& facts) {
 
 data::Facts facts_of(checkpoint::Record const& record, std::filesystem::path const& file) {
     auto const found = record.notes.find(checkpoint::facts_note);
-    return found == record.notes.end() ? earlier_facts(record)
-                                       : data::facts_of_text(found->second, file.string());
+    if (found != record.notes.end()) {
+        return data::facts_of_text(found->second, file.string());
+    }
+    auto facts = earlier_facts(record);
+    data::require_sound(facts, file.string());
+    return facts;
 }
 
 data::Facts facts_of(checkpoint::VerifiedFile const& file) {

@@ -16,6 +16,10 @@ constexpr char const* hash_of_outputs = "outputs"; ///< neither negative nor 0
 constexpr char const* hash_of_model = "teacher";   ///< of the weights, to tell teachers apart
 constexpr char const* task_note = "task";          ///< task.kind
 
+/// Samples whose outputs are hashed together, the first with sample 0; the sum of the hashes is
+/// that of all.
+constexpr std::int64_t outputs_batch = 128;
+
 /// A hash as a value of a record: neither negative nor 0.
 constexpr std::int64_t recorded(std::uint64_t hash) {
     return static_cast<std::int64_t>(hash >> 1 | 1);

@@ -2,11 +2,18 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "data/audit.hpp"
+#include "data/plan.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
 
 #include "batches/outputs_format.hpp"
 
@@ -28,7 +35,12 @@ checkpoint::Reader reader_of_outputs(checkpoint::VerifiedFile const& file) {
     bool const whole =
         reader.has(outputs_array) && reader.views().size() == 1 &&
         !reader.views().front().shape.empty() &&
-        h5::elements(reader.views().front().shape) == reader.array(outputs_array).elements;
+        h5::elements(reader.views().front().shape) == reader.array(outputs_array).elements &&
+        reader.array(outputs_array).type == h5::Type::f32 &&
+        reader.array(outputs_array).elements <= reader.bytes() / sizeof(float) &&
+        reader.record().integers.contains(hash_of_data) &&
+        reader.record().integers.contains(hash_of_outputs) &&
+        reader.record().notes.contains(task_note);
     if (!whole) {
         throw not_outputs(file.path());
     }
@@ -63,6 +75,43 @@ std::int64_t TeacherOutputs::samples() const {
 
 std::int64_t TeacherOutputs::hash() const {
     return record().integers.at(hash_of_outputs);
+}
+
+std::uint64_t hash_of_part(std::int64_t first, std::span<float const> outputs) {
+    return hash64(concat(first, " ", hash64(std::as_bytes(outputs))));
+}
+
+void TeacherOutputs::require_values(comm::Communicator const& world) const {
+    auto const refuse = [&](std::string const& why) {
+        throw Error(ExitCode::data,
+                    {concat(reader_.path().string(), " cannot be used"), why,
+                     "Write the file again with lockstep evaluate DECK MODEL --outputs FILE.h5"});
+    };
+    constexpr char const* phase = "reading the outputs of a teacher";
+    std::uint64_t hash = 0;
+    comm::agree(world, phase, [&] {
+        data::EvaluationPlan const plan{samples(), outputs_batch};
+        auto const mine = plan.batches_of(world.rank(), world.size());
+        auto const row = h5::elements(info_.shape);
+        std::vector<float> values;
+        for (std::int64_t batch = mine.first; batch < mine.first + mine.count; ++batch) {
+            auto const part = plan.part(batch);
+            values.resize(static_cast<std::uint64_t>(part.count) * row);
+            reader_.read(outputs_array, static_cast<std::uint64_t>(part.first) * row,
+                         std::as_writable_bytes(std::span(values)));
+            if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) {
+                refuse(concat("an output of samples ", part.first, " to ",
+                              part.first + part.count - 1, " is not finite"));
+            }
+            hash += hash_of_part(part.first, values);
+        }
+    });
+    hash = comm::all_reduce(world, hash, comm::Reduce::sum);
+    comm::agree(world, phase, [&] {
+        if (recorded(hash) != this->hash()) {
+            refuse("its outputs are not those that its hash was recorded for");
+        }
+    });
 }
 
 void TeacherOutputs::read(std::span<std::int64_t const> samples, std::vector<float>& into) const {

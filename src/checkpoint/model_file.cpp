@@ -66,7 +66,7 @@ bool is_model_file(std::filesystem::path const& path) {
 ModelFile::ModelFile(VerifiedFile const& file) : file_(File::open_read(file.path())) {
     auto const& path = file.path();
     require_checksum_header(file_);
-    auto const h5 = h5::File::open(path);
+    auto const h5 = h5::File::open_self_contained(path);
     record_ = read_record(h5, model_format);
     for (auto const& info : h5.datasets()) {
         if (info.path.starts_with(concat(record_group, "/"))) {

@@ -46,7 +46,7 @@ Reader::Reader(VerifiedFile const& verified) : path_(verified.path()) {
     auto const file = std::make_shared<File>(File::open_read(path));
     bytes_ = file->size();
     require_checksum_header(*file);
-    auto const h5 = h5::File::open(path);
+    auto const h5 = h5::File::open_self_contained(path);
     record_ = read_record(h5, checkpoint_format);
     require_step_of_name(path, record_);
     read_layout(h5.read_text(layout_path), path, arrays_, views_);

@@ -40,6 +40,18 @@ bool has_block_checksums(h5::File const& file) {
     return true;
 }
 
+/// The names of what each import writes; others may be added later.
+void require_checksum(h5::File const& file, std::string const& name) {
+    if ((name == "inputs" || name == "targets") && !file.exists(concat(checksum_prefix, name))) {
+        throw Error(ExitCode::data, {concat(file.path().string(), " cannot be verified"),
+                                     concat("dataset ", name,
+                                            " has no checksums, although those of other "
+                                            "datasets are there: the file has changed since the "
+                                            "import"),
+                                     "Copy the file back from a backup, or import the data again"});
+    }
+}
+
 ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t file_bytes) {
     if (!file.exists(name)) {
         throw Error(ExitCode::data,
@@ -54,8 +66,13 @@ ByteRange range_of(h5::File const& file, std::string const& name, std::uint64_t 
 } // namespace
 
 ByteRange checksums_in(h5::File const& file, std::string name, std::uint64_t bytes) {
-    name = concat(checksum_prefix, name.starts_with('/') ? name.substr(1) : name);
-    if (!has_block_checksums(file) || !file.exists(name)) {
+    name = name.starts_with('/') ? name.substr(1) : name;
+    if (!has_block_checksums(file)) {
+        return {};
+    }
+    require_checksum(file, name);
+    name = concat(checksum_prefix, name);
+    if (!file.exists(name)) {
         return {};
     }
     auto const range = range_of(file, name, std::filesystem::file_size(file.path()));
@@ -97,6 +114,7 @@ std::vector<std::string> added_datasets(h5::File const& file) {
                name != tokenizer_name &&
                !std::ranges::binary_search(names, concat(checksum_prefix, checked));
     });
+    std::ranges::for_each(added, [&](std::string const& name) { require_checksum(file, name); });
     return added;
 }
 

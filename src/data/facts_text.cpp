@@ -2,6 +2,8 @@
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "data/class_names.hpp"
+#include "data/format.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/h5/storage.hpp"
@@ -69,6 +71,42 @@ bool is_scale(Facts const& facts) {
                                [](double value) { return std::isfinite(value) && value > 0; });
 }
 
+bool is_sound(FieldInfo const& field) {
+    constexpr std::uint64_t max_elements = std::uint64_t{1} << 36; // of a sample, or of a row of it
+    constexpr std::int64_t max_vocabulary = std::int64_t{1} << 31;
+    std::uint64_t elements = 1;
+    for (auto const extent : field.shape) {
+        if (extent == 0 || extent > max_elements / elements) {
+            return false;
+        }
+        elements *= extent;
+    }
+    return field.vocabulary >= 0 && field.vocabulary <= max_vocabulary;
+}
+
+[[noreturn]] void refuse_facts(std::string const& from, std::string const& why) {
+    throw Error(ExitCode::data,
+                {from, concat("what it says of its training data cannot be read: ", why),
+                 "Copy the file again from its source, or name another"});
+}
+
+/// What a data set could not have; empty: nothing.
+std::string fault_of(Facts const& facts) {
+    for (auto const& fields : {facts.inputs, facts.targets}) {
+        if (auto const odd = std::ranges::find_if_not(fields, is_sound); odd != fields.end()) {
+            return concat("no sample has the shape ", h5::shape_text(odd->shape),
+                          " and a vocabulary of ", odd->vocabulary);
+        }
+    }
+    if (facts.class_count < 0 || facts.class_count > max_classes ||
+        std::ssize(facts.classes) > max_classes) {
+        return concat("it has ",
+                      std::max<std::int64_t>(facts.class_count, std::ssize(facts.classes)),
+                      " classes, but may have at most ", count_text(max_classes));
+    }
+    return is_scale(facts) ? "" : "its mean and std are not those of inputs";
+}
+
 /// Names, a few of many.
 std::string some_of(std::vector<std::string> names) {
     constexpr std::size_t max = 12;
@@ -98,19 +136,26 @@ std::string text_of(Facts const& facts) {
 }
 
 Facts facts_of_text(std::string const& text, std::string const& from) {
-    std::string why = "its mean and std are not those of inputs";
+    Facts facts;
     try {
-        auto facts = facts_of_json(parsed_json(
+        facts = facts_of_json(parsed_json(
             text, [](std::string const& reason) { throw std::runtime_error("it " + reason); }));
-        if (is_scale(facts)) {
-            return facts;
-        }
     } catch (std::exception const& failure) { // no JSON, or a type that is none of ours
-        why = failure.what();
+        refuse_facts(from, failure.what());
     }
-    throw Error(ExitCode::data,
-                {from, concat("what it says of its training data cannot be read: ", why),
-                 "Copy the file again from its source, or name another"});
+    require_sound(facts, from);
+    return facts;
+}
+
+void require_sound(Facts const& facts, std::string const& from) {
+    if (auto const fault = fault_of(facts); !fault.empty()) {
+        refuse_facts(from, fault);
+    }
+    for (std::size_t i = 0; i < facts.classes.size(); ++i) {
+        if (!facts.classes[i].empty()) { // as actions of a plug-in may be
+            require_name(facts.classes[i], concat(from, ": class ", i));
+        }
+    }
 }
 
 std::string summary_of(Facts const& facts) {

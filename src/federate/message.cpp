@@ -122,7 +122,7 @@ Message Message::read_verified(std::filesystem::path const& path, Binding bindin
     Message message(std::move(binding));
     message.path_ = path;
     message.signer_ = block.key;
-    auto const file = h5::File::open(path);
+    auto const file = h5::File::open_self_contained(path);
     auto const max = std::filesystem::file_size(path); // of a dataset that lies in it
     std::set<std::string> names;
     for (auto const& name : file.names()) {

@@ -11,6 +11,7 @@
 #include "property_list.hpp"
 #include "space.hpp"
 #include "types.hpp"
+#include "view.hpp"
 
 namespace lockstep::h5 {
 
@@ -27,6 +28,13 @@ herr_t collect_link(hid_t, char const* name, H5L_info_t const* info, void* into)
         static_cast<std::vector<std::string>*>(into)->emplace_back(name);
     }
     return groups_above(name) < max_groups ? 0 : 1; // ends the visit
+}
+
+herr_t collect_foreign(hid_t, char const* name, H5L_info_t const* info, void* into) {
+    if (info->type != H5L_TYPE_HARD) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+    }
+    return groups_above(name) < max_groups ? 0 : 1;
 }
 
 herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into) {
@@ -52,6 +60,15 @@ std::vector<std::string> names_of_datasets(Handle const& file, std::filesystem::
         H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
         "H5Ovisit2", path);
     return names;
+}
+
+/// Whether values of a dataset of that creation list lie in other files.
+bool lies_elsewhere(Handle const& creation) {
+    if (H5Pget_external_count(creation.id()) != 0) {
+        return true;
+    }
+    auto const elsewhere = [](VirtualSource const& source) { return source.file != "."; };
+    return is_virtual(creation) && std::ranges::any_of(virtual_sources(creation.id()), elsewhere);
 }
 
 } // namespace
@@ -120,6 +137,31 @@ std::vector<std::string> File::names() const {
                         "H5Lvisit", path_);
     std::sort(names.begin(), names.end());
     return names;
+}
+
+File File::open_self_contained(std::filesystem::path const& path) {
+    auto file = open(path);
+    file.require_self_contained();
+    return file;
+}
+
+void File::require_self_contained() const {
+    auto const refuse = [&](std::string const& name, std::string const& why) {
+        throw Error(ExitCode::data,
+                    {concat("cannot read ", path_.string()), concat(name, " in it ", why),
+                     "Lockstep writes no such file. Copy the file again from its source"});
+    };
+    std::vector<std::string> links;
+    require_all_visited(H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_INC, collect_foreign, &links),
+                        "H5Lvisit", path_);
+    if (!links.empty()) {
+        refuse(links.front(), "is a link to another place or file");
+    }
+    for (auto const& name : names_of_datasets(file_, path_)) {
+        if (lies_elsewhere(creation_of(open_named(name)))) {
+            refuse(name, "has its values in another file");
+        }
+    }
 }
 
 } // namespace lockstep::h5

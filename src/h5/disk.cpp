@@ -84,8 +84,14 @@ H5FD_t* open_file(char const* name, unsigned flags, hid_t access, haddr_t) {
                     ((flags & H5F_ACC_TRUNC) != 0 ? O_TRUNC | O_NOFOLLOW : 0) |
                     ((flags & H5F_ACC_CREAT) != 0 ? O_CREAT : 0) |
                     ((flags & H5F_ACC_EXCL) != 0 ? O_EXCL : 0);
-    int const descriptor = ::open(name, how | O_CLOEXEC, 0644);
     struct stat info {};
+    // A link of an HDF5 file may lead anywhere: a pipe's other end may never come.
+    if (::stat(name, &info) == 0 && !S_ISREG(info.st_mode)) {
+        H5Epush2(H5E_DEFAULT, __FILE__, "disk", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE,
+                 "it is not a regular file");
+        return nullptr;
+    }
+    int const descriptor = ::open(name, how | O_CLOEXEC, 0644);
     if (descriptor < 0 || ::fstat(descriptor, &info) != 0) {
         fail("unable to open file", errno);
         if (descriptor >= 0) {

@@ -51,6 +51,11 @@ class File {
     /// An existing file for reading by this process alone; no file locks are taken.
     /// Throws Error 66 when there is none, 65 when it is not HDF5 or was cut short.
     [[nodiscard]] static File open(std::filesystem::path const& path);
+    /// The same for a file that checksums or a signature stand for, which say nothing of what lies
+    /// elsewhere. No other file is opened.
+    ///
+    /// Throws  Error 65 too unless all links are hard ones, and all values lie in this file
+    [[nodiscard]] static File open_self_contained(std::filesystem::path const& path);
     /// An existing file for reading and writing by all ranks together through MPI-IO. A write that
     /// MPI-IO refuses does not keep a rank from collective calls: it is reported after them.
     ///
@@ -167,6 +172,7 @@ class File {
     [[nodiscard]] bool exists(std::string const& path, int links) const;
     void require_links(std::string const& path, int links) const;
     void require_external(std::string const& value, std::string const& link, int links) const;
+    void require_self_contained() const;
     [[nodiscard]] Handle open_named(std::string const& path) const;
     [[nodiscard]] Handle open_to_read(std::string const& path, int depth = 0) const;
     void require_sources(Handle const& dataset, std::string const& path, int depth) const;

@@ -1,6 +1,5 @@
 #include "model_files/outputs_recorder.hpp"
 
-#include "base/hash.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/writer.hpp"
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "batches/outputs_format.hpp"
+#include "batches/teacher_outputs.hpp"
 
 namespace lockstep::train {
 
@@ -45,7 +45,7 @@ void OutputsRecorder::add(std::int64_t first, torch::Tensor const& outputs) {
     }
     std::span const numbers(values.const_data_ptr<float>(),
                             static_cast<std::size_t>(values.numel()));
-    hash_ += hash64(concat(first, " ", hash64(std::as_bytes(numbers))));
+    hash_ += hash_of_part(first, numbers);
     values_.insert(values_.end(), numbers.begin(), numbers.end());
 }
 

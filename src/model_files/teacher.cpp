@@ -383,6 +383,7 @@ std::string add_outputs(comm::Communicator const& world, config::Deck const& dec
         work.outputs = outputs;
     });
     require_roots(world, deck, work.teacher);
+    work.outputs->require_values(world);
     work.task = task::distilled(
         std::move(work.task),
         {.options = deck.distill, .teachers = {}, .of_classes = of_classes, .recorded = true});

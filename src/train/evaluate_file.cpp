@@ -385,6 +385,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         auto options = evaluate_options(deck, device);
         OutputsRecorder recorder;
         if (records) {
+            options.batch = outputs_batch;
             options.outputs = [&](std::int64_t first, torch::Tensor const& batch) {
                 recorder.add(first, batch);
             };

@@ -1,6 +1,7 @@
 """What commands say and what they leave alone: each epoch's line, gnuplots that do not get through, a
 run's directory in a file's place, outputs that are there, help of subcommands, records in reports. The short form draws
 some of the gnuplots, formats and mistyped options."""
+import ctypes
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 
 from harness import DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, records, run, some, train
 
@@ -91,6 +93,28 @@ def of_torchrun(scratch):
     for alone in some(({**elastic, "WORLD_SIZE": "1"}, {"WORLD_SIZE": "4"}, {"RANK": "0", "WORLD_SIZE": "4"})):
         run(["plan", DECK, "--data.train", scratch / "set.h5", "--data.validation", ""], env=alone).expect(0)
     run(["plan", DECK, "--data.train", scratch / "set.h5", "--data.validation", ""], ranks=2, env=elastic).expect(0)
+
+
+def by_pattern(scratch, data):
+    """The pattern of a deck in a checkpoint is compared with the output, and no directory is read for it."""
+    sets, run_ = scratch / "sets", scratch / "by-pattern"
+    sets.mkdir()
+    shutil.copy(data, sets / "set.h5")
+    train(run_, "--data.train", sets / "s*.h5", "--data.validation", "", "--data.global-batch", 16, "--train.steps", 1,
+          ranks=1).expect(0)
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    check(libc.inotify_add_watch(watch, os.fsencode(sets), 0x20) > 0, "directories that are opened are told")
+    os.listdir(sets)
+    check(os.read(watch, 4096), "one that the test has opened is")
+    for name, format_ in (("out.onnx", "onnx"), ("out.pt", "torchscript"), ("out.safetensors", "safetensors")):
+        run(["checkpoint", "export", run_, scratch / f"pattern-{name}", "--format", format_]).expect(0)
+    run(["checkpoint", "export", run_, sets / "set.h5", "--format", "hdf5", "--overwrite"]).expect(
+        73, "the deck names this file")
+    try:
+        sys.exit(f"failed: the export has read {sets}: {os.read(watch, 4096)}")
+    except BlockingIOError:
+        os.close(watch)
 
 
 def with_path(tools, directory, *options, ranks=RANKS):
@@ -192,6 +216,7 @@ with Scratch() as scratch:
                        ["quantise", one, mine, *by_deck])):
         run(["checkpoint", *wrong]).expect(73, "the deck names this file")
         check(mine.read_bytes() == data.read_bytes(), f"{wrong}: the data")
+    by_pattern(scratch, data)
     for wrong in some((["export", one, one / "best.h5", "--format", "hdf5"], ["quantise", one, one / "best.h5"])):
         run(["checkpoint", *wrong, "--overwrite"]).expect(73, "it is the best model of a run")
     run(["checkpoint", "export", one, "", "--format", "hdf5"]).expect(64, "the name of the output file is empty")

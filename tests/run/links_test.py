@@ -143,6 +143,16 @@ with Scratch() as scratch:
                  "itself.h5", "circle-a.h5", "of-circle.h5"):
         with h5py.File(scratch / name, "a") as file:
             file["y"] = Y
+    os.mkfifo(scratch / "pipe")  # whoever opens it waits for ever
+    linking(scratch / "to-pipe.h5", scratch / "pipe", x="/x", g="/g")
+    linking(scratch / "labels-of-pipe.h5", scratch / "pipe", y="/y")
+    view(scratch / "of-pipe.h5", [(scratch / "pipe", "x", 40)])
+    with h5py.File(scratch / "labels-of-pipe.h5", "a") as file:
+        file["x"] = X
+        file.create_dataset("raw", X.shape, X.dtype, external=[(scratch / "pipe", 0, h5py.h5f.UNLIMITED)])
+    for name in ("to-pipe.h5", "of-pipe.h5"):
+        with h5py.File(scratch / name, "a") as file:
+            file["y"] = Y
     os.truncate(scratch / "one.raw", 400)
     os.remove(scratch / "three.raw")
     refused = [("absolute.h5", "x", "66", "x of ", "there.h5", "is a link to"),
@@ -162,6 +172,11 @@ with Scratch() as scratch:
                ("circle-a.h5", "x", "65", "circle-", "links form a cycle"),
                ("of-circle.h5", "x", "65", "itself.h5", "links form a cycle"),
                ("soft-nowhere.h5", "x", "66", "is a link to /nowhere/at/all", "does not exist"),
+               ("to-pipe.h5", "x", "66", "is a link to /x", "it is a pipe"),
+               ("to-pipe.h5", "g/x", "66", "is a link to /g", "it is a pipe"),
+               ("labels-of-pipe.h5", "x", "66", "is a link to /y", "it is a pipe"),
+               ("labels-of-pipe.h5", "raw", "66", "has its bytes in another file", "pipe"),
+               ("of-pipe.h5", "x", "66", "is a view of dataset x", "it is a pipe"),
                ("raw.h5", "one", "65", "one.raw", "cut short"),
                ("raw.h5", "more", "66", "three.raw", "HDF5_EXTFILE_PREFIX")]
     found = answers([(scratch / name, inputs, "y") for name, inputs, *_ in refused])

@@ -31,7 +31,7 @@ void require_place(comm::Communicator const& world, EvaluateTold const& told,
         for (auto const& input : inputs) {
             require_other_file(told.outputs, input);
         }
-        require_not_named(told.outputs, deck);
+        require_not_named(told.outputs, deck, DeckFrom::user);
         auto const directory = std::filesystem::absolute(told.outputs).parent_path();
         if (!std::filesystem::is_directory(directory)) {
             throw Error(ExitCode::cannot_create,

@@ -83,7 +83,7 @@ ExitCode export_graph_command(Invocation const& invocation) {
     auto words = invocation.arguments;
     auto const deck = saved_deck(file, words);
     std::filesystem::path const out = words.at(1);
-    require_not_named(out, deck);
+    require_not_named(out, deck, DeckFrom::file);
     auto const rows = number_of<std::int64_t>(words.at(3)).value_or(0);
     auto const saved = train::open_saved_model(deck, file, rows);
     tell(saved.remarks);

@@ -12,7 +12,7 @@ ExitCode export_script_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     auto words = invocation.arguments;
     auto const deck = saved_deck(file, words);
-    require_not_named(words.at(1), deck);
+    require_not_named(words.at(1), deck, DeckFrom::file);
     tell(train::export_script(deck, file, words.at(1)));
     std::cout << words[1] << ": the model of " << file.path().string() << ", for evaluation\n";
     return ExitCode::ok;

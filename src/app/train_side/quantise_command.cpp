@@ -16,7 +16,7 @@ ExitCode quantise_command(Invocation const& invocation) {
     auto keys = words.keys;
     auto const deck = saved_deck(file, keys);
     auto const& out = words.positions[1];
-    require_not_named(out, deck);
+    require_not_named(out, deck, DeckFrom::file);
     std::cout << out << ": " << train::quantise_file(deck, file, out, told) << "\n";
     return ExitCode::ok;
 }

@@ -166,6 +166,39 @@ TEST_CASE("facts are read back from their text as they were, and from no other t
     }
 }
 
+TEST_CASE("facts that no data set has are refused") {
+    auto const refused = [](std::string const& what, auto const& spoil) {
+        auto facts = known();
+        spoil(facts);
+        CAPTURE(what);
+        auto const error =
+            test::error_of([&] { data::facts_of_text(data::text_of(facts), "a file"); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "a file"));
+    };
+    constexpr std::uint64_t much = std::uint64_t{1} << 40;
+    for (auto const& shape : {h5::Shape{much, much}, h5::Shape{0, 28}, h5::Shape{much << 22},
+                              h5::Shape{~std::uint64_t{27}, ~std::uint64_t{27}}, // -28, -28
+                              h5::Shape{2, 3, 0}, h5::Shape{much << 23, 2, much << 23}}) {
+        refused("a shape of inputs", [&](Facts& f) { f.inputs[1].shape = shape; });
+        refused("a shape of targets", [&](Facts& f) { f.targets[0].shape = shape; });
+    }
+    for (auto const count : {std::int64_t{-1}, std::int64_t{100001}, std::int64_t{1} << 40}) {
+        refused("a number of classes", [&](Facts& f) { f.class_count = count; });
+    }
+    refused("too many names", [](Facts& f) { f.classes.resize(100001, "a"); });
+    for (auto const vocabulary : {std::int64_t{-1}, std::int64_t{1} << 40}) {
+        refused("a vocabulary", [&](Facts& f) { f.inputs[1].vocabulary = vocabulary; });
+    }
+    for (auto const* const name : {"a\nb", "a\x1b[31m", "\t", "a\x7f"}) {
+        refused("a name of a class", [&](Facts& f) { f.classes[1] = name; });
+    }
+    auto most = known();
+    most.class_count = 100000;
+    most.inputs[0].shape = {1, 4096, 4096, 4096};
+    CHECK(data::facts_of_text(data::text_of(most), "a file") == most);
+}
+
 TEST_CASE("what others know completes what a set does not") {
     CHECK(data::completed({}, known()).classes == known().classes);
     auto own = known();

@@ -1,8 +1,11 @@
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "data/inspect.hpp"
 #include "data/verify.hpp"
 #include "h5/element_type.hpp"
 #include "import/hdf5_source.hpp"
+
+#include <hdf5.h>
 
 #include <array>
 
@@ -73,6 +76,31 @@ TEST_CASE("a changed mean is found") {
     REQUIRE(mean != std::string::npos);
     flip_byte(path, mean + 6);
     CHECK(found(path));
+}
+
+TEST_CASE("what lost its checksums since the import is refused, unlike what was added") {
+    test::ScratchDir const scratch;
+    for (auto const* const name : {"inputs", "targets", ""}) {
+        CAPTURE(name);
+        auto const path = imported(scratch);
+        auto const file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        REQUIRE(file >= 0);
+        if (*name == '\0') {
+            auto const space = H5Screate(H5S_SCALAR);
+            auto const more = H5Dcreate2(file, "more", H5T_STD_I64LE, space, H5P_DEFAULT,
+                                         H5P_DEFAULT, H5P_DEFAULT);
+            REQUIRE(more >= 0);
+            H5Dclose(more);
+            H5Sclose(space);
+        } else {
+            REQUIRE(H5Ldelete(file, concat("checksums/", name).c_str(), H5P_DEFAULT) >= 0);
+        }
+        H5Fclose(file);
+        auto const expected = *name == '\0' ? ExitCode::ok : ExitCode::data;
+        CHECK(test::code_of([&] { static_cast<void>(datasets_added_to(path)); }) == expected);
+        CHECK(test::code_of([&] { static_cast<void>(verify(path)); }) == expected);
+        CHECK(test::code_of([&] { Dataset const set({.files = path}); }) == expected);
+    }
 }
 
 TEST_CASE("a file without checksums cannot be verified, and says so") {
