@@ -1,4 +1,5 @@
 #include "app/command.hpp"
+#include "base/escaped.hpp"
 #include "base/file.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -32,11 +33,11 @@ std::string text_of(checkpoint::Record const& record, char const* note) {
     return found == record.notes.end() ? "not known" : found->second;
 }
 
-/// A line for a thing that is known.
+/// One line for a thing that is known, whatever a file says of it.
 template <class... Parts>
 void print_fact(std::string name, Parts const&... parts) {
     name.resize(12, ' ');
-    std::cout << "  " << name << concat(parts...) << "\n";
+    std::cout << "  " << name << escaped_line(concat(parts...)) << "\n";
 }
 
 /// What the model was trained on, in files that tell.
@@ -106,7 +107,8 @@ void print_record(checkpoint::Record const& record, std::filesystem::path const&
 }
 
 void print_shape(std::string const& name, h5::Type type, h5::Shape const& shape) {
-    std::cout << "    " << name << " " << h5::name_of(type) << " " << h5::shape_text(shape) << "\n";
+    std::cout << "    " << escaped_line(name) << " " << h5::name_of(type) << " "
+              << h5::shape_text(shape) << "\n";
 }
 
 /// The layers in int8, which are not among the tensors: "features.conv1.weight 16 1 3 3".

@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "data/inspect.hpp"
 #include "data/look_through.hpp"
@@ -62,7 +63,7 @@ void print_layout(data::FieldInfo const& input, std::vector<double> const& mean)
     auto const named = data::axis_of_means({.inputs = {input}, .mean = mean});
     auto const axis = named && input.shape.size() > 2 ? named : data::channel_axis(input.shape);
     if (axis && *axis > 0 && !input.ragged) {
-        std::cout << "  dimension " << *axis << " of " << input.name
+        std::cout << "  dimension " << *axis << " of " << escaped_line(input.name)
                   << " looks like channels, which models of pictures expect as the first dimension "
                   << (*axis + 1 == input.shape.size()
                           ? "unless model.layout = channels-last\n"
@@ -84,12 +85,13 @@ void print(data::DataInfo const& info) {
     std::cout << count_text(info.samples, "sample") << "\n";
     for (std::size_t f = 0; f < info.fields.size(); ++f) {
         auto const& field = info.fields[f];
-        std::cout << "  " << field.name << ": [" << (field.ragged ? "any number of rows, " : "");
+        std::cout << "  " << escaped_line(field.name) << ": ["
+                  << (field.ragged ? "any number of rows, " : "");
         for (std::size_t i = 0; i < field.shape.size(); ++i) {
             std::cout << (i == 0 ? "" : ", ") << field.shape[i];
         }
         std::cout << "] " << h5::name_of(field.type) << (info.places[f].empty() ? "" : ", ")
-                  << info.places[f] << "\n";
+                  << escaped_line(info.places[f]) << "\n";
     }
     print_layout(info.fields.front(), info.mean);
     for (std::size_t i = 0; i < info.mean.size(); ++i) {
@@ -97,7 +99,7 @@ void print(data::DataInfo const& info) {
                   << fixed(info.std[i], 4) << "\n";
     }
     for (std::size_t i = 0; i < info.class_names.size(); ++i) {
-        std::cout << "  class " << i << " " << info.class_names[i];
+        std::cout << "  class " << i << " " << escaped_line(info.class_names[i]);
         if (i < info.class_counts.size()) {
             std::cout << ": " << count_text(info.class_counts[i]);
         }

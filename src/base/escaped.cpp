@@ -7,9 +7,12 @@ namespace lockstep {
 
 namespace {
 
+bool is_printed(char letter) {
+    return letter >= 0x20 && letter < 0x7f; // of signed letters, too, those of ASCII alone
+}
+
 bool is_plain(char letter) {
-    auto const byte = static_cast<unsigned char>(letter);
-    return (byte >= 0x20 && byte < 0x7f) || letter == '\n' || letter == '\t';
+    return is_printed(letter) || letter == '\n' || letter == '\t';
 }
 
 /// The bytes of a code point that `text` begins with; 0: none that may be shown.
@@ -31,25 +34,11 @@ std::size_t shown_bytes(std::string_view text) {
     return first == 0xc2 && byte(1) < 0xa0 ? 0 : count; // controls of eight bits
 }
 
-/// The bytes of a colour, as monitor/terminal.hpp sets it, that `text` begins with; 0: none.
-std::size_t colour_bytes(std::string_view text) {
-    auto const end = text.find('m');
-    bool const found = text.starts_with("\033[") && end != std::string_view::npos && end <= 4 &&
-                       std::ranges::all_of(text.substr(2, end - 2), [](char letter) {
-                           return letter >= '0' && letter <= '6';
-                       });
-    return found ? end + 1 : 0;
-}
-
-} // namespace
-
-std::string escaped(std::string_view text, bool keep_colours) {
+std::string escaped_but(bool (*stays)(char), std::string_view text) {
     std::string result;
     result.reserve(text.size());
     while (!text.empty()) {
-        auto const bytes = is_plain(text[0])                   ? 1
-                           : text[0] == '\033' && keep_colours ? colour_bytes(text)
-                                                               : shown_bytes(text);
+        auto const bytes = stays(text[0]) ? 1 : shown_bytes(text);
         if (bytes > 0) {
             result += text.substr(0, bytes);
         } else {
@@ -58,6 +47,16 @@ std::string escaped(std::string_view text, bool keep_colours) {
         text.remove_prefix(std::max<std::size_t>(bytes, 1));
     }
     return result;
+}
+
+} // namespace
+
+std::string escaped(std::string_view text) {
+    return escaped_but(is_plain, text);
+}
+
+std::string escaped_line(std::string_view text) {
+    return escaped_but(is_printed, text);
 }
 
 EscapedStream::EscapedStream(std::ostream& stream) : stream_(stream), before_(stream.rdbuf(this)) {}
@@ -71,7 +70,7 @@ std::streamsize EscapedStream::xsputn(char const* text, std::streamsize count) {
     if (std::ranges::all_of(all, is_plain)) {
         return before_->sputn(text, count);
     }
-    auto const shown = escaped(all, /*keep_colours=*/true);
+    auto const shown = escaped(all);
     auto const size = static_cast<std::streamsize>(shown.size());
     return before_->sputn(shown.data(), size) == size ? count : 0;
 }
@@ -83,6 +82,15 @@ EscapedStream::int_type EscapedStream::overflow(int_type letter) {
 
 int EscapedStream::sync() {
     return before_->pubsync();
+}
+
+void write_obeyed(std::ostream& stream, std::string_view text) {
+    auto const* const shown = dynamic_cast<EscapedStream const*>(stream.rdbuf());
+    auto* const target = shown == nullptr ? stream.rdbuf() : shown->before_;
+    auto const size = static_cast<std::streamsize>(text.size());
+    if (target->sputn(text.data(), size) != size) {
+        stream.setstate(std::ios::badbit);
+    }
 }
 
 } // namespace lockstep

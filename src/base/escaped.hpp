@@ -8,11 +8,14 @@
 namespace lockstep {
 
 /// A text of which parts come from files, for a terminal: control characters and bytes that are not
-/// UTF-8 are written as "\x1b". Line ends and tabs stay; so do colours, with `keep_colours`.
-std::string escaped(std::string_view text, bool keep_colours = false);
+/// UTF-8 are written as "\x1b". Line ends and tabs stay.
+std::string escaped(std::string_view text);
 
-/// Escapes what is written to a stream, apart from this program's colours, as long as it exists.
-class EscapedStream : std::streambuf {
+/// A text that takes one line, such as a name: escaped, its line ends too.
+std::string escaped_line(std::string_view text);
+
+/// Escapes what is written to a stream, as long as it exists. Only `write_obeyed` gets past it.
+class EscapedStream : public std::streambuf {
   public:
     explicit EscapedStream(std::ostream& stream);
     EscapedStream(EscapedStream const&) = delete;
@@ -20,6 +23,8 @@ class EscapedStream : std::streambuf {
     ~EscapedStream() override;
 
   private:
+    friend void write_obeyed(std::ostream& stream, std::string_view text);
+
     std::streamsize xsputn(char const* text, std::streamsize count) override;
     int_type overflow(int_type letter) override;
     int sync() override;
@@ -27,5 +32,9 @@ class EscapedStream : std::streambuf {
     std::ostream& stream_;
     std::streambuf* before_;
 };
+
+/// Writes a text whose escape sequences are this program's own: in it, what comes from files must
+/// have been escaped before.
+void write_obeyed(std::ostream& stream, std::string_view text);
 
 } // namespace lockstep

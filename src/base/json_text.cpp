@@ -2,6 +2,10 @@
 
 #include "base/text.hpp"
 
+#include <optional>
+#include <set>
+#include <vector>
+
 namespace lockstep {
 
 bool nests_deeper(std::string_view text, int max_depth) {
@@ -36,9 +40,25 @@ nlohmann::json parsed_json(std::string_view text,
     if (nests_deeper(text, max_depth)) {
         refuse(concat("is nested more than ", max_depth, " levels deep"));
     }
-    auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    using Event = nlohmann::json::parse_event_t;
+    std::vector<std::set<std::string>> names; // of the objects that are open
+    std::optional<std::string> twice;
+    auto const note = [&](int /*depth*/, Event event, nlohmann::json const& value) {
+        if (event == Event::object_start) {
+            names.emplace_back();
+        } else if (event == Event::object_end) {
+            names.pop_back();
+        } else if (event == Event::key && !names.back().insert(value.get<std::string>()).second) {
+            twice = value.get<std::string>();
+        }
+        return true;
+    };
+    auto json = nlohmann::json::parse(text, note, /*allow_exceptions=*/false);
     if (json.is_discarded()) {
         refuse("is not JSON");
+    }
+    if (twice) { // readers differ in which of the two they take
+        refuse(concat("has the name ", *twice, " twice in one object"));
     }
     return json;
 }

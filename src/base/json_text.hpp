@@ -22,8 +22,8 @@ Json json_or_nothing(std::string_view text) {
                               : Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-/// The same, but where there is none, `refuse` is called with the reason ("is not JSON"), and must
-/// throw.
+/// The same, but where there is none, or an object has a name twice, `refuse` is called with the
+/// reason ("is not JSON"), and must throw.
 nlohmann::json parsed_json(std::string_view text,
                            std::function<void(std::string const& why)> const& refuse,
                            int max_depth = max_json_depth);

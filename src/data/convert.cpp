@@ -1,5 +1,8 @@
 #include "data/convert.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace lockstep::data {
 
 namespace {
@@ -22,6 +25,18 @@ bool is_held_by_float(h5::Type type) {
     bool held = true;
     with_type(type, [&](auto stored) { held = float_holds<decltype(stored)>; });
     return held;
+}
+
+bool are_scales(h5::Type type, std::vector<double> const& mean, std::vector<double> const& std) {
+    bool const narrow = is_held_by_float(type);
+    // Of std, not denormal: torch takes such a number for 0.
+    double const min =
+        narrow ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+    double const max =
+        narrow ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    return mean.size() == std.size() &&
+           std::ranges::all_of(mean, [&](double value) { return std::abs(value) <= max; }) &&
+           std::ranges::all_of(std, [&](double value) { return value >= min && value <= max; });
 }
 
 bool fit_channels(std::size_t moments, h5::Shape const& shape) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace lockstep::data {
 
@@ -17,6 +18,10 @@ template <class Stored>
 inline constexpr bool float_holds =
     std::numeric_limits<Stored>::digits <= std::numeric_limits<float>::digits;
 bool is_held_by_float(h5::Type type);
+
+/// Whether inputs of a type can be scaled by these: as many of both, finite, and deviations above
+/// 0, all in float32 where the inputs are scaled in float32.
+bool are_scales(h5::Type type, std::vector<double> const& mean, std::vector<double> const& std);
 
 /// Whether this number of means or deviations fits samples of a shape: one for all, or one for each
 /// channel, which are the first dimension, or else the last.

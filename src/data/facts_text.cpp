@@ -3,15 +3,13 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "data/class_names.hpp"
+#include "data/convert.hpp"
 #include "data/format.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/h5/storage.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cmath>
 
 namespace lockstep::data {
 
@@ -63,14 +61,6 @@ Facts facts_of_json(Json const& json) {
             .tokenizer = json.at("tokenizer")};
 }
 
-/// Whether inputs can be normalised by it.
-bool is_scale(Facts const& facts) {
-    return facts.mean.size() == facts.std.size() &&
-           std::ranges::all_of(facts.mean, [](double value) { return std::isfinite(value); }) &&
-           std::ranges::all_of(facts.std,
-                               [](double value) { return std::isfinite(value) && value > 0; });
-}
-
 bool is_sound(FieldInfo const& field) {
     constexpr std::uint64_t max_elements = std::uint64_t{1} << 36; // of a sample, or of a row of it
     constexpr std::int64_t max_vocabulary = std::int64_t{1} << 31;
@@ -104,7 +94,9 @@ std::string fault_of(Facts const& facts) {
                       std::max<std::int64_t>(facts.class_count, std::ssize(facts.classes)),
                       " classes, but may have at most ", count_text(max_classes));
     }
-    return is_scale(facts) ? "" : "its mean and std are not those of inputs";
+    auto const type = facts.inputs.empty() ? h5::Type::f32 : facts.inputs.front().type;
+    return are_scales(type, facts.mean, facts.std) ? ""
+                                                   : "its mean and std are not those of inputs";
 }
 
 /// Names, a few of many.

@@ -52,7 +52,8 @@ struct Axis {
     std::uint64_t pitch_out;
 };
 
-void filter(std::vector<float> const& in, std::vector<float>& out, std::vector<Tap> const& taps,
+template <class Value>
+void filter(std::vector<Value> const& in, std::vector<float>& out, std::vector<Tap> const& taps,
             Axis const& axis) {
     for (std::uint64_t line = 0; line < axis.lines; ++line) {
         for (std::uint64_t i = 0; i < taps.size(); ++i) {
@@ -60,7 +61,7 @@ void filter(std::vector<float> const& in, std::vector<float>& out, std::vector<T
                 float sum = 0;
                 auto at = line * axis.pitch_in + taps[i].first * axis.step + c;
                 for (auto const weight : taps[i].weights) {
-                    sum += weight * in[at];
+                    sum += weight * static_cast<float>(in[at]);
                     at += axis.step;
                 }
                 out[line * axis.pitch_out + i * axis.step + c] = sum;
@@ -207,9 +208,8 @@ Image resized(Image const& image, std::uint64_t width, std::uint64_t height) {
         return image;
     }
     auto const channels = image.channels;
-    std::vector<float> const whole(image.values.begin(), image.values.end());
     std::vector<float> narrow(image.height * width * channels);
-    filter(whole, narrow, taps(image.width, width),
+    filter(image.values, narrow, taps(image.width, width),
            {image.height, channels, image.width * channels, width * channels});
     // Along y, the row of the result is one pixel of width * channels values.
     std::vector<float> result(height * width * channels);

@@ -1,5 +1,6 @@
 #include "dialog.hpp"
 
+#include "base/escaped.hpp"
 #include "base/host_facts.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
@@ -175,16 +176,16 @@ void ask_rate(LaunchChoice& choice, config::Deck const& deck) {
 void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
                   Scheduler const& scheduler) {
     Paint const paint(monitor::colours_welcome());
-    std::cout << paint(Style::bold, "This host") << "  " << here.cores << " cores, "
-              << processor_text() << "\n";
+    write_obeyed(std::cout, paint(Style::bold, "This host"));
+    std::cout << "  " << here.cores << " cores, " << processor_text() << "\n";
     for (std::size_t i = 0; i < here.gpus.size(); ++i) {
         auto const& gpu = here.gpus[i];
         std::cout << "  GPU " << i << "  " << gpu.name << ", " << bytes_text(gpu.memory) << "  "
                   << gpu.uuid << "\n";
     }
-    std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "")
-              << paint(Style::bold, "Scheduler") << "  "
-              << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
+    std::cout << (here.gpus.empty() ? "  no GPU that the run may use\n" : "");
+    write_obeyed(std::cout, paint(Style::bold, "Scheduler"));
+    std::cout << "  " << (scheduler.text.empty() ? "none" : scheduler.text) << "\n";
     for (auto const& partition : scheduler.partitions) {
         std::cout << "  partition " << partition.name << ": " << partition.text()
                   << (std::isfinite(partition.longest_s)
@@ -194,8 +195,8 @@ void show_devices(HostDevices const& here, std::vector<Host> const& hosts,
     }
     for (auto const& host : hosts) {
         if (!host.name.empty()) {
-            std::cout << paint(Style::bold, "Host") << "  " << host.name << ", "
-                      << amount_of(host.ranks, "rank") << "\n";
+            write_obeyed(std::cout, paint(Style::bold, "Host"));
+            std::cout << "  " << host.name << ", " << amount_of(host.ranks, "rank") << "\n";
         }
     }
     std::cout << "\n";

@@ -1,5 +1,6 @@
 #include "question.hpp"
 
+#include "base/escaped.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -72,7 +73,7 @@ std::string ask(Question const& question) {
     monitor::Paint const paint(monitor::colours_welcome());
     Interrupts const interrupts; // from before the question can be read
     while (true) {
-        std::cout << paint(monitor::Style::bold, question.text);
+        write_obeyed(std::cout, paint(monitor::Style::bold, question.text));
         if (!question.otherwise.empty()) {
             std::cout << " [" << question.otherwise << "]";
         }
@@ -81,9 +82,11 @@ std::string ask(Question const& question) {
         try {
             return question.meaning(line.empty() ? question.otherwise : line);
         } catch (std::string const& expected) {
-            std::cout << paint(monitor::Style::yellow, concat("  Expected ", expected)) << "\n";
+            write_obeyed(std::cout,
+                         paint(monitor::Style::yellow, concat("  Expected ", expected)) + "\n");
         } catch (Error const& error) {
-            std::cout << paint(monitor::Style::yellow, concat("  ", error.what())) << "\n";
+            write_obeyed(std::cout,
+                         paint(monitor::Style::yellow, concat("  ", error.what())) + "\n");
         }
     }
 }

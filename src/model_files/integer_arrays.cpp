@@ -5,7 +5,7 @@
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
-#include <cmath>
+#include <limits>
 
 #include "arena/layout.hpp"
 
@@ -24,10 +24,15 @@ h5::Type type_of_array(torch::Tensor const& tensor) {
                                                    : h5::Type::f32;
 }
 
-bool are_scales(nn::IntegerWeights const& layer) {
+/// Whether all that the layer may sum up is finite, and so are its biases.
+bool fits(nn::IntegerWeights const& layer) {
     auto const& scales = layer.weight.scales;
-    return scales.gt(0).all().item<bool>() && scales.isfinite().all().item<bool>() &&
-           layer.inputs.scale > 0 && std::isfinite(layer.inputs.scale) && layer.inputs.zero >= 0 &&
+    auto const terms =
+        static_cast<double>(layer.weight.values.numel()) / static_cast<double>(scales.numel());
+    double const sum = terms * 127 * scales.max().item<double>() * 255 * layer.inputs.scale;
+    return scales.gt(0).all().item<bool>() && layer.inputs.scale > 0 &&
+           sum <= std::numeric_limits<float>::max() && // false for NaN, too
+           layer.bias.isfinite().all().item<bool>() && layer.inputs.zero >= 0 &&
            layer.inputs.zero <= 255;
 }
 
@@ -135,11 +140,13 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
              {own[0].item<double>(), static_cast<std::int64_t>(own[1].item<double>())}});
         weight += layer.values.numel();
         output += count;
-        if (!are_scales(read.back())) {
+        if (!fits(read.back())) {
             throw Error(
                 ExitCode::data,
-                {concat("the scales or the zero point of ", layer.weight, " are invalid"),
-                 "scales must be positive numbers, and the zero point must be from 0 to 255",
+                {concat("the scales, biases or the zero point of ", layer.weight, " are invalid"),
+                 "scales must be positive numbers, small enough for sums in float32; biases must "
+                 "be "
+                 "finite; and the zero point must be from 0 to 255",
                  "Quantise the model again with lockstep checkpoint quantise"});
         }
     }

@@ -16,6 +16,7 @@
 #include "device/configure_torch.hpp"
 #include "integer_arrays.hpp"
 #include "model_files/calibration.hpp"
+#include "model_files/finite_weights.hpp"
 #include "model_files/narrow_as_noted.hpp"
 #include "model_files/plain_deck.hpp"
 #include "model_files/saved_model.hpp"
@@ -171,6 +172,7 @@ std::shared_ptr<nn::Model> open_quantised(std::shared_ptr<nn::Model> model,
         torch::Tensor(tensor).detach().copy_(
             read_array(stored, concat("model/", path_of(name)), tensor.detach()));
     }
+    require_finite_weights(*model, file.path());
     return std::make_shared<nn::Quantised>(std::move(model), std::move(graph), weights);
 }
 

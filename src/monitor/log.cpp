@@ -83,7 +83,7 @@ void Log::note(std::string const& text) const {
 
 /// A reader that left, a terminal that was closed, a full disk: seen in the state of the stream.
 void Log::show(std::string const& text, Style style) const {
-    screen_->info(paint_(style, escaped(text)));
+    screen_->info(paint_(style, text));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
         file_->info("warning: standard output can no longer be written. The run continues, and so "

@@ -1,19 +1,15 @@
 #include "run_records_line.hpp"
 
+#include "base/escaped.hpp"
+
 #include <algorithm>
 #include <charconv>
 
 namespace lockstep::monitor {
 
 std::string printable(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(),
-        [](char letter) {
-            auto const code = static_cast<unsigned char>(letter);
-            return code < 0x20 || code == 0x7F;
-        },
-        ' ');
-    return text;
+    std::ranges::replace(text, '\n', ' '); // of messages
+    return escaped_line(text);
 }
 
 std::vector<std::string> RunRecords::Line::texts(std::string const& key) const {
@@ -109,7 +105,10 @@ MeasuredRecord RunRecords::Line::measured() const {
                           .loss = number("loss"),
                           .seconds = number("seconds"),
                           .best = flag("best", false),
-                          .metrics = numbers()};
+                          .metrics = {}};
+    for (auto const& [name, value] : numbers()) {
+        record.metrics.emplace(printable(name), value);
+    }
     for (char const* known : {"step", "epoch", "loss", "samples", "seconds", "samples_per_s",
                               "time", "elapsed_s", "event"}) {
         record.metrics.erase(known);

@@ -2,6 +2,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/environment.hpp"
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 
 #include <array>
@@ -96,9 +97,9 @@ bool utf8_welcome() {
 std::string Paint::operator()(Style style, std::string_view text) const {
     constexpr std::array<char const*, 9> codes{"0", "1", "2", "31", "32", "33", "34", "35", "36"};
     if (!on_ || style == Style::plain || text.empty()) {
-        return std::string(text);
+        return escaped(text);
     }
-    return concat("\033[", codes[static_cast<std::size_t>(style)], "m", text, "\033[0m");
+    return concat("\033[", codes[static_cast<std::size_t>(style)], "m", escaped(text), "\033[0m");
 }
 
 std::size_t columns_of(std::string_view text) {

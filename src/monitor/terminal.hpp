@@ -28,7 +28,8 @@ bool utf8_welcome();
 /// How a text stands out.
 enum class Style { plain, bold, dim, red, green, yellow, blue, magenta, cyan };
 
-/// Puts texts in a style, or leaves them as they are where colours are off.
+/// Escapes texts and puts them in a style, where colours are on. Streams that escape take them only
+/// by write_obeyed().
 class Paint {
   public:
     explicit Paint(bool on) : on_(on) {}

@@ -1,5 +1,6 @@
 #include "script.hpp"
 
+#include "base/escaped.hpp"
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
 #include "base/hash.hpp"
@@ -11,10 +12,12 @@
 #include <ATen/MemoryOverlap.h>
 #include <torch/csrc/jit/frontend/error_report.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/print_handler.h>
 #include <torch/script.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,6 +25,7 @@
 #include "foreign.hpp"
 #include "models.hpp"
 #include "program/whole_records.hpp"
+#include "script_memory.hpp"
 #include "script_operators.hpp"
 #include "script_sizes.hpp"
 #include "script_writes.hpp"
@@ -197,6 +201,12 @@ std::string file_of(config::OwnValues const& values) {
     return file;
 }
 
+/// What a script prints, on a line of its own that nobody takes for one of ours.
+void print_of_script(std::string const& text) {
+    auto const words = text.ends_with('\n') ? text.substr(0, text.size() - 1) : text;
+    std::cout << concat("the script prints: ", escaped_line(words), "\n") << std::flush;
+}
+
 torch::jit::Module loaded(std::string const& file) {
     File::open_read(file); // its errors are clearer than torch's
     auto const kind = kind_of_file(file);
@@ -216,6 +226,7 @@ torch::jit::Module loaded(std::string const& file) {
     };
     torch::jit::Module module;
     forget_operators_with_reach();
+    torch::jit::setPrintHandler(print_of_script);
     try {
         module = torch::jit::load(file, torch::kCPU); // what a file's __setstate__ says, it runs
     } catch (c10::Error const& error) {
@@ -231,6 +242,7 @@ torch::jit::Module loaded(std::string const& file) {
         }
         refuse("LibTorch cannot parse its code");
     }
+    fill_new_tensors(module);
     if (module.parameters().size() == 0) {
         throw Error(
             ExitCode::usage,

@@ -1,12 +1,12 @@
 #include "script_sizes.hpp"
 
-#include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <cstdint>
 #include <optional>
-#include <set>
+
+#include "script_nodes.hpp"
 
 namespace lockstep::nn {
 
@@ -47,30 +47,16 @@ class Rewriter {
   public:
     bool has_changed() const { return has_changed_; }
 
-    void function(jit::Function& function) {
-        if (function.isGraphFunction() && seen_.insert(&function).second) {
-            function.ensure_defined();
-            block(*jit::toGraphFunction(function).graph()->block());
+    void change(jit::Node& node) {
+        if (auto const form = convolution_of(node)) {
+            set_groups(node, *form);
+        } else if (node.kind() == c10::aten::layer_norm ||
+                   node.kind() == c10::Symbol::fromQualString("aten::rms_norm")) {
+            set_shape(node);
         }
     }
 
   private:
-    void block(jit::Block& block) {
-        for (auto* const node : block.nodes()) {
-            for (auto* const inner : node->blocks()) {
-                this->block(*inner);
-            }
-            if (node->kind() == c10::prim::CallFunction) {
-                function(*node->input(0)->type()->expectRef<c10::FunctionType>().function());
-            } else if (auto const form = convolution_of(*node)) {
-                set_groups(*node, *form);
-            } else if (node->kind() == c10::aten::layer_norm ||
-                       node->kind() == c10::Symbol::fromQualString("aten::rms_norm")) {
-                set_shape(*node);
-            }
-        }
-    }
-
     /// The channels of the input that each output sees are those of the weight.
     void set_groups(jit::Node& node, Convolution const& form) {
         auto const written = jit::toIValue(node.input(form.groups_at));
@@ -96,7 +82,6 @@ class Rewriter {
         node.replaceInput(1, graph.insert(c10::aten::slice, {sizes, first}));
     }
 
-    std::set<jit::Function const*> seen_;
     bool has_changed_ = false;
 };
 
@@ -104,11 +89,7 @@ class Rewriter {
 
 bool take_sizes_from_tensors(torch::jit::Module const& module) {
     Rewriter rewriter;
-    for (auto const& part : module.modules()) {
-        for (auto const& method : part.get_methods()) {
-            rewriter.function(method.function());
-        }
-    }
+    for_nodes(module, [&](jit::Node& node) { rewriter.change(node); });
     return rewriter.has_changed();
 }
 

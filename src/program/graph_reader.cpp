@@ -11,6 +11,7 @@
 #include "argument_reader.hpp"
 #include "checked.hpp"
 #include "origin.hpp"
+#include "program/filled.hpp"
 #include "program/operators.hpp"
 #include "sized.hpp"
 #include "sizes.hpp"
@@ -127,6 +128,9 @@ class GraphReader {
         node.instead = checked(*node.op);
         if (!node.instead) {
             node.instead = sized(*node.op);
+        }
+        if (!node.instead) {
+            node.instead = filled(*node.op);
         }
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "program/filled.hpp"
+
 namespace lockstep::program {
 
 namespace {
@@ -40,9 +42,10 @@ constexpr std::array<std::string_view, 20> inner{"_adaptive_avg_pool2d",
 
 /// What reaches beyond the tensors that it is given, and the inner forms of batch norm and of a
 /// loss, which take shapes as they are.
-constexpr std::array<std::string_view, 10> forbidden{
-    "from_file",   "set_",           "resize_as_",        "set_data", "resize_",
-    "retain_grad", "requires_grad_", "native_batch_norm", "ctc_loss", "cudnn_batch_norm"};
+constexpr std::array<std::string_view, 12> forbidden{
+    "from_file",         "set_",     "resize_as_",       "set_data",
+    "resize_",           "resize",   "retain_grad",      "requires_grad_",
+    "native_batch_norm", "ctc_loss", "cudnn_batch_norm", "resize_as"};
 
 /// Parts of the names of operators that take indices or sizes as they are: derivatives, which
 /// autograd calls with its own; sparse layouts; inner forms for quantised numbers or one library,
@@ -125,6 +128,9 @@ std::variant<c10::OperatorHandle, NoOperator> find_operator(std::string const& t
     }
     if (is_unchecked) {
         return NoOperator{"it does not check the indices or sizes that it is given"};
+    }
+    if (leaves_memory(full.name) && overload.ends_with("out")) {
+        return NoOperator{"it leaves in its result whatever was in memory"};
     }
     auto const found = c10::Dispatcher::singleton().findSchema(full);
     if (!found) {

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from harness import LONG, SEED, SOURCE, Scratch, check, checkpoints, run, some
+from harness import LONG, SEED, SOURCE, Scratch, check, checkpoints, records, run, some
 
 sys.path.insert(0, str(SOURCE / "python"))
 import exported_models  # noqa: E402
@@ -477,6 +477,31 @@ def check_hostile(scratch, train):
         case(*each)
 
 
+def check_new_tensors(scratch, train):
+    """Operators that only make a tensor give zeros, not what was in memory."""
+    def losses(made, tail):
+        torch.manual_seed(3)
+        torch.export.save(exported(Net(lambda self, x: x + made(x))), scratch / "made.pt2")
+        with zipfile.ZipFile(scratch / "made.pt2") as archive:
+            check(any(tail in archive.read(each) for each in archive.namelist()), tail)
+        directory = scratch / f"made-{tail.decode()}"
+        run(["train", scratch / "model.ini", "--run.directory", directory, "--model.file", scratch / "made.pt2",
+             "--monitor.log-every", 1], env={"MALLOC_PERTURB_": "191"}).expect(0)
+        return [each["loss"] for each in records(directory, "step")]
+
+    makers = {
+        b"empty.memory_format": lambda x: torch.empty(12),
+        b"empty_like": torch.empty_like,
+        b"empty_permuted": lambda x: torch.empty_permuted((3, 12), (1, 0)).sum(0),
+        b"empty_strided": lambda x: torch.empty_strided((12,), (2,)),
+        b"new_empty.default": lambda x: x.new_empty((12,)),
+        b"new_empty_strided": lambda x: x.new_empty_strided((12,), (3,))}
+    expected = losses(torch.zeros_like, b"zeros_like")
+    for tail, made in some(makers.items(), 2):
+        found = losses(made, tail)
+        check(found == expected, f"{tail.decode()}: losses {found}, with zeros {expected}")
+
+
 class Overflowing(Net):
     """An integer division that the processor refuses, for all inputs but zeros: LibTorch does not look."""
 
@@ -539,6 +564,7 @@ with Scratch() as scratch:
     check_federation(scratch)
     check_refused(scratch, train)
     check_hostile(scratch, train)
+    check_new_tensors(scratch, train)
     if platform.machine() == "x86_64":  # others divide without a fault
         check_fault(scratch, train)
     check_flipped(scratch, train)

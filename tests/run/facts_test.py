@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import shutil
+import struct
 
 import h5py
 import numpy as np
@@ -526,6 +527,42 @@ def pairs(scratch):
         run(["train", deck, "--data.validation", sets[0], "--data.test", sets[1], "--checkpoint.resume", "none"]).expect(0)
 
 
+def shown_names(scratch):
+    """Names from files are shown, neither obeyed by a terminal nor taken for lines of the program."""
+    random = np.random.default_rng(8)
+    data, deck = scratch / "names.h5", scratch / "names.ini"
+    name = "cat\n  replicas    9\033[31m\x7f"
+    with h5py.File(data, "w") as file:
+        file["inputs"] = random.normal(size=(48, 3)).astype(np.float32)
+        file["targets"] = np.arange(48) % 2
+        file.attrs["classes"] = ["cat", "dog"]
+    deck.write_text(f"[run]\ndevice = cpu\ndirectory = {scratch}/names\n[data]\ntrain = {data}\ntest = {data}\nbatch = 8\n"
+                    "[model]\nname = mlp\nhidden = 4\n[train]\nepochs = 1\n[monitor]\nplots = false\nprogress = none\n")
+    run(["train", deck]).expect(0)
+    alone = scratch / "names.safetensors"
+    run(["checkpoint", "export", checkpoints(scratch / "names")[-1], alone]).expect(0)
+    content = alone.read_bytes()
+    end = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:end])
+    header["__metadata__"]["lockstep_facts"] = header["__metadata__"]["lockstep_facts"].replace('"cat"', json.dumps(name))
+    header[name] = header.pop("layers.output.weight")
+    told = json.dumps(header).encode()
+    alone.write_bytes(struct.pack("<Q", len(told)) + told + content[end:])
+    shown = r"cat\x0a  replicas    9\x1b[31m\x7f"
+    text = run(["checkpoint", "info", alone]).expect(0, f"2 classes ({shown}, dog)", f"    {shown} f32").text
+    check("\n  replicas    9" not in text and "\033" not in text and "\x7f" not in text, text)
+    records = scratch / "names/metrics.jsonl"
+    lines = [json.loads(line) for line in records.read_text().splitlines()]
+    for line in lines:
+        if line["event"] == "test":
+            line[name] = 0.5
+        if line["event"] == "start":
+            line["model"] = name
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = run(["watch", scratch / "names", "--once"]).expect(0, r"cat   replicas    9\x1b[31m\x7f").text
+    check("\033" not in text and "\x7f" not in text, text)
+
+
 def targets(scratch):
     """Values that are learnt are known by the names of their datasets, and inputs by theirs."""
     random = np.random.default_rng(7)
@@ -587,7 +624,7 @@ def model_keys(scratch):
                  scratch / "c.key", "--min-sites", 1, "--rounds", 1]).expect(0, "were trained with another model", what)
 
 
-for part in (walk, *some((texts, pictures, market, searched, pairs, targets, model_keys), 2)):
+for part in (walk, *some((texts, pictures, market, searched, pairs, targets, shown_names, model_keys), 2)):
     with Scratch() as scratch:
         part(scratch)
     print(part.__name__)

@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import zipfile
@@ -180,6 +181,35 @@ def cut_videos(scratch):
         for share in (0.3, 0.5, 0.9):
             write(source / f"a/{name}", whole[:int(len(whole) * share)])
             run([*words, "--overwrite"]).expect(65, name, "cut short")
+
+
+def hostile_videos(scratch):
+    """Playlists named like videos lead to no other file, and what is damaged or missing is told."""
+    source = scratch / "videos"
+    whole = write(scratch / "elsewhere.avi", media.avi(8))
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:600\n#EXTINF:2.0,\n{whole}\n"
+    noise = np.random.default_rng(0).integers(0, 255, (8, 8, 3), np.uint8)
+    picture_file = io.BytesIO()
+    Image.fromarray(noise).save(picture_file, "JPEG", quality=95)
+    frame = picture_file.getvalue()
+    frames = media.avi(8, frame)
+    at = frames.rindex(frame)
+    halved = frames[:at] + frame[:len(frame) // 2] + bytes(len(frame) - len(frame) // 2) + frames[at + len(frame):]
+    stated = media.avi(8).replace(struct.pack("<II", 0, 8), struct.pack("<II", 0, 100))
+    for ending, content, phrase in (
+            *((ending, playlist + "#EXT-X-ENDLIST\n", "it is no AVI, ") for ending in ("avi", "mp4", "mkv", "mov")),
+            ("mp4", playlist, "it is no AVI, "),  # which others may still extend
+            ("mp4", f"ffconcat version 1.0\nfile {whole.name}\n", "it is no AVI, "),
+            ("mov", "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n"
+             "a=rtpmap:96 H264/90000\n", "it is no AVI, "),
+            ("avi", halved, "after 7 frames"),
+            ("avi", stated, "it was cut short (8 of 100 frames are there)")):
+        shutil.rmtree(source, ignore_errors=True)
+        write(source / f"a/1.{ending}", content)
+        run(["data", "import", "video", source, scratch / "videos.h5", "--frames", 4, "--size", "8x8"], limit=60).expect(
+            65, f"1.{ending}", phrase)
+    write(source / "a/1.avi", frames)
+    run(["data", "import", "video", source, scratch / "videos.h5", "--frames", 4, "--size", "8x8"]).expect(0, "2 samples")
 
 
 def tables(scratch):
@@ -421,7 +451,7 @@ def changing(scratch):
 
 with Scratch() as scratch:
     for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, names_of_classes, twice,
-                      cut_videos, cut_files, tables,
+                      cut_videos, hostile_videos, cut_files, tables,
                       names_with_commas, outputs, directory_of_parts, long_words,
                       options_without_effect, other_formats, interrupted, changing), 4):
         case(scratch)

@@ -218,6 +218,34 @@ def with_reach(scratch, train):
         check(not touched.exists(), f"{kind.__name__} has touched a file")
 
 
+class Made(Plain):
+    """Prints, and adds tensors that were only made."""
+
+    def forward(self, x):
+        if self.training:
+            print("\033[31mred\nlockstep: root cause:")
+        y = self.output(x.flatten(1))
+        return y + torch.empty_like(y) + made_by_function(y)
+
+
+@torch.jit.script
+def made_by_function(x):
+    return torch.empty_strided([10], [3]) + x.new_empty([10]) + torch.empty([10])
+
+
+def makes_zeros(scratch, train):
+    """Tensors without values hold zeros, and what a script prints takes one line."""
+    for name, model in (("plain", Plain()), ("made", Made())):
+        nn.init.constant_(model.output.weight, 0.01)
+        nn.init.constant_(model.output.bias, 0.1)
+        torch.jit.script(model).save(scratch / f"{name}.pt")
+        done = train(f"zeros-{name}", "--train.steps", 2, file=f"{name}.pt", env={"MALLOC_PERTURB_": "191"}).expect(0)
+        check(("the script prints: \\x1b[31mred\\x0alockstep: root cause:\n" in done.text) == (name == "made"), done.text)
+        check("\nlockstep: root cause:" not in done.text, done.text)
+    losses = [[each["loss"] for each in records(scratch / f"zeros-{name}", "step")] for name in ("plain", "made")]
+    check(losses[0] == losses[1], f"the same losses: {losses}")
+
+
 def of_others(scratch, newest):
     """A deck in a file does not choose silently which script runs."""
     run(["checkpoint", "export", newest, scratch / "told.pt", "--format", "torchscript"]).expect(
@@ -359,6 +387,7 @@ with Scratch() as scratch:
     run(["evaluate", scratch / "one.ini", newest], 2 if LONG else 1).expect(0, f"accuracy {ours:.6f}")
 
     with_reach(scratch, train)
+    makes_zeros(scratch, train)
     of_others(scratch, newest)
 
     # What does not fit.

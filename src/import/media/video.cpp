@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/base/signals.hpp"
 
 #include "../container.hpp"
 #include "../source_file.hpp"
@@ -12,6 +13,7 @@ extern "C" {
 
 #include <array>
 #include <memory>
+#include <string_view>
 
 #include "decoders.hpp"
 
@@ -32,14 +34,47 @@ using Decoder = std::unique_ptr<AVCodecContext, FreeBy<avcodec_free_context>>;
 using Packet = std::unique_ptr<AVPacket, FreeBy<av_packet_free>>;
 using Frame = std::unique_ptr<AVFrame, FreeBy<av_frame_free>>;
 
+/// Those of the files that an import looks for. Others are playlists, and lead to other files or
+/// hosts.
+constexpr char const* demuxers = "avi,matroska,webm,mov,mpeg,mpegts,mpegvideo";
+
+/// Options of libav, by name.
+class Dictionary {
+  public:
+    Dictionary(std::initializer_list<std::pair<char const*, char const*>> entries) {
+        for (auto const& [name, value] : entries) {
+            av_dict_set(&entries_, name, value, 0);
+        }
+    }
+    Dictionary(Dictionary const&) = delete;
+    Dictionary& operator=(Dictionary const&) = delete;
+    ~Dictionary() { av_dict_free(&entries_); }
+
+    AVDictionary** pointer() { return &entries_; }
+
+  private:
+    AVDictionary* entries_ = nullptr;
+};
+
 /// One video on its way through demuxer, decoder and conversion to RGB.
 class Video {
   public:
     Video(std::filesystem::path const& path, std::function<void(Image&&)> const& sink)
         : path_(path), sink_(sink), packet_(av_packet_alloc()), frame_(av_frame_alloc()) {
-        av_log_set_level(AV_LOG_QUIET); // what is wrong is in our error
-        AVFormatContext* format = nullptr;
-        check(avformat_open_input(&format, path.c_str(), nullptr, nullptr), "opening it");
+        av_log_set_level(AV_LOG_QUIET);                     // what is wrong is in our error
+        AVFormatContext* format = avformat_alloc_context(); // freed where it cannot be opened
+        format->interrupt_callback.callback = [](void*) {
+            return SignalRequests::pending() != 0 ? 1 : 0;
+        };
+        Dictionary options{{"format_whitelist", demuxers},
+                           {"protocol_whitelist", "file"},
+                           {"enable_drefs", "0"}, // of QuickTime files: parts in other files
+                           {"use_absolute_path", "0"}};
+        int const opened = avformat_open_input(&format, path.c_str(), nullptr, options.pointer());
+        if (opened == AVERROR(EINVAL)) {
+            refuse("it is no AVI, Matroska, MP4, MOV or MPEG file");
+        }
+        check(opened, "opening it");
         format_.reset(format);
         check(avformat_find_stream_info(format, nullptr), "looking for its streams");
         AVCodec const* codec = nullptr;
@@ -51,6 +86,7 @@ class Video {
         decoder_->thread_count = 1;
         decoder_->max_pixels = max_pixels;
         decoder_->flags |= AV_CODEC_FLAG_BITEXACT;
+        decoder_->err_recognition |= AV_EF_EXPLODE; // instead of filling what is damaged
         check(avcodec_open2(decoder_.get(), codec, nullptr), "opening its decoder");
     }
     Video(Video const&) = delete;
@@ -64,6 +100,7 @@ class Video {
                 if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) {
                     refuse(concat("it is damaged or cut short", after_frames()));
                 }
+                ++packets_;
                 check(avcodec_send_packet(decoder_.get(), packet_.get()), "decoding");
                 drain();
             }
@@ -74,14 +111,29 @@ class Video {
         }
         check(avcodec_send_packet(decoder_.get(), nullptr), "decoding its last frames");
         drain();
-        // Headers promise any number of frames: what is missing shows as a damaged packet.
         if (frames_ == 0) {
             refuse("it holds no frame");
         }
+        require_all_packets();
     }
 
   private:
+    /// Only AVI files state how many there are. Elsewhere, what is missing shows as a damaged one.
+    void require_all_packets() const {
+        constexpr std::int64_t open = 0x40000000; // what writers state before they know
+        auto const said = format_->streams[stream_]->nb_frames;
+        if (format_->iformat->name == std::string_view("avi") && said < open && packets_ < said) {
+            refuse(concat("it was cut short (", packets_, " of ", amount_of(said, "frame"),
+                          " are there)"));
+        }
+    }
+
     int check(int code, std::string const& doing) const {
+        if (code == AVERROR_EXIT) {
+            throw Error(ExitCode::interrupted,
+                        {"the import was interrupted", "a signal asked it to stop",
+                         "Run the same command again to resume it"});
+        }
         if (code < 0) {
             std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
             av_strerror(code, text.data(), text.size());
@@ -150,6 +202,7 @@ class Video {
     SwsContext* scaler_ = nullptr;
     std::vector<std::uint8_t> padded_;
     int stream_ = 0;
+    std::int64_t packets_ = 0;
     std::int64_t frames_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "check_report.hpp"
 
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "monitor/terminal.hpp"
 
@@ -41,8 +42,8 @@ void CheckReport::add(Finding const& finding) {
                   << std::endl;
         return;
     }
-    std::cout << painted(finding.colour, colourful_) << std::left << std::setw(14) << finding.topic
-              << finding.what << std::endl;
+    write_obeyed(std::cout, painted(finding.colour, colourful_));
+    std::cout << std::left << std::setw(14) << finding.topic << finding.what << std::endl;
     if (!finding.remedy.empty()) {
         std::cout << std::string(22, ' ') << "-> " << finding.remedy << std::endl;
     }

@@ -1,5 +1,6 @@
 #include "report/watch.hpp"
 
+#include "base/escaped.hpp"
 #include "base/lease.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -54,9 +55,11 @@ bool begins(monitor::RunRecords& run, double interval_s) {
     Screen screen;
     do {
         auto const columns = monitor::terminal_size().columns;
-        if (!screen.draw({monitor::cut(concat(run.name(), "  has not begun yet"), columns),
-                          monitor::cut(concat("waiting for ", run.path().string()), columns),
-                          monitor::cut("q quits", columns)}) ||
+        auto const path = escaped_line(run.path().string());
+        if (!screen.draw(
+                {monitor::cut(concat(escaped_line(run.name()), "  has not begun yet"), columns),
+                 monitor::cut(concat("waiting for ", path), columns),
+                 monitor::cut("q quits", columns)}) ||
             screen.wait(interval_s) == Screen::Wish::leave) {
             return false;
         }
@@ -103,7 +106,7 @@ void watch(std::filesystem::path const& path, WatchOptions const& options) {
                       .utf8 = monitor::utf8_welcome(),
                       .full = chart};
     for (auto const& line : dashboard(run, silence_s(run.path()), looks)) {
-        std::cout << line << "\n";
+        write_obeyed(std::cout, line + "\n");
     }
     std::cout << std::flush;
 }

@@ -31,15 +31,21 @@ TEST_CASE("what a terminal would obey is written as text") {
         CAPTURE(shown);
         CHECK(escaped(text) == shown);
     }
-    CHECK(escaped("\033[31mred\033[0m\033[8m\033[1", true) == "\033[31mred\033[0m\\x1b[8m\\x1b[1");
+}
+
+TEST_CASE("a name that takes one line cannot begin another") {
+    CHECK(escaped_line("a\n  run  b\tc\r\177\033[1m …") ==
+          "a\\x0a  run  b\\x09c\\x0d\\x7f\\x1b[1m …");
 }
 
 TEST_CASE("a stream is escaped while it is asked for") {
     std::ostringstream stream;
     {
         EscapedStream const shown(stream);
-        stream << "a\033[2Jb" << '\r' << 5 << std::endl;
+        stream << "a\033[2Jb" << '\r' << 5 << "\033[31m" << std::endl;
+        write_obeyed(stream, "\033[32mgreen\033[0m");
     }
     stream << "\r";
-    CHECK(stream.str() == "a\\x1b[2Jb\\x0d5\n\r");
+    write_obeyed(stream, "\033[1m");
+    CHECK(stream.str() == "a\\x1b[2Jb\\x0d5\\x1b[31m\n\033[32mgreen\033[0m\r\033[1m");
 }

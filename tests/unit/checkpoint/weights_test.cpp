@@ -160,7 +160,9 @@ TEST_CASE("an index joins the tensors of several files, and a directory stands f
     for (auto const* const text :
          {"", "[]", "{}", R"({"weight_map":[]})", R"({"weight_map":{"a":1}})",
           R"({"weight_map":{"a":"../1.safetensors"}})", R"({"weight_map":{"a":".."}})",
-          R"({"weight_map":{"a":"/1.safetensors"}})"}) {
+          R"({"weight_map":{"a":"/1.safetensors"}})",
+          R"({"weight_map":{"a":"1.safetensors","a":"model.safetensors"}})",
+          R"({"weight_map":{"b":"2.safetensors"},"weight_map":{"a":"1.safetensors"}})"}) {
         CAPTURE(text);
         auto const error = refused(text);
         CHECK(error.code() == ExitCode::data);

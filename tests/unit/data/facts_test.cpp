@@ -1,8 +1,10 @@
 #include "data/facts_text.hpp"
+#include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/data/facts.hpp"
 
 #include <functional>
+#include <limits>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -21,7 +23,7 @@ Facts known() {
         .classes = {"cat", "dog", "eel"},
         .class_count = 3,
         .mean = {1, 2},
-        .std = {0.5, 1e-300},
+        .std = {0.5, 1e-30},
         .channels_last = true,
         .scale_known = true,
         .columns = {"a", "b", "c"},
@@ -197,6 +199,38 @@ TEST_CASE("facts that no data set has are refused") {
     most.class_count = 100000;
     most.inputs[0].shape = {1, 4096, 4096, 4096};
     CHECK(data::facts_of_text(data::text_of(most), "a file") == most);
+}
+
+TEST_CASE("inputs are scaled by numbers that their float32 can hold") {
+    struct Case {
+        h5::Type type;
+        double mean;
+        double std;
+        bool fits;
+    };
+    constexpr auto inf = std::numeric_limits<double>::infinity();
+    constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
+    for (auto const& [type, mean, std, fits] :
+         {Case{h5::Type::f32, -3e38, 3e38, true}, Case{h5::Type::f32, 1e308, 1, false},
+          Case{h5::Type::f32, -1e39, 1, false}, Case{h5::Type::u8, 0, 1e39, false},
+          Case{h5::Type::f16, 0, 1e-39, false}, Case{h5::Type::f64, 1e308, 1e-300, true},
+          Case{h5::Type::i32, 1e308, 1e-300, true}, Case{h5::Type::f64, 0, 0, false},
+          Case{h5::Type::f32, 0, -1, false}, Case{h5::Type::f64, nan, 1, false},
+          Case{h5::Type::f64, 0, nan, false}, Case{h5::Type::f64, inf, 1, false},
+          Case{h5::Type::f32, 0, inf, false}}) {
+        CAPTURE(h5::name_of(type), mean, std);
+        auto facts = known();
+        facts.inputs[0].type = type;
+        facts.mean = {mean, 0};
+        facts.std = {1, std};
+        auto const text = data::text_of(facts);
+        if (fits) {
+            CHECK(data::facts_of_text(text, "a file") == facts);
+        } else {
+            CHECK(test::error_of([&] { data::facts_of_text(text, "a file"); }).code() ==
+                  ExitCode::data);
+        }
+    }
 }
 
 TEST_CASE("what others know completes what a set does not") {

@@ -1,8 +1,14 @@
 #include "base/text.hpp"
 
+#include <ATen/ATen.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "catch.hpp"
+#include "program/filled.hpp"
 #include "program/operators.hpp"
 
 using namespace lockstep;
@@ -36,4 +42,62 @@ TEST_CASE("operators that trust the sizes or indices that they are given are ref
         CHECK(refusal_of(concat("torch.ops.aten.", name)).why.find("does not check") !=
               std::string::npos);
     }
+}
+
+TEST_CASE("no operator lets a program see what was in memory before it") {
+    int makers = 0;
+    for (auto const& [name, overload] : c10::Dispatcher::singleton().getAllOpNames()) {
+        bool const leaves =
+            name.find("empty") != std::string::npos || name.find("resize") != std::string::npos;
+        if (!name.starts_with("aten::") || !leaves) {
+            continue;
+        }
+        auto const target =
+            concat("torch.ops.aten.", name.substr(6), ".", overload.empty() ? "default" : overload);
+        CAPTURE(target);
+        auto const found = program::find_operator(target);
+        if (auto const* const op = std::get_if<c10::OperatorHandle>(&found)) {
+            CHECK(program::filled(*op) != nullptr);
+            CHECK(overload.find("out") == std::string::npos);
+            ++makers;
+        }
+    }
+    CHECK(makers >= 6);
+}
+
+TEST_CASE("tensors that an operator only makes hold zeros, in the gaps of their strides, too") {
+    auto const like = at::ones({3, 5}, at::requires_grad());
+    auto const none = c10::IValue();
+    struct Case {
+        char const* name;
+        std::vector<c10::IValue> arguments;
+    };
+    std::vector<std::int64_t> const shape{1000, 2};
+    for (auto const& [name, arguments] : std::vector<Case>{
+             {"empty.memory_format", {shape, none, none, none, none, none}},
+             {"empty_permuted.default",
+              {shape, std::vector<std::int64_t>{1, 0}, at::kLong, none, none, none}},
+             {"empty_strided.default",
+              {shape, std::vector<std::int64_t>{5, 2}, at::kDouble, none, none, none}},
+             {"empty_like.default", {like, none, none, none, none, none}},
+             {"new_empty.default", {like, shape, at::kBool, none, none, none}},
+             {"new_empty_strided.default",
+              {like, shape, std::vector<std::int64_t>{5, 2}, none, none, none, none}}}) {
+        CAPTURE(name);
+        auto const target = concat("torch.ops.aten.", name);
+        auto const op = std::get<c10::OperatorHandle>(program::find_operator(target));
+        { // what memory holds next
+            auto const used = at::full({8192}, -1.5);
+        }
+        auto stack = arguments;
+        (*program::filled(op))(stack);
+        REQUIRE(stack.size() == 1);
+        auto const made = stack[0].toTensor();
+        auto const bytes = static_cast<std::uint8_t const*>(made.storage().data());
+        CHECK(std::all_of(bytes, bytes + made.storage().nbytes(),
+                          [](std::uint8_t byte) { return byte == 0; }));
+        CHECK_FALSE(made.requires_grad());
+    }
+    CHECK(program::filled(std::get<c10::OperatorHandle>(
+              program::find_operator("torch.ops.aten.zeros_like.default"))) == nullptr);
 }
