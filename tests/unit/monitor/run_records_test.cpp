@@ -330,7 +330,7 @@ TEST_CASE("a timeline's tables are read back, and hostile ones do no harm") {
     CHECK(profile.ranks[0].waited_for == 0);
     CHECK(profile.ranks[0].waited_ms == Approx(2000));
     REQUIRE(run.profiles[1].operators.size() == 1);
-    CHECK(run.profiles[1].operators[0].name == " [2J");
+    CHECK(run.profiles[1].operators[0].name == "\\x1b[2J");
     CHECK(run.profiles[1].ranks.empty());
     CHECK_FALSE(run.resources().is_known());
 }

@@ -73,7 +73,7 @@ TEST_CASE("a failure is shown, without commands to the terminal") {
                                     "\"lost\\u001b[2J\\nnow\"}\n");
     auto const page = written.page();
     CHECK(holds(page, "failed"));
-    CHECK(holds(page, "rank 1: lost [2J now"));
+    CHECK(holds(page, "rank 1: lost\\x1b[2J now"));
 }
 
 TEST_CASE("a run that failed before it began has failed") {
