@@ -211,7 +211,7 @@ TEST_CASE("a message that its sender has signed with values in other files is re
             H5Pset_external(creation, "secret", 0, 16);
             dataset(file, creation);
         },
-        "its dataset change is not a plain list of numbers that lies in this file");
+        "change in it has its values in another file");
     refused(
         [&](hid_t file) {
             H5Lcreate_external("other.h5", "change", file, "change", H5P_DEFAULT, H5P_DEFAULT);
