@@ -190,7 +190,7 @@ void HostLink::call(double now, double patience_s, Own const& own) {
         }
     }
     told_ = own;
-    told_.still_s = std::min(own.still_s, elsewhere_s(now));
+    told_.still_s = std::min(own.still_s, last_told_s(now));
     bool const is_alarmed = in_doubt(now, patience_s) || stuck_elsewhere(now) || own.stuck ||
                             own.asked || accused_ || ending_elsewhere() ||
                             heartbeats_.ending() != comm::HeartbeatTable::Ending::none;
@@ -317,15 +317,20 @@ void HostLink::take_refusals(double now) {
     }
 }
 
-double HostLink::elsewhere_s(double now) const {
+double HostLink::last_told_s(double now) const {
     auto min = std::numeric_limits<double>::infinity();
     for (auto const& peer : peers_) {
         if (peer.heard >= 0) {
             min = std::min(min, peer.still_s + now - peer.heard);
         }
     }
-    // Each host on the way adds a moment.
-    return min - 0.25 * static_cast<double>(firsts_.size());
+    return min;
+}
+
+double HostLink::elsewhere_s(double now) const {
+    // Each host on the way adds a moment. Not in what is told: two hosts would tell each other ever
+    // less of what they have from each other.
+    return last_told_s(now) - 0.25 * static_cast<double>(firsts_.size());
 }
 
 bool HostLink::in_doubt(double now, double patience_s) const {

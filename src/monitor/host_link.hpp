@@ -88,6 +88,7 @@ class HostLink {
 
   private:
     static constexpr std::size_t session_letters = 32;
+    double last_told_s(double now) const;
     struct Message;
     struct Peer;
     struct Neighbour;

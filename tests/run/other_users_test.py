@@ -174,14 +174,17 @@ def choices(scratch):
     give(sticky / "deck.ini")
     sticky.chmod(0o1777)
     give(sticky, THIRD)
+    for above in (scratch.parent, scratch):
+        above.chmod(0o755)
     done = subprocess.run(["setpriv", "--reuid", "65532", "--clear-groups", LOCKSTEP, "checkpoint", "export",
                            run_, sticky / "deck.ini"], capture_output=True, text=True)
     check("deck.ini" in done.stderr and "quota" not in done.stderr, done.stderr)
     # The journal of a search, and its trials.
     search = scratch / "search"
     space = scratch / "space.ini"
-    space.write_text("[search]\nmetric = loss\ntrials = 2\n[space]\noptimizer.learning-rate = log 0.001..0.1\n")
-    words = ["search", space, DECK, "--directory", search, *map(str, SHORT[:2])]
+    space.write_text("[search]\ntrials = 2\n[space]\noptimizer.learning-rate = log-uniform(1e-3, 1e-1)\n")
+    data = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5", "--train.steps", 2]
+    words = ["search", space, DECK, "--directory", search, *data]
     search.mkdir()
     (search / "search.jsonl").write_text("{}\n")
     give(search / "search.jsonl")
@@ -192,9 +195,10 @@ def choices(scratch):
     run(words).expect(73, f"cannot write in {search}: trials: {other}")
     # A key that somebody else has made is known to them.
     key = scratch / "site.key"
-    run(["federate", "key", key]).expect(0)
+    found = ["federate", "init", scratch / "one", DECK, "--key", key, "--min-sites", 2, *data]
+    run(found).expect(0)
     give(key)
-    run(["federate", "join", scratch / "federation", "--key", key]).expect(64, f"cannot use {key}: {other}")
+    run([*found[:2], scratch / "two", *found[3:]]).expect(64, f"cannot use {key}: {other}")
 
 
 with Scratch() as scratch:
