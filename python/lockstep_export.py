@@ -56,8 +56,8 @@ def save(model, inputs, path, *, loss=None, targets=(), weight="samples", metric
 
     loss     a function of (outputs, *targets) that returns a dict of sums over the batch. Training
              minimises the sum named "loss", divided by the sum named `weight`. Count samples with
-             labels.shape[0], since len() is not traced. A mean is no sum, and is refused. If the function has a parameter named
-             `inputs`, it gets the model's inputs, as a tuple
+             labels.shape[0], since len() is not traced. A mean is no sum, and is refused. If the function
+             has a parameter named `inputs`, it gets the model's inputs, as a tuple
     metrics  {name: (sum, sum)}: ratios of two of these sums, which validation reports besides the loss
              and which can choose the best model: the one with the highest ratio or, with
              (sum, sum, "min"), with the lowest

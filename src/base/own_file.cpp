@@ -24,6 +24,15 @@ std::string owner_text(uid_t owner) {
     return concat("it belongs to another user (uid ", owner, ")");
 }
 
+void refuse_choice(std::filesystem::path const& file, std::string const& whose) {
+    if (!whose.empty()) {
+        throw Error(ExitCode::no_input,
+                    {concat("cannot use ", file.string()),
+                     concat(whose, ", who is not the owner of the directory above"),
+                     "Remove it. A file that you name yourself is used whoever owns it"});
+    }
+}
+
 } // namespace
 
 std::string distrust(std::filesystem::path const& file) {
@@ -51,6 +60,11 @@ std::string third_person(std::filesystem::path const& file) {
     return owner_text(info.st_uid);
 }
 
+std::string third_person(std::filesystem::path const& file, std::filesystem::path const& within) {
+    auto const whose = third_person(within);
+    return whose.empty() ? third_person(file) : concat(within.string(), ": ", whose);
+}
+
 void require_own_place(std::filesystem::path const& file) {
     std::error_code none;
     auto const whose = third_person(file);
@@ -66,16 +80,12 @@ void require_own_place(std::filesystem::path const& file) {
     }
 }
 
+void require_own_choice(std::filesystem::path const& file) {
+    refuse_choice(file, third_person(file));
+}
+
 void require_own_choice(std::filesystem::path const& file, std::filesystem::path const& within) {
-    auto const whose_directory = within.empty() ? std::string() : third_person(within);
-    auto const whose = whose_directory.empty() ? third_person(file) : whose_directory;
-    if (!whose.empty()) {
-        throw Error(ExitCode::no_input,
-                    {concat("cannot use ", file.string()),
-                     concat(whose_directory.empty() ? "" : concat(within.string(), ": "), whose,
-                            ", who is not the owner of the directory above"),
-                     "Remove it. A file that you name yourself is used whoever owns it"});
-    }
+    refuse_choice(file, third_person(file, within));
 }
 
 void make_private_directory(std::filesystem::path const& path) {

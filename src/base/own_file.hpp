@@ -13,6 +13,9 @@ std::string distrust(std::filesystem::path const& file);
 /// Why what lies in a directory that a user has named is of a third person: neither this user, root
 /// nor the directory's owner has made it. Empty: one of them has; or there is none.
 std::string third_person(std::filesystem::path const& file);
+/// The same of a file in the directory `within`, whose name is not the user's either: who may
+/// exchange its files can do so whoever made them.
+std::string third_person(std::filesystem::path const& file, std::filesystem::path const& within);
 
 /// Throws  Error 73 where a third person has made a link or a directory of this name: a link may
 ///         lead to files of this user that are not meant, and in a directory they can exchange
@@ -21,9 +24,9 @@ void require_own_place(std::filesystem::path const& file);
 
 /// For a file that the program has chosen itself in a directory that a user has named.
 ///
-/// Throws  Error 66 where it is of a third person, or the directory `within` is, if not empty
-void require_own_choice(std::filesystem::path const& file,
-                        std::filesystem::path const& within = {});
+/// Throws  Error 66 where it is of a third person, or the directory `within` is
+void require_own_choice(std::filesystem::path const& file);
+void require_own_choice(std::filesystem::path const& file, std::filesystem::path const& within);
 
 /// Makes a directory, and those above it, in which only this user can make files. Files of others
 /// that lie there already stay.

@@ -121,7 +121,7 @@ std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     comm::agree(comm, "listing the checkpoints", [&] {
         if (comm.is_root()) {
             for (auto const& entry : list()) {
-                add(entry, 2 * entry.step, third_person_of(entry.path));
+                add(entry, 2 * entry.step, third_person(entry.path, directory_));
             }
             for (auto const& entry : Store(local_, keep_).list()) { // the faster one of two
                 add(entry, 2 * entry.step + 1, distrust(entry.path));
@@ -293,19 +293,13 @@ std::vector<std::filesystem::path> Store::prune(int keep) const {
     throw none_good(directory_, reasons);
 }
 
-/// Who may exchange the directory's files can do so whoever made them.
-std::string Store::third_person_of(std::filesystem::path const& file) const {
-    auto const whose = third_person(directory_);
-    return whose.empty() ? third_person(file) : concat(directory_.string(), ": ", whose);
-}
-
 /// What is no file, or was put there by a third person, is neither counted nor removed.
 std::vector<Entry> Store::files() const {
     auto entries = list();
     std::erase_if(entries, [this](Entry const& entry) {
         std::error_code failure; // such as a loop of links
         return !std::filesystem::is_regular_file(entry.path, failure) ||
-               !third_person_of(entry.path).empty();
+               !third_person(entry.path, directory_).empty();
     });
     return entries;
 }

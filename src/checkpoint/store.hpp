@@ -99,7 +99,6 @@ class Store {
     Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
                                std::int64_t step, std::string const& attempt,
                                MakeRoom const& make_room) const;
-    std::string third_person_of(std::filesystem::path const& file) const;
     std::vector<Entry> files() const;
     std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
 

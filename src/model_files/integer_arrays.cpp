@@ -145,8 +145,7 @@ std::vector<nn::IntegerWeights> read_integers(checkpoint::ModelFile const& file,
                 ExitCode::data,
                 {concat("the scales, biases or the zero point of ", layer.weight, " are invalid"),
                  "scales must be positive numbers, small enough for sums in float32; biases must "
-                 "be "
-                 "finite; and the zero point must be from 0 to 255",
+                 "be finite; and the zero point must be from 0 to 255",
                  "Quantise the model again with lockstep checkpoint quantise"});
         }
     }

@@ -18,8 +18,7 @@ ErrorText Accusation::text() const {
     case Why::session:
         return {"the session in which the launcher has started its host's ranks has ended",
                 "ssh, or the launcher's daemon on that host, was killed or has lost its "
-                "connection, and "
-                "the launcher ends all ranks",
+                "connection, and the launcher ends all ranks",
                 "Look at that host and at its network"};
     case Why::alone:
         return {"its host has lost contact with all other hosts",

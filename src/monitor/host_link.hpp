@@ -88,11 +88,11 @@ class HostLink {
 
   private:
     static constexpr std::size_t session_letters = 32;
-    double last_told_s(double now) const;
     struct Message;
     struct Peer;
     struct Neighbour;
 
+    double last_told_s(double now) const;
     void add_peers(std::vector<std::string> const& cards);
     void send(Message const& message, HostAddress const& to) const;
     bool is_of_this_job(Message const& message) const;
