@@ -14,6 +14,9 @@ add_test(NAME arch.job_scripts
          COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/job_scripts_test.py)
 set_tests_properties(arch.job_scripts PROPERTIES LABELS arch TIMEOUT 300
                      ENVIRONMENT "${docs_environment}")
+add_test(NAME arch.bootstrap
+         COMMAND ${docs_python} ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/bootstrap_test.py)
+set_tests_properties(arch.bootstrap PROPERTIES LABELS arch TIMEOUT 300 ENVIRONMENT "${docs_environment}")
 add_test(NAME arch.shellcheck
          COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/arch/docs/shellcheck.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties(arch.shellcheck PROPERTIES LABELS arch TIMEOUT 300 SKIP_RETURN_CODE 77)
