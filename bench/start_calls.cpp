@@ -156,7 +156,7 @@ int MPI_Allgatherv(void const* own, int count, MPI_Datatype type, void* all, int
     return PMPI_Allgatherv(own, count, type, all, counts, places, types, comm);
 }
 
-/// Of texts, along a tree.
+/// Receives texts, along a tree.
 int MPI_Recv(void* values, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
              MPI_Status* status) {
     listing().add("receive", comm, count * size_of(type));

@@ -43,7 +43,7 @@ std::optional<Mark> mark_of(std::filesystem::path const& directory, int rank) {
     return file >> mark.host >> mark.process ? mark : Mark{};
 }
 
-/// Of ranks, as the launchers of MPIs say it.
+/// The number of ranks, as the launchers of MPIs say it.
 std::optional<int> number_of_mpi() {
     return number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"});
 }

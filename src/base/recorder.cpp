@@ -68,7 +68,7 @@ class Recorder::Ring {
 
     std::uint64_t written() const noexcept { return written_.load(std::memory_order_acquire); }
 
-    /// Those from `first` to before `end`, as far as they are still there.
+    /// Returns the scopes from `first` to before `end`, as far as they are still there.
     std::vector<RecordedScope> read(std::uint64_t first, std::uint64_t end) const {
         auto const oldest = end < entries_.size() ? 0 : end - entries_.size() + 1;
         auto const begin = std::max(first, oldest);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t together = 10;
 
-/// Of all episodes; each is played on one rank, and elsewhere zero.
+/// The results of all episodes; each is played on one rank, and elsewhere zero.
 struct Results {
     std::vector<double> returns;
     std::vector<double> lengths;

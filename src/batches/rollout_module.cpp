@@ -107,7 +107,7 @@ std::unique_ptr<BatchSource> RolloutModule::batches(std::int64_t first_step, std
     return std::make_unique<Batches>(*this, first_step);
 }
 
-/// Those of one micro-batch.
+/// The sequences of one micro-batch.
 std::vector<std::int64_t> RolloutModule::sequences(std::int64_t step, int micro,
                                                    std::int64_t replica) const {
     auto const per_pass = plan_.steps_per_pass();

@@ -7,7 +7,7 @@ namespace lockstep::comm {
 
 namespace {
 
-/// Those of the ranks from `first` on, before `last`, which are the ones below the node.
+/// Collects the partials of the ranks below the node: those from `first` on, before `last`.
 void collect(TreeNode node, std::vector<TreeNode> const& nodes, Hosts const& hosts, int first,
              int last, std::vector<Partial>& all) {
     auto const host = hosts.host(first);

@@ -8,8 +8,8 @@
 
 namespace lockstep::comm {
 
-/// Of `in_phase`: the rank is in this phase while the object exists, and in the previous one
-/// afterwards.
+/// The scope of `in_phase`: the rank is in this phase while the object exists, and in the previous
+/// one afterwards.
 class PhaseScope {
   public:
     /// Not collective

@@ -56,7 +56,7 @@ int latencies_of(int rounds, int hosts) {
     return 2 * rounds + 2 * levels;
 }
 
-/// Of a rank's shards, those that rank 0 sends to other hosts than its own.
+/// The number of a rank's shards that rank 0 sends to other hosts than its own.
 double shards_to_other_hosts(HostSchedule const& schedule, int ranks_per_host) {
     double shards = 0;
     for (auto const& stage : schedule.stages()) {

@@ -23,9 +23,9 @@ struct ReplacedKey {
     std::string by;  ///< "data.batch"
 };
 
-/// Of two keys for one thing the one from the later source holds: the command line's over a deck's,
-/// a later deck's over an earlier one's. A key that says 0 or nothing leaves the choice to the
-/// other.
+/// Returns the keys without effect: of two keys for one thing, the one from the later source holds,
+/// the command line's over a deck's, a later deck's over an earlier one's. A key that says 0 or
+/// nothing leaves the choice to the other.
 ///
 /// Throws  Error 64 where one source sets both, and they do not say the same
 std::vector<ReplacedKey> replaced_keys(std::map<std::string, Written> const& values);

@@ -14,8 +14,8 @@ struct HiddenPair {
     bool operator==(HiddenPair const&) const = default;
 };
 
-/// Of distill.hidden: "a:b, c" is a with b and c with c; "none" is no pair; nothing for another
-/// text.
+/// Returns the pairs of distill.hidden: "a:b, c" is a with b and c with c; "none" is no pair;
+/// nothing for another text.
 std::optional<std::vector<HiddenPair>> hidden_pairs(std::string const& text);
 
 } // namespace lockstep::config

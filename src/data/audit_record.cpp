@@ -93,7 +93,7 @@ std::string Audit::record() const {
     return text;
 }
 
-/// Of the weights, nothing is read that the set has not read itself.
+/// Compares the weights, for which nothing is read that the set has not read itself.
 void Audit::compare_weights(std::string const& record) const {
     auto const at = record.find(concat("\n", weights_word));
     if (at == std::string::npos || !first_->weights()) {

@@ -41,7 +41,7 @@ std::vector<std::filesystem::path> files_of_root(DatasetOptions const& options,
     return paths;
 }
 
-/// Of some files, as this host sees them: on a file system that hosts share, equal on all.
+/// The hash of some files as this host sees them: on a file system that hosts share, equal on all.
 std::uint64_t view_of(std::vector<std::filesystem::path> const& paths) {
     constexpr std::size_t max = 16;
     Hasher hasher;

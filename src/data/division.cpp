@@ -13,7 +13,7 @@ namespace lockstep::data {
 
 namespace {
 
-/// Of whole numbers of per cent no multiple is rounded.
+/// The share of a count. With a whole number of per cent, the product is exact.
 double share_of(std::int64_t count, double percent) {
     return static_cast<double>(count) * percent / 100;
 }

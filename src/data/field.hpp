@@ -79,7 +79,7 @@ class Field {
               Scratch& scratch) const;
     void read_reals(Source& source, std::span<std::int64_t const> indices, std::span<float> into,
                     Scratch& scratch) const;
-    /// Of any type but f16, not normalised; all rows of ragged samples.
+    /// Reads stored values of any type but f16, not normalised; all rows of ragged samples.
     std::vector<double> read_stored(Source& source, std::span<std::int64_t const> indices,
                                     Scratch& scratch) const;
     void read_wholes(Source& source, std::span<std::int64_t const> indices,

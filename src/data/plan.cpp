@@ -101,7 +101,7 @@ std::vector<std::int64_t> TrainPlan::indices(std::int64_t epoch, Span positions)
     return options_.bucket > 0 ? in_buckets(epoch, positions) : in_order(epoch, positions);
 }
 
-/// Of all samples that the step draws, the share that these positions are of the step's.
+/// Takes as large a share of the samples that the step draws as these positions are of the step's.
 std::vector<std::int64_t> TrainPlan::of_draw(std::int64_t epoch, Span positions) const {
     auto const drawn = options_.drawn->draw(epoch * steps_ + positions.first / step_samples_);
     auto const count = static_cast<std::int64_t>(drawn->size());

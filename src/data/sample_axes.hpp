@@ -15,9 +15,9 @@ struct SampleAxes {
     bool found = true; ///< else the channels were only assumed at the front: nothing shows them
 };
 
-/// Of the first input, for models that do not tell: rows of features where samples are ragged, have
-/// named columns, or are frames of sound; a row of features, a picture without channels, or
-/// channels where their means or `channel_axis` find them, and else at the front.
+/// Guesses the axes of the first input, for models that do not tell: rows of features where samples
+/// are ragged, have named columns, or are frames of sound; a row of features, a picture without
+/// channels, or channels where their means or `channel_axis` find them, and else at the front.
 SampleAxes guessed_axes(Facts const& facts);
 
 /// The dimension of a picture, clip or volume that can only hold its channels: of 1, 3 or 4

@@ -58,7 +58,7 @@ std::vector<torch::Tensor> DeviceTree::shards(torch::Tensor const& values, int b
     return all;
 }
 
-/// Of the values' type: sums may travel in 16 bits, parameters never do.
+/// The room for a message, of the values' type: sums may travel in 16 bits, parameters never do.
 torch::Tensor DeviceTree::room(torch::Tensor const& values, int bucket,
                                Message const& message) const {
     return message.packed.view(values.scalar_type()).narrow(0, 0, total(bucket, message));

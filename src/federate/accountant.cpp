@@ -20,7 +20,7 @@ double log_sum(double a, double b) {
     return larger == -infinite ? -infinite : larger + std::log1p(std::exp(-std::abs(a - b)));
 }
 
-/// Of the absolute value.
+/// The logarithm of the absolute value of a binomial coefficient, also where n is not whole.
 double log_binomial(double n, double k) {
     return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }

@@ -85,7 +85,7 @@ void require_one_of(std::string const& name, std::string const& value,
     }
 }
 
-/// Of a JSON value that is not of the field's kind: others would be converted.
+/// Refuses a JSON value that is not of the field's kind: it would be converted.
 void require_kind(Json const& json, std::string const& name, bool fits) {
     if (!fits) {
         throw Error(ExitCode::data,

@@ -22,8 +22,8 @@ enum class Part {
 /// unless it is listed.
 std::optional<Part> part_of(config::Setting const& setting);
 
-/// Of a charter's deck only what decides the result; `origin` is named in messages. A share of
-/// data.train for validation is part of it, files of another host are not.
+/// The part of a charter's deck that decides the result; `origin` is named in messages. A share of
+/// data.train for validation belongs to it, files of another host do not.
 config::DeckSource shared_deck(Charter const& charter, std::string const& origin);
 
 /// The keys that a site has to name itself, with the coordinator's values.

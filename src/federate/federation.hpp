@@ -67,7 +67,7 @@ class Federation {
     std::filesystem::path const& directory() const noexcept { return directory_; }
     Charter const& charter() const noexcept { return charter_; }
     PublicKey const& coordinator() const noexcept { return coordinator_; }
-    /// Of the whole charter as it was signed, that of the first model included.
+    /// The hash of the whole charter as it was signed, which includes the hash of the first model.
     Digest const& charter_digest() const noexcept { return charter_digest_; }
 
     Binding binding(std::int64_t round, std::string const& phase, std::string const& sender) const;
@@ -97,7 +97,7 @@ class Federation {
     ///
     /// Throws  Error 65 for a list that is older than list_version(), or damaged
     std::map<std::string, PublicKey> accepted() const;
-    /// Those of them that are drawn for no further round, in order: removed by the coordinator.
+    /// The accepted sites drawn for no further round, in order: removed by the coordinator.
     std::vector<std::string> removed() const;
     /// All cards that have arrived, by name: the keys of sites that want to take part. Unreadable
     /// cards are left out.

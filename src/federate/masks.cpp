@@ -12,8 +12,8 @@ namespace {
 constexpr char const* pair_use = "pair mask";
 constexpr char const* self_use = "self mask";
 
-/// Of two sites by their names: a site that announces the key of another one shares no mask with
-/// it.
+/// Returns the secret that two sites derive from keys and names: a site that announces another
+/// one's key shares no mask with it.
 Secret pair_secret(Secret const& own, std::string const& name, Member const& other) {
     auto const use =
         concat(pair_use, "\n", std::min(name, other.name), "\n", std::max(name, other.name));

@@ -72,7 +72,7 @@ class Loss {
     Loss(SampledGaussian const& round, Neighbour neighbour)
         : rate_(round.rate), noise_(round.noise), removed_(neighbour == Neighbour::removed) {}
 
-    /// Of x to the loss of a removed sample, which grows with x. That of an added one is -of(x).
+    /// The privacy loss of a removed sample at x; it grows with x. That of an added one is -of(x).
     double of(double x) const {
         auto const ratio = (2 * x - 1) / (2 * noise_ * noise_);
         if (rate_ >= 1) {
@@ -96,8 +96,8 @@ class Loss {
         return removed_ ? of(1 + reach * noise_) : -of(-reach * noise_);
     }
     double width(double reach) const { return max(reach) - min(reach); }
-    /// Of the loss, cut to its range. The integrand is analytic up to pi noise^2 beside the real
-    /// line and vanishes at the ends, so that the trapezoidal rule is exact but for exp(-39).
+    /// The mean of the loss, cut to its range. The integrand is analytic up to pi noise^2 off the
+    /// real line and vanishes at the ends, so that the trapezoidal rule is exact but for exp(-39).
     double mean(double reach) const {
         auto const step = std::min(noise_ / 8, noise_ * noise_ / 2);
         auto const first = -(reach + 3) * noise_;

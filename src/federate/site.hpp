@@ -78,7 +78,7 @@ class Site {
     bool has_sent(std::int64_t round, std::string const& phase) const;
     Message answer(std::int64_t round, std::string const& phase) const;
     void send(Message const& message) const;
-    /// Of a round, this message alone of its phase is sent, or answered.
+    /// Promises to send, or to answer, no other message of this round and phase.
     void promise(Message const& message) const;
     KeyShares keys(std::int64_t round) const;
     /// Throws  Error 65 for a list that is too short, or not what the sites have announced

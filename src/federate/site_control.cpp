@@ -24,7 +24,7 @@ std::int64_t SiteControl::last_counted(std::int64_t round) const {
     return earlier;
 }
 
-/// That of the last round in which this site counted; at first 0. The coordinator knows no other.
+/// Reads the control variate of round `last`; zeros for 0. The coordinator knows no other.
 std::vector<float> SiteControl::kept_in(std::int64_t last, std::size_t values) const {
     return last > 0 ? ModelVector::read(file(last)).values : std::vector<float>(values, 0);
 }

@@ -17,7 +17,7 @@ namespace lockstep::h5 {
 
 namespace {
 
-/// Of a float64 that does not fit float32, HDF5 says the same as of an infinity.
+/// Tells an infinity from a float64 that does not fit float32: HDF5 says the same of both.
 bool is_infinity(Id type, void const* value) {
     double number = 0;
     if (H5Tequal(type, H5T_NATIVE_DOUBLE) <= 0) {

@@ -132,7 +132,7 @@ int compare(H5FD_t const* a, H5FD_t const* b) {
     return place(a) < place(b) ? -1 : place(b) < place(a) ? 1 : 0;
 }
 
-/// Those of HDF5's own driver, which decide how a file is laid out.
+/// The features of HDF5's own driver, which decide how a file is laid out.
 herr_t features(H5FD_t const*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE |

@@ -34,7 +34,7 @@ int error_number_in(std::string const& text) {
     return number_of<int>(text.substr(begin, text.find(',', begin) - begin)).value_or(0);
 }
 
-/// Of a call that MPI-IO made: "..., MPI error string is 'MPI_ERR_ACCESS: invalid access mode'".
+/// The errno of an MPI-IO call: "..., MPI error string is 'MPI_ERR_ACCESS: invalid access mode'".
 int error_number_of_mpi(std::string const& text) {
     constexpr std::array<std::pair<std::string_view, int>, 6> numbers{
         {{"MPI_ERR_ACCESS", EACCES},

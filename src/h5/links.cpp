@@ -48,7 +48,7 @@ void File::require_external(std::string const& value, std::string const& link, i
     file.require_links(object, links + 1); // it may be one that leads nowhere itself
 }
 
-/// Of a link on the way to `path` that leads nowhere.
+/// Refuses a link on the way to `path` that leads nowhere.
 ///
 /// Throws  Error 66 that names it, and the file or object that it names; 65 where that file cannot
 ///         be opened, or links form a cycle

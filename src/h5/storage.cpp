@@ -70,7 +70,7 @@ bool forgets_user_block() {
     return address < user_block;
 }
 
-/// Of the file that has the dataset, which may be another than was opened.
+/// The chunks' base in the file that has the dataset, which may be another than was opened.
 std::uint64_t chunk_base(Id dataset) {
     Handle const file{check(H5Iget_file_id(dataset), Doing::reading, "H5Iget_file_id"), H5Fclose};
     Handle const creation{

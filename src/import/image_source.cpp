@@ -57,7 +57,7 @@ class ImageSource : public ListedSource {
     }
 
   private:
-    /// Of the first that can be read: what is wrong with the others is told when they are read.
+    /// Takes the first that can be read: what is wrong with others is told when they are read.
     void take_size_of_first() {
         any_size_ = false;
         for (auto const& entry : listing_.entries) {

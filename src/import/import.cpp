@@ -26,7 +26,7 @@ namespace lockstep::import {
 
 namespace {
 
-/// Of what `write_part` writes: parts of another version are made again.
+/// The version of what `write_part` writes: parts of another version are made again.
 constexpr int part_version = 3;
 
 /// The directory of the parts is removed in the end: it must not hold anything of the user's.

@@ -95,7 +95,7 @@ class TextSource : public ImportSource {
 
   private:
     static constexpr std::uint64_t max_items_at_once = 4096;
-    /// Of the texts that a vocabulary is learnt from: more changes it hardly.
+    /// The size of the texts that a vocabulary is learnt from: more changes it hardly.
     static constexpr std::uint64_t max_learnt_bytes = std::uint64_t{64} << 20;
 
     /// From all documents, or from every so many of them.

@@ -31,8 +31,8 @@ int minimum_of(std::string const& number) {
     return number_of<int>(number.substr(0, number.find('+'))).value_or(0);
 }
 
-/// Of "PARTITION|NODES|CORES|RESOURCES|TIME" lines, one for each kind of node; a star marks the
-/// partition of jobs that name none, unless Slurm's own variable does.
+/// The partitions in "PARTITION|NODES|CORES|RESOURCES|TIME" lines, one for each kind of node; a
+/// star marks the partition of jobs that name none, unless Slurm's own variable does.
 std::vector<Partition> partitions_of(std::string const& listing) {
     auto first = environment_text("SBATCH_PARTITION");
     std::vector<Partition> found;

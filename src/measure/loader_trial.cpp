@@ -144,7 +144,7 @@ Measurement measure_start(Communicator const& world, LoaderTrial const& trial) {
             world.size(),   seconds, {{"samples", static_cast<double>(samples)}}};
 }
 
-/// Of a data set that would fill a building: nothing is made that grows with it.
+/// Times the first index of a data set that would fill a building: nothing made grows with it.
 Measurement measure_first_index(Communicator const& world, LoaderTrial const& trial) {
     std::vector<double> seconds;
     std::int64_t sum = 0; // so that nothing is left out

@@ -68,7 +68,7 @@ std::string in_checkpoints(std::filesystem::path const& a, std::filesystem::path
     return "the checkpoints that both runs have from that step on are identical";
 }
 
-/// Of the attempt whose word on `step` counts.
+/// The memory of each rank in the attempt whose word on `step` counts.
 std::vector<std::string> memory_at(RunRecords const& run, std::int64_t step) {
     auto const attempt = std::find_if(run.attempts.rbegin(), run.attempts.rend(),
                                       [&](auto const& each) { return each.first_step < step; });

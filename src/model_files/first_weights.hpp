@@ -44,8 +44,8 @@ std::optional<Origin> origin_of(std::optional<checkpoint::Found> const& found,
 /// XXH3 of a model's parameters and buffers.
 std::uint64_t hash_of_tensors(nn::Model const& model);
 
-/// Of all that a teacher's outputs depend on: its tensors, whose hash is `tensors`, the file of its
-/// layers, and the libraries that the keys in `own`, the deck's [model], name.
+/// The hash of all that a teacher's outputs depend on: its tensors, whose hash is `tensors`, the
+/// file of its layers, and the libraries that the keys in `own`, the deck's [model], name.
 ///
 /// Throws  Error 66 for a missing library
 std::uint64_t teacher_hash(std::uint64_t tensors, nn::Model const& model, config::Model const& own);

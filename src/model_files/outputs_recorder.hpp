@@ -32,7 +32,7 @@ class OutputsRecorder {
                std::filesystem::path const& path) const;
 
   private:
-    /// Of a sample's outputs, also on ranks without samples.
+    /// The shape of a sample's outputs, also on ranks without samples.
     ///
     /// Collective  over `world`
     std::vector<std::int64_t> shape_of_all(comm::Communicator const& world) const;

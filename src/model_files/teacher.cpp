@@ -258,7 +258,7 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     return model;
 }
 
-/// Of what the run's model returns for two samples.
+/// The sizes of what the run's model returns for two samples.
 std::vector<std::int64_t> own_sizes(Workload const& work, nn::Fields const& inputs) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(*work.model);

@@ -404,7 +404,7 @@ RankView HostLink::a_rank_of(std::size_t host) const {
     return view;
 }
 
-/// Of several hosts, two being lost at once is less likely than this one being cut off.
+/// Whether this host seems cut off: of several, that is likelier than two being lost at once.
 bool HostLink::hears_nobody(double now, double patience_s) const {
     return firsts_.size() > 2 &&
            std::all_of(neighbours_.begin(), neighbours_.end(), [&](auto const& neighbour) {

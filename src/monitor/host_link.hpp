@@ -37,7 +37,7 @@ class HostLink {
     bool active() const noexcept { return socket_.is_open(); }
     int descriptor() const noexcept { return socket_.get(); }
     std::size_t own() const noexcept { return own_; } ///< this host's place among `hosts`
-    /// Of each host the name and the addresses; empty where there is only one.
+    /// The name and the addresses of each host; empty where there is only one.
     std::vector<std::vector<std::string>> const& hosts() const noexcept { return hosts_; }
 
     /// What this rank's host tells the others.

@@ -152,7 +152,7 @@ void Watchdog::write_flights() noexcept {
     }
 }
 
-/// Those of a rank that still runs, if they are asked for.
+/// Shows the stacks of a rank that still runs, if they are asked for.
 void Watchdog::show_stacks(RankView const& view) {
     if (environment_text("LOCKSTEP_STACKS") != "1" || view.gone || view.state == 'T') {
         return;

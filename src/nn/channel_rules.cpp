@@ -307,7 +307,7 @@ std::optional<std::size_t> ChannelTracer::extent_along(std::size_t tensor,
     return axis - missing;
 }
 
-/// Of two values, or of one and a number or a parameter.
+/// Traces an operator of two values, or of one and a number or a parameter.
 void ChannelTracer::of_two(RecordedCall const& call) {
     auto const is_number = [&](std::size_t at) {
         auto const& argument = call.arguments[at];

@@ -109,7 +109,7 @@ std::optional<std::size_t> ChannelTracer::tensor_of(c10::IValue const& argument)
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Of a matrix that an argument is the transpose of.
+/// Returns the index of the parameter that an argument is the transpose of, if any.
 std::optional<std::size_t> ChannelTracer::transposed_of(c10::IValue const& argument) const {
     if (!is_there(argument) || !argument.toTensor().is_view()) {
         return std::nullopt;

@@ -47,7 +47,7 @@ struct Cnn3dPlan {
         places = extents[0] * extents[1] * extents[2];
     }
 
-    /// Of a block along the first extent; the last in the deck holds for all after it.
+    /// The stride of a block along the first extent; the last in the deck holds for all after it.
     std::int64_t time_stride(std::size_t block) const {
         return time_strides[std::min(block, time_strides.size() - 1)];
     }

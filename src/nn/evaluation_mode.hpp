@@ -26,7 +26,7 @@ class EvaluationMode {
   private:
     void restore() const;
 
-    /// Of one type: what copies lists is fast for these.
+    /// The buffers of one type and what they held: lists of one type are copied fast.
     struct Kept {
         std::vector<torch::Tensor> buffers;
         std::vector<torch::Tensor> values;

@@ -109,7 +109,7 @@ void lower_softshrink(LoweredCall& call) {
     call.give(call.binary("Sub", x, call.unary("Clip", x, {{"min", -bound}, {"max", bound}})));
 }
 
-/// Of an axis and whether it stays.
+/// Returns the lowering of a softmax, or of its logarithm, along an axis.
 Lowering softmax(std::string kind) {
     return [kind](LoweredCall& call) {
         auto const x = call.tensor(0);
@@ -168,7 +168,7 @@ void lower_norm(LoweredCall& call) {
                          call.axes(2, call.shape(x).size()), call.flag(3)));
 }
 
-/// Of rows of a and rows of b, p apart: [.., rows of a, rows of b].
+/// Lowers the distances of order p between rows of a and rows of b: [.., rows of a, rows of b].
 void lower_distances(LoweredCall& call) {
     auto a = call.tensor(0);
     auto b = call.tensor(1);

@@ -62,8 +62,8 @@ std::vector<Id> places_in(LoweredCall& call, Id mask) {
     return found;
 }
 
-/// Of each sample the entries that its own indices name: x is [samples, entries, …], and indices
-/// [samples, …].
+/// Takes from each sample the entries that its own indices name: x is [samples, entries, …], and
+/// indices [samples, …].
 Id of_each_sample(LoweredCall& call, Id x, Id indices) {
     auto const from = call.shape(x);
     auto const to = call.result_shape();

@@ -73,7 +73,7 @@ void lower_rms_norm(LoweredCall& call) {
     call.give(call.has(2) ? call.binary("Mul", scaled, call.tensor(2)) : scaled);
 }
 
-/// Of each sample by itself; weight and bias are the arguments from `weight` on.
+/// Normalises groups within each sample; weight and bias are the arguments from `weight` on.
 void norm_of_groups(LoweredCall& call, std::int64_t groups, double epsilon, std::size_t weight) {
     auto const x = call.tensor(0);
     auto const shape = call.shape(x);

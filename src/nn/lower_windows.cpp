@@ -153,7 +153,7 @@ Wholes lacking(Shape const& from, Shape const& to, deploy::Attributes const& for
     return lacks;
 }
 
-/// Of images with or without padding.
+/// Pads the spatial extents of images with `value`.
 Id with_padding(LoweredCall& call, Id x, Wholes const& pads, double value) {
     auto const dimensions = pads.size() / 2;
     Wholes all(2, 0);

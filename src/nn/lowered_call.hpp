@@ -109,7 +109,7 @@ class LoweredCall : public GraphParts {
     torch::Tensor applied(std::vector<c10::IValue> arguments) const;
 
     [[noreturn]] void refuse(std::string const& why) const;
-    /// Of dropout that evaluation does not switch off.
+    /// Refuses dropout that evaluation does not switch off.
     [[noreturn]] void refuse_dropout() const;
 
   private:

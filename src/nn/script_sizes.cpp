@@ -71,7 +71,7 @@ class Rewriter {
         node.replaceInput(form.groups_at, graph.insert(c10::aten::floordiv, {all, each}));
     }
 
-    /// Of norms over the last extents.
+    /// Makes a norm over the last extents take its shape from its input.
     void set_shape(jit::Node& node) {
         has_changed_ = true;
         jit::WithInsertPoint const before(&node);

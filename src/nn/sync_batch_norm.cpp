@@ -63,8 +63,8 @@ Statistics statistics_of(torch::Tensor const& inputs, ReplicaLink const& link) {
     return found;
 }
 
-/// Of one big batch: with g the gradient of the normalised values and h those values, the input's
-/// is (g - mean(g) - h mean(g h)) / deviation, with means over all replicas.
+/// Normalises as one big batch: with g the gradient of the normalised values and h those values,
+/// the input's is (g - mean(g) - h mean(g h)) / deviation, with means over all replicas.
 class Normalise : public torch::autograd::Function<Normalise> {
   public:
     static torch::Tensor forward(AutogradContext* context, torch::Tensor const& inputs,

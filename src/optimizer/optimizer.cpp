@@ -175,7 +175,7 @@ void SliceOptimizer::pull_to_first(torch::Tensor const& parameters, torch::Tenso
     });
 }
 
-/// Of the divided gradients of all ranks.
+/// The norm of the divided gradients of all ranks.
 double SliceOptimizer::norm_of(torch::Tensor const& gradients, UpdateStep const& step) const {
     std::vector<double> squares(static_cast<std::size_t>(gradients.numel() / reduction_block), 0);
     for_each_owned([&](std::int64_t first, std::int64_t /*own*/, std::int64_t size) {

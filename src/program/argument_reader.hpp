@@ -32,7 +32,7 @@ class ArgumentReader {
 
     /// As an operator wants it: converted, and made a list where one number stands for it.
     Argument read(Json const& json, c10::Argument const& wanted) const;
-    /// Of the kind that the JSON names.
+    /// Reads an argument of the kind that the JSON names.
     Argument read(Json const& json) const;
 
   private:

@@ -21,7 +21,7 @@ bool draws_anything(Node const& node) {
            });
 }
 
-/// Of every place between nodes: how good a cut there is. Place k is before node k.
+/// A place between nodes, and how good a cut there is. Place k is before node k.
 struct Place {
     bool allowed = true;
     std::size_t alive = 0;  ///< tensors that cross it
@@ -35,7 +35,7 @@ struct Use {
     bool is_tensor = false;
 };
 
-/// Of values that nodes make.
+/// The uses of the values that nodes make, by their slots.
 std::vector<Use> uses_of(Graph const& graph) {
     std::vector<Use> uses(graph.slots);
     for (std::size_t at = 0; at < graph.nodes.size(); ++at) {

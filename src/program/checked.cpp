@@ -31,14 +31,14 @@ at::Tensor require_falling(c10::IValue& value, std::int64_t max, char const* nam
     return numbers;
 }
 
-/// Of _pack_padded_sequence(input, lengths, batch_first).
+/// Checks the arguments of _pack_padded_sequence(input, lengths, batch_first).
 void check_packing(std::vector<c10::IValue>& given) {
     auto const& input = given[0].toTensor();
     TORCH_CHECK(input.dim() >= 2, "its input must have at least two dimensions");
     require_falling(given[1], input.size(given[2].toBool() ? 1 : 0), "lengths");
 }
 
-/// Of operators whose first arguments are packed rows and the sizes of their batches:
+/// Checks packed rows and the sizes of their batches, the first arguments of some operators:
 /// _pad_packed_sequence, and the overloads "data" of recurrent layers.
 void check_rows(std::vector<c10::IValue>& given) {
     auto const& data = given[0].toTensor();
@@ -51,8 +51,8 @@ void check_rows(std::vector<c10::IValue>& given) {
     TORCH_CHECK(left == 0, "batch_sizes must add up to the ", data.size(0), " rows of its data");
 }
 
-/// Of batch norms: their other tensors hold a number for each channel of the first, or are not
-/// given; overloads without statistics have fewer of them.
+/// Checks the arguments of batch norms: their other tensors hold a number for each channel of the
+/// first, or are not given; overloads without statistics have fewer of them.
 void check_channels(std::vector<c10::IValue>& given) {
     auto const& input = given[0].toTensor();
     TORCH_CHECK(input.dim() >= 2, "its input must have at least two dimensions");
@@ -69,8 +69,8 @@ void check_channels(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of _weight_norm(v, g, dim): g has an element for each slice of v along dim. Other dims, such as
-/// -1 for one norm of all, go to operators that check.
+/// Checks the arguments of _weight_norm(v, g, dim): g has an element for each slice of v along dim.
+/// Other dims, such as -1 for one norm of all, go to operators that check.
 void check_weight_norm(std::vector<c10::IValue>& given) {
     auto const& directions = given[0].toTensor();
     auto const dim = given[2].toInt();
@@ -84,7 +84,7 @@ void check_weight_norm(std::vector<c10::IValue>& given) {
                 given[1].toTensor().sizes(), ", but must have ", at::IntArrayRef(wanted));
 }
 
-/// Of an attention for the CPU, which divides by sizes of its query, keys and values.
+/// Checks an attention for the CPU, which divides by sizes of its query, keys and values.
 void check_attention(std::vector<c10::IValue>& given) {
     for (std::size_t at = 0; at < 3; ++at) {
         TORCH_CHECK(given[at].toTensor().numel() > 0,
@@ -92,7 +92,7 @@ void check_attention(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of range with a step: LibTorch divides by the step as a number of the result's type.
+/// Checks the step of range: LibTorch divides by it as a number of the result's type.
 void check_step(std::vector<c10::IValue>& given) {
     auto const& result = given[3]; // or its type
     auto const type = result.isTensor() ? result.toTensor().scalar_type()
@@ -110,7 +110,7 @@ void require_few(std::int64_t parts) {
                 " are supported");
 }
 
-/// Of tensor_split, chunk and others that are told how many parts they make.
+/// Checks the arguments of tensor_split, chunk and others that are told how many parts they make.
 void check_sections(std::vector<c10::IValue>& given) {
     auto const& sections = given[1];
     if (sections.isInt()) {
@@ -120,7 +120,7 @@ void check_sections(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of unbind(input, dim).
+/// Checks the arguments of unbind(input, dim).
 void check_slices(std::vector<c10::IValue>& given) {
     auto const& input = given[0].toTensor();
     if (input.dim() > 0) { // else it is refused
@@ -128,7 +128,7 @@ void check_slices(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of split(input, split_size, dim).
+/// Checks the arguments of split(input, split_size, dim).
 void check_split(std::vector<c10::IValue>& given) {
     auto const& input = given[0].toTensor();
     if (input.dim() > 0 && given[1].toInt() > 0) {
@@ -136,7 +136,7 @@ void check_split(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of embedding_bag(weight, indices, offsets, …): it reads its indices and offsets as lists.
+/// Checks embedding_bag(weight, indices, offsets, …): it reads its indices and offsets as lists.
 void check_bags(std::vector<c10::IValue>& given) {
     for (std::size_t const at : {1U, 2U}) {
         auto const& numbers = given[at].toTensor();

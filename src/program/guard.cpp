@@ -171,7 +171,7 @@ class Expression {
         require(")");
         return result;
     }
-    /// Of an input, which is named as its placeholder is: L['args'][0] is args_0.
+    /// Reads the size of an input, which is named as its placeholder is: L['args'][0] is args_0.
     double size() {
         std::string name;
         for (char const* link = ""; !take(".size()["); link = "_") {

@@ -23,7 +23,7 @@ constexpr std::array<int, 4> faults{SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 thread_local Node const* running = nullptr;
 std::array<struct sigaction, faults.size()> before;
 
-/// Of the line's beginning, made before any fault.
+/// The beginning of the line, made before any fault.
 std::string const& beginning() {
     static std::string const text = concat(
         "lockstep: root cause: ",

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view prefix = "torch.ops.";
 
-/// Of the operators whose names begin with an underscore, which are LibTorch's own and may not
-/// check what they are given, those that torch.export leaves in programs for training.
+/// The operators that torch.export leaves in programs for training although an underscore begins
+/// their names: they are LibTorch's own, and may not check what they are given.
 constexpr std::array<std::string_view, 20> inner{"_adaptive_avg_pool2d",
                                                  "_adaptive_avg_pool3d",
                                                  "_assert_async",
@@ -71,7 +71,7 @@ std::unordered_set<c10::OperatorName> defined_operators() {
     return names;
 }
 
-/// Those of the first call: libraries that are opened later bring theirs.
+/// The names of the operators at the first call: libraries that are opened later bring theirs.
 std::unordered_set<c10::OperatorName> const& operators_of_torch() {
     static auto const names = defined_operators();
     return names;

@@ -8,7 +8,7 @@ namespace lockstep::program {
 /// ...".
 std::string origin_of(std::string const& stack);
 
-/// Of "key,path,type;key,path,type", from the outermost module to the innermost: the last path.
+/// The last path in "key,path,type;key,path,type", from the outermost module to the innermost.
 std::string module_of(std::string const& stack);
 
 } // namespace lockstep::program

@@ -92,7 +92,7 @@ std::shared_ptr<Graph const> with_watched(Graph const& graph) {
     return watched;
 }
 
-/// Those of parameters and buffers are paths in checkpoints: with '/' for '.', groups in groups.
+/// Refuses parameters and buffers whose names, with '/' for '.', are no paths in checkpoints.
 void require_names(Archive const& archive, std::vector<Input> const& inputs) {
     constexpr std::size_t longest = 1000;
     std::set<std::string> paths;
@@ -137,7 +137,7 @@ bool has_form(at::Tensor const& tensor, Input const& stated) {
     return same;
 }
 
-/// Of a type that no checkpoint holds, and never changed: a mask, or a table of complex numbers.
+/// Makes constants of buffers that never change and whose type no checkpoint holds, such as masks.
 void make_constants(Description& description, Tensors const& tensors) {
     auto const& graph = *description.graph;
     auto const changed = Aliases(graph).changed_inputs();

@@ -23,7 +23,7 @@ namespace {
 
 namespace autograd = torch::autograd;
 
-/// Of the scopes of this thread the innermost.
+/// The innermost scope of this thread.
 std::shared_ptr<ForgottenActivations>& current() {
     thread_local std::shared_ptr<ForgottenActivations> innermost;
     return innermost;

@@ -22,7 +22,7 @@ void set_groups(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of a convolution that may be transposed, whose groups do not follow from its tensors.
+/// Sets the groups of a convolution; those of a transposed one do not follow from its tensors.
 void set_groups_if_plain(std::vector<c10::IValue>& given) {
     constexpr std::size_t transposed_at = 6;
     if (!given[transposed_at].toBool()) {
@@ -30,7 +30,7 @@ void set_groups_if_plain(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Of norms over the last extents.
+/// Sets the shape of a norm over the last extents to those of its input.
 void set_shape(std::vector<c10::IValue>& given) {
     auto const sizes = given[0].toTensor().sizes();
     if (!given[1].isIntList()) {

@@ -119,7 +119,7 @@ std::string epoch_axis(Chart const& chart) {
                   "\nset link x2 via x/", n, " inverse x*", n, "\n");
 }
 
-/// Of values that were all measured at one place gnuplot shows a hair's breadth.
+/// Widens the axes where all values were measured at one place: gnuplot shows a hair's breadth.
 std::string axes_of_one_place(Chart const& chart) {
     auto const x = extent(chart.curves, &Point::x);
     auto const y = extent(chart.curves, &Point::y);

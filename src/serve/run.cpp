@@ -42,7 +42,7 @@ std::string name_of(std::filesystem::path const& directory) {
     return (above.filename() == "trials" ? above.parent_path().filename() / name : name).string();
 }
 
-/// Of `text`, what lies before its last end of line, that included.
+/// Returns what lies before the last end of line of `text`, that included.
 std::string_view whole_lines(std::string_view text) {
     auto const end = text.rfind('\n');
     return end == std::string_view::npos ? std::string_view{} : text.substr(0, end + 1);

@@ -27,7 +27,7 @@ struct Part {
     std::string text{};
 };
 
-/// Of a file in a directory, the `max` bytes that end at `end` or at its end.
+/// Returns the `max` bytes of a file in a directory that end at `end`, or at the file's end.
 Part end_of_file(std::filesystem::path const& directory, std::filesystem::path const& name,
                  std::uint64_t end, std::uint64_t max) {
     auto const file = open_below(directory, name);

@@ -78,7 +78,7 @@ void Series::append(Series const& more) {
     summarize();
 }
 
-/// Of the blocks that are complete now.
+/// Summarizes the blocks that are complete now.
 void Series::summarize() {
     for (auto& column : columns_) {
         std::span<float const> const values(column.values);

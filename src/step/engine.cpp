@@ -338,7 +338,7 @@ void Engine::publish() {
     arena_.refresh();
 }
 
-/// That of the highest rank that has one; one that only the launcher has sent counts last.
+/// Finds the signal of the highest rank that has one; one that only the launcher sent counts last.
 void Engine::find_signal(int own, StepOutcome& outcome) const {
     constexpr int codes = 256;
     constexpr int least = ended_by_launcher;

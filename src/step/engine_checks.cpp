@@ -29,7 +29,7 @@ namespace {
 
 } // namespace
 
-/// Of the first replica that has one.
+/// Throws for the first replica whose loss is not finite.
 void Engine::throw_bad_loss(std::int64_t step) const {
     auto const& results = local_.results();
     auto const bad = std::find_if(results.begin(), results.end(), [](auto const& result) {
@@ -85,7 +85,7 @@ void Engine::throw_not_finite(std::int64_t step) const {
         concat("the gradient of parameter ", entry->name, " is not finite, although the loss is"));
 }
 
-/// Of no model that our rules know: they refuse batch norm.
+/// Refuses a model that changes its buffers; none that our rules know does: they refuse batch norm.
 void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const {
     if (hash64(buffers_.bytes()) != before) {
         throw AgreedError(

@@ -58,7 +58,7 @@ class ModelInstance {
     /// Throws  Error 64 where the batch does not fit model and task; as GradientSink
     void run(Pass const& pass, task::Tensors const& batch);
 
-    /// Of all passes since the last call, in their order.
+    /// Takes the losses of all passes since the last call, in their order.
     std::vector<OfReplica> take_losses() { return std::exchange(losses_, {}); }
     Times const& times() const noexcept { return times_; }
 

@@ -212,7 +212,7 @@ class Ctc : public Task, public Remarks {
         }
     }
 
-    /// Of each sample; 0, with a gradient of 0, where there is no alignment.
+    /// The loss of each sample; 0, with a gradient of 0, where there is no alignment.
     torch::Tensor losses(Spoken const& spoken) const {
         auto const losses =
             torch::ctc_loss(spoken.scores, spoken.targets, spoken.frames, spoken.lengths, symbols_,

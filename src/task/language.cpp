@@ -114,7 +114,7 @@ class Language : public Task {
                            : static_cast<double>(truth.ne(not_learnt).sum().item<std::int64_t>());
     }
 
-    /// Of text that the tokens stand for.
+    /// The number of bytes of the text that the tokens stand for.
     std::int64_t bytes_of(torch::Tensor const& truth) const {
         if (token_bytes_.empty()) {
             return 0;

@@ -18,7 +18,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Of no samples at all, which a step may have drawn: 0.
+/// The mean; of no samples at all, which a step may have drawn, it is 0.
 double mean(double sum, double weight) {
     return weight > 0 ? sum / weight : 0;
 }

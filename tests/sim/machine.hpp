@@ -16,7 +16,7 @@ namespace lockstep::sim {
 /// All devices of this process. Safe for many threads, which count as one in what is ordered.
 class Machine {
   public:
-    /// Of the process; never ends, since streams outlive its last statement.
+    /// The machine of the process; never ends, since streams outlive its last statement.
     static Machine& instance();
 
     explicit Machine(Options const& options);

@@ -110,7 +110,7 @@ struct MemoryUse {
 MemoryUse memory_use(int device);
 void reset_peak(int device);
 
-/// Of a rank: with how many others it has messages.
+/// Counts with how many others a rank has messages.
 void count_peers(std::size_t peers);
 
 } // namespace lockstep::sim

@@ -7,7 +7,7 @@
 
 namespace lockstep::sim {
 
-/// Of a tensor, with its strides and type.
+/// The shape of a tensor, with its strides and type.
 struct Shape {
     bool defined = true;
     std::vector<std::int64_t> sizes;

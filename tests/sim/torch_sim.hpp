@@ -18,9 +18,9 @@ inline constexpr auto device_type = c10::DeviceType::PrivateUse1;
 c10::Stream as_torch(Stream& stream);
 Stream& stream_of(c10::Stream const& stream);
 
-/// Of torch's tensors on the simulated devices, on the calling thread's device.
+/// The allocator of torch's tensors on the simulated devices, on the calling thread's device.
 c10::Allocator& device_allocator();
-/// Of host memory that is copied without the host's waiting.
+/// The allocator of host memory that is copied without the host's waiting.
 c10::Allocator& pinned_allocator();
 
 bool is_on_device(at::Tensor const& tensor);

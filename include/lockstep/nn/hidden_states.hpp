@@ -20,7 +20,7 @@ class HiddenStates {
     /// times.
     void keep(std::string const& name, torch::Tensor const& outputs);
 
-    /// Of the wanted layers, in their order; undefined where there was no such layer.
+    /// The outputs of the wanted layers, in their order; undefined where there was no such layer.
     std::vector<torch::Tensor> outputs() const;
     /// Names of all layers that ran.
     std::vector<std::string> const& layers() const { return layers_; }

@@ -19,7 +19,7 @@ struct Spaces {
     bool continuous = false;          ///< an action is `actions` numbers, not the index of one
     std::int64_t longest_episode = 0; ///< steps after which an episode is cut off
     std::int64_t window = 1;          ///< time steps that an observation shows, the latest last
-    /// Of what the numbers are, in their order, such as the assets of a market; empty: not named.
+    /// The names of the numbers, in their order, such as the assets of a market; empty: not named.
     std::vector<std::string> names{};
 
     /// How many numbers an action consists of.

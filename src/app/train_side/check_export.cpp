@@ -56,7 +56,7 @@ std::vector<std::byte> bytes_from(std::vector<Value> const& values) {
     return {bytes.begin(), bytes.end()};
 }
 
-/// Of samples, which `set` does not scale, as the exported file takes them.
+/// The bytes of an input's samples, which `set` does not scale, as the exported file takes them.
 std::vector<std::byte> raw_input(data::Dataset const& set, data::Batch const& read, std::size_t at,
                                  nn::ExportInput const& input) {
     auto const& field = read.fields[at];

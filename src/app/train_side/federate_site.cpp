@@ -148,7 +148,7 @@ bool has_trained(federate::Site const& site, std::int64_t round) {
     return false;
 }
 
-/// Of the learning rates of a round's steps, with a schedule that needs no length.
+/// The sum of the learning rates of a round's steps, with a schedule that needs no length.
 double sum_of_rates(config::Deck const& deck, std::int64_t steps) {
     train::Schedule const schedule(deck, 1, steps);
     double sum = 0;

@@ -22,7 +22,7 @@ class Suspects {
     std::optional<search::Outcome> failure(search::Job const& job);
     /// A trial has its result.
     void release(std::int64_t trial) { alone_.erase(trial); }
-    /// Those with a newer checkpoint are suspects no more.
+    /// Releases the suspects that have a newer checkpoint.
     void release_saved();
     /// Whether a trial is to run while no other one does.
     bool contains(std::int64_t trial) const { return alone_.contains(trial); }

@@ -34,8 +34,8 @@ using Decoder = std::unique_ptr<AVCodecContext, FreeBy<avcodec_free_context>>;
 using Packet = std::unique_ptr<AVPacket, FreeBy<av_packet_free>>;
 using Frame = std::unique_ptr<AVFrame, FreeBy<av_frame_free>>;
 
-/// Those of the files that an import looks for. Others are playlists, and lead to other files or
-/// hosts.
+/// The demuxers of the files that an import looks for. Others read playlists, which lead to other
+/// files or hosts.
 constexpr char const* demuxers = "avi,matroska,webm,mov,mpeg,mpegts,mpegvideo";
 
 /// Options of libav, by name.

@@ -49,7 +49,7 @@ std::string data_hash(config::Data const& data) {
     return any ? hex(hasher.digest()) : "";
 }
 
-/// Of a deck's file as this rank sees it.
+/// The hash of a deck's file as this rank sees it.
 std::string deck_hash(std::string const& file) {
     if (file.empty()) {
         return "";

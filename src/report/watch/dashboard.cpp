@@ -134,7 +134,7 @@ class Page {
         add("");
     }
 
-    /// Of the last records. The run's first is left out where there are others: it warms up.
+    /// The mean of the last records, without the run's first where there are others: it warms up.
     double mean(double monitor::StepRecord::*value) const {
         auto const all = run_.steps.size();
         auto const first = std::max<std::size_t>(all > 20 ? all - 20 : 0, all > 1 ? 1 : 0);
@@ -225,7 +225,7 @@ class Page {
         }
     }
 
-    /// Of all ranks and attempts, as far as epochs have told it.
+    /// Adds the resources used by all ranks and attempts, as far as epochs have told them.
     void resources() {
         auto const used = run_.resources();
         if (!used.is_known()) {

@@ -256,6 +256,20 @@ def check_words(root):
             yield f"{name}:{line}: {found!r}: say {instead}"
 
 
+def check_comments(root):
+    """A documentation comment begins with a verb or a noun phrase: "Of ..." leaves open what the thing is."""
+    for path, name in texts(root):
+        if path.suffix not in (".hpp", ".cpp"):
+            continue
+        before = ""
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            text = re.match(r"\s*///(?!<)\s*(.*)", line)
+            begins = text and not before and re.match(r"(Of|That of|Those)\b", text[1])
+            if begins:
+                yield f"{name}:{number}: {begins[0]!r} leaves open what this is: begin with a verb or a noun"
+            before = text[1] if text else ""
+
+
 def check_mutations(root):
     """What tests/mutations breaks on purpose is still there to be broken, so that no guard goes untried."""
     for path, words, _, test in json.loads((root / "tests/mutations/mutations.json").read_text()):
@@ -271,7 +285,7 @@ def main():
         violations = list(check_place(rule, root))
     else:
         violations = list({"rooms": check_rooms, "collective": check_collective,
-                           "words": check_words, "mutations": check_mutations}[rule](root))
+                           "words": check_words, "comments": check_comments, "mutations": check_mutations}[rule](root))
     if not any(True for _ in sources(root)):
         violations.append(f"{root}: no sources")
     print("\n".join(violations) or f"{rule}: the rule is kept")

@@ -128,7 +128,7 @@ class Training {
     }
     std::uint64_t plan_seed() const { return static_cast<std::uint64_t>(deck_.run.seed); }
 
-    /// Of the replicas below a node, in the order in which the engine takes them.
+    /// The batches of the replicas below a node, in the order in which the engine takes them.
     data::Loader::Request requests(comm::TreeNode node) const {
         std::vector<std::vector<std::int64_t>> batches;
         for (std::int64_t epoch = 0; epoch < 30; ++epoch) {

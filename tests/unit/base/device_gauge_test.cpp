@@ -8,7 +8,7 @@ using namespace lockstep;
 
 namespace {
 
-/// Of tests/support/fake_nvml.cpp: the n-th device is busy 10 n per cent.
+/// The utilization of a device of tests/support/fake_nvml.cpp: the n-th is busy 10 n per cent.
 std::optional<double> busy(char const* device, char const* visible, char const* ours) {
     visible == nullptr ? ::unsetenv("CUDA_VISIBLE_DEVICES")
                        : ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);

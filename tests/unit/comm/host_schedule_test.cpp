@@ -155,7 +155,7 @@ struct Job {
     std::vector<float> expected;
 };
 
-/// Those of a step, there and back, that are not empty.
+/// Counts the messages of a step, there and back, that are not empty.
 std::int64_t messages_of(Job const& job, int rank) {
     auto const root = root_of(job.options.nodes);
     HostSchedule const schedule(root, partials_of(root, job.options.nodes, job.hosts), job.hosts,

@@ -56,7 +56,7 @@ Error failure_of(Work const& work) {
     return {ExitCode::ok, {}};
 }
 
-/// Of a walk that has seen everything.
+/// The record of a walk that has seen everything.
 std::string full_record(Dataset const& set) {
     Audit audit({&set});
     audit.start();

@@ -15,7 +15,7 @@ using data::Use;
 
 namespace {
 
-/// Of a table, and of texts, that are known in every respect.
+/// The facts of a table, and of texts, that are known in every respect.
 Facts known() {
     return {
         .inputs = {{"x", h5::Type::f32, {2, 3}}, {"words", h5::Type::u16, {}, true, true, 300, 2}},

@@ -4,7 +4,7 @@
 
 namespace lockstep::test {
 
-/// Of two layers, whose sizes are no multiples of anything.
+/// A model of two layers, whose sizes are no multiples of anything.
 inline std::shared_ptr<nn::Model> small_model() {
     config::Model const chosen{"mlp", {{"hidden", "170, 33"}}};
     return nn::make_model(chosen, {{5, 31}, 10}, 3);

@@ -14,4 +14,13 @@ void silent(Communicator const& comm);
 /// Collective  over `comm`
 void speaking(Communicator const& comm);
 
+/// Of what is left open.
+int open_one();
+/// That of another.
+int open_other();
+
+/// Those that are meant. A later line may begin so:
+/// Of several, the first.
+int open_ones();
+
 } // namespace lockstep::comm
