@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 
-from harness import DATA, DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, run, some
+import h5py
+import numpy as np
+
+from harness import BUILD, DATA, DECK, LOCKSTEP, LONG, Scratch, check, checkpoints, run, some
 
 SPACE = """[search]
 strategy = halving
@@ -184,6 +187,66 @@ def check_failures(scratch):
             64, "no trial of the search has a result", "trial 1 failed (64)")
 
 
+# A trial of milliseconds; steps 1 and 2 are followed by a checkpoint.
+TINY = """[run]
+device = cpu
+replicas = {replicas}
+[data]
+train = {scratch}/tiny.h5
+validation = {scratch}/tiny.h5
+batch = 4
+[model]
+name = mlp
+hidden = 2
+[optimizer]
+name = sgd
+clip-norm = 0
+[checkpoint]
+every-steps = 1
+[train]
+steps = 2
+"""
+
+
+def handles(scratch, name, trials, rates, ranks, of_trial=1, env=None):
+    """Of a search of so many tiny trials that all fail: the codes of the trials, and what each rank has left."""
+    deck = write(scratch / f"{name}_deck.ini", TINY.format(scratch=scratch, replicas=of_trial))
+    space = write(scratch / f"{name}.ini", f"[search]\nstrategy = random\ntrials = {trials}\nretries = 0\n"
+                  f"ranks-per-trial = {of_trial}\n[space]\noptimizer.learning-rate = log-uniform({rates})\n")
+    told = scratch / f"{name}.jsonl"
+    run(["search", space, deck, "--directory", scratch / name], ranks, limit=3000, env={
+        "LD_PRELOAD": str(BUILD / "tests/liblockstep_count_handles.so"), "LOCKSTEP_HANDLES": str(told), **(env or {})}
+        ).expect(64, "no trial of the search has a result")
+    codes = [line["code"] for line in lines(scratch / name, "result")]
+    left = list(map(json.loads, told.read_text().splitlines()))
+    check(len(codes) == trials and len(left) == ranks, f"{len(codes)} trials have ended, {left}")
+    for each in left:
+        check(each["communicators"][0] <= 2 and each["communicators"][1] < 12 and each["groups"][0] == 0
+              and each["infos"][0] == 0, f"{name}: MPI's handles were not freed: {each}")
+        check(each["files_beside"] == 0, f"{name}: two threads in HDF5: {each}")
+    return codes, left
+
+
+def check_divergence(scratch):
+    """However many trials diverge, they leave nothing behind; nor do those that run out of memory, of which no thread
+    still writes a checkpoint when the next trial begins."""
+    with h5py.File(scratch / "tiny.h5", "w") as file:
+        file["inputs"], file["targets"] = np.random.default_rng(0).normal(size=(16, 2)).astype("f4"), np.arange(16) % 2
+    trials = 5000 if LONG else 30
+    codes, left = handles(scratch, "diverging", trials, "1e30, 1e35", 2)
+    check(set(codes) == {64}, f"they diverge: {set(codes)}")
+    for each in left:
+        first, later, last = each["usage"]  # after 10, 500 and all trials
+        check(last[0] <= first[0] + 4, f"descriptors that are left: {each}")
+        if LONG:
+            check(last[1] <= later[1] + 24_000, f"memory that is left: {each}")
+    codes, _ = handles(scratch, "pairs", 4, "1e30, 1e35", 2, of_trial=2)
+    check(set(codes) == {64}, f"they diverge: {set(codes)}")
+    codes, _ = handles(scratch, "memory", 4, "1e-3, 1e-2", 1, env={"LOCKSTEP_INJECT": "oom:rank=0:step=2",
+                                                                  "LOCKSTEP_SLOW_CLOSE": "1"})
+    check(set(codes) == {71}, f"they run out of memory: {set(codes)}")
+
+
 def check_own_files(scratch):
     """A trial whose own file cannot be opened is a result; a file of all trials ends the search at once."""
     (scratch / "text.h5").write_text("no data set")
@@ -319,6 +382,7 @@ with Scratch() as scratch:
     check_journal(scratch, on_1)
     check_report(on_1)
     check_suggest(scratch)
+    check_divergence(scratch)
     for several in ((check_lethal, check_deaths), (check_private, check_failures, check_own_files),
                     (lambda scratch: check_older_journal(scratch, on_1), check_second_start, check_full_disk)):
         for case in some(several):

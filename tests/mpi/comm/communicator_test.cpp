@@ -4,6 +4,7 @@
 #include "lockstep/comm/communicator.hpp"
 
 #include <array>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -140,6 +141,28 @@ TEST_CASE("free() frees what was made from a communicator and has ended") {
     CHECK(freed == 2);
     all.clear();
     CHECK(freed == 2);
+}
+
+TEST_CASE("parts of the world come and go more often than MPI has communicators at a time") {
+    auto const& world = test::world();
+    std::vector<int> const alone{world.rank()};
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    std::iota(all.begin(), all.end(), 0);
+    // As trials of a search that errors end: MPICH has about 2,000 communicators.
+    for (int trial = 0; trial < 2500; ++trial) {
+        bool const is_alone = trial % 250 != 0; // all together take their time on few cores
+        auto part = world.part(is_alone ? alone : all, trial);
+        try {
+            auto const of_writer = part.duplicate();
+            auto const of_host = part.split_by_host();
+            throw trial;
+        } catch (int) {
+        }
+        if (!is_alone) { // else its end frees it
+            part.free();
+        }
+    }
+    CHECK(comm::all_reduce(world, 1, comm::Reduce::sum) == world.size());
 }
 
 TEST_CASE("self is this process alone") {
