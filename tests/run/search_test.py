@@ -214,9 +214,10 @@ def handles(scratch, name, trials, rates, ranks, of_trial=1, env=None):
     space = write(scratch / f"{name}.ini", f"[search]\nstrategy = random\ntrials = {trials}\nretries = 0\n"
                   f"ranks-per-trial = {of_trial}\n[space]\noptimizer.learning-rate = log-uniform({rates})\n")
     told = scratch / f"{name}.jsonl"
-    run(["search", space, deck, "--directory", scratch / name], ranks, limit=3000, env={
+    text = run(["search", space, deck, "--directory", scratch / name], ranks, limit=3000, env={
         "LD_PRELOAD": str(BUILD / "tests/liblockstep_count_handles.so"), "LOCKSTEP_HANDLES": str(told), **(env or {})}
-        ).expect(64, "no trial of the search has a result")
+        ).expect(64, "no trial of the search has a result", f"trial {trials}: failed (").text
+    check("in ending the search at step" not in text, f"a step of the last trial is told: {text}")
     codes = [line["code"] for line in lines(scratch / name, "result")]
     left = list(map(json.loads, told.read_text().splitlines()))
     check(len(codes) == trials and len(left) == ranks, f"{len(codes)} trials have ended, {left}")

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/progress.hpp"
 #include "comm/request_desk.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/monitor/collective_command.hpp"
@@ -308,6 +309,7 @@ ExitCode search_together(TrialSetting const& setting, SearchTask const& task) {
     train::AttemptTotals const none;
     train::ResourceTracker resources(world, own.topology, none, {own.since_start});
     work(own, resources);
+    comm::set_step(world, 0); // that of the last trial is not the search's
     auto const used = resources.in_all();
     bool interrupted = false;
     comm::agree(world, "ending the search", [&] {

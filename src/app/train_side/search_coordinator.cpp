@@ -172,13 +172,11 @@ void SearchCoordinator::print(search::Outcome const& outcome) const {
             values.push_back(concat(goal.metric, " ", found->second));
         }
     }
-    std::cout << concat("trial ", outcome.trial + 1, " to step ", outcome.step, " (",
-                        fixed(100 * outcome.share, 0), " %): ",
-                        outcome.code == 0
-                            ? joined(values, ", ")
-                            : concat("failed (", outcome.code, "): ", outcome.message),
-                        "\n")
-              << std::flush;
+    auto const told = outcome.code == 0
+                          ? concat(" to step ", outcome.step, " (", fixed(100 * outcome.share, 0),
+                                   " %): ", joined(values, ", "))
+                          : concat(": failed (", outcome.code, "): ", outcome.message);
+    std::cout << concat("trial ", outcome.trial + 1, told, "\n") << std::flush;
 }
 
 void SearchCoordinator::finish(nlohmann::json resources) {
