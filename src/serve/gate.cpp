@@ -1,27 +1,24 @@
 #include "gate.hpp"
 
+#include "base/number.hpp"
 #include "base/random_token.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 
 namespace lockstep::serve {
 
 namespace {
 
-/// The host of a Host header, without its port.
-std::string_view host_name(std::string_view host) {
-    if (host.starts_with('[')) {
-        auto const end = host.find(']');
-        return end == std::string_view::npos ? std::string_view{} : host.substr(0, end + 1);
-    }
-    return host.substr(0, host.find(':'));
-}
-
-/// Names that no foreign site can have. The port may be another one: ssh -L forwards it.
+/// Names that no foreign site can have, alone or with any port: ssh -L forwards it.
 bool is_this_machine(std::string_view host) {
-    auto const name = host_name(host);
-    return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
+    return std::ranges::any_of(
+        std::array<std::string_view, 3>{"localhost", "127.0.0.1", "[::1]"}, [&](auto name) {
+            return host == name || (host.starts_with(concat(name, ":")) &&
+                                    number_of<std::uint16_t>(host.substr(name.size() + 1)));
+        });
 }
 
 bool is_of_this_page(Request const& request) {

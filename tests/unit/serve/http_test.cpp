@@ -53,10 +53,20 @@ TEST_CASE("the gate lets in who knows the token, from this machine's names alone
     CHECK(token != lockstep::random_token(24));
     Gate const gate(token);
     auto const bearer = "Authorization: Bearer " + token + "\r\n";
-    CHECK(status_of(gate, asked("/", "Host: localhost:80\r\n" + bearer)) == 200);
-    CHECK(status_of(gate, asked("/", "Host: [::1]:80\r\n" + bearer)) == 200);
-    CHECK(status_of(gate, asked("/", "Host: evil.example\r\n" + bearer)) == 403);
-    CHECK(status_of(gate, asked("/", "Host: localhost.evil.example\r\n" + bearer)) == 403);
+    auto const told = [&](std::string const& host) {
+        return status_of(gate, asked("/", "Host: " + host + "\r\n" + bearer));
+    };
+    for (char const* const host : {"localhost:80", "[::1]:80", "127.0.0.1", "127.0.0.1:65535"}) {
+        INFO(host);
+        CHECK(told(host) == 200);
+    }
+    for (char const* const host :
+         {"evil.example", "localhost.evil.example", "localhost:80@evil.example", "127.0.0.1:abc",
+          "127.0.0.1:", "localhost:65536", "localhost:-1", "localhost:80:80", "[::1]evil.example",
+          "[::1", "evil.example@localhost", "::1"}) {
+        INFO(host);
+        CHECK(told(host) == 403);
+    }
     CHECK(status_of(gate, asked("/", bearer)) == 403);
     CHECK(status_of(gate, asked("/", "Host: localhost\r\nOrigin: null\r\n" + bearer)) == 403);
     CHECK(status_of(gate, asked("/", "Host: localhost\r\nOrigin: http://localhost\r\n" + bearer)) ==
