@@ -20,31 +20,14 @@
 
 #include "arena/arena.hpp"
 #include "arena/buffers.hpp"
-#include "arena/same_model.hpp"
 #include "arena/whole_array.hpp"
-#include "device/place.hpp"
-#include "exchange/power_sgd_exchange.hpp"
+#include "exchange/choose_exchange.hpp"
 #include "step/histograms.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {
 
 namespace {
-
-ExchangeNeeds needs_of(Engine::Parts const& parts, std::vector<comm::TreeNode> const& nodes,
-                       Layout const& layout, std::size_t step_sums, std::size_t payload) {
-    auto const& communication = parts.deck.communication;
-    return {.nodes = nodes,
-            .size = layout.size,
-            .step_sums = step_sums,
-            .payload = payload,
-            .sums_everywhere = parts.deck.optimizer.update == "replicated",
-            .hosts = parts.hosts,
-            .matrices = communication.compression == "powersgd"
-                            ? matrices_of(layout, communication.powersgd_rank)
-                            : std::vector<Matrix>{},
-            .seed = static_cast<std::uint64_t>(parts.deck.run.seed)};
-}
 
 /// Records what finish was: the wait for ranks that still computed, then the exposed exchange.
 void record_exchange(std::int64_t begin_ns, std::int64_t end_ns, double imbalance_s) {
@@ -68,12 +51,12 @@ double compression_scale(config::Deck const& deck) {
                : 1;
 }
 
-ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
+ChosenGraphs graphs_of(EngineSetup const& setup, bool several_instances) {
     ChosenGraphs none;
-    if (!parts.deck.run.graphs) {
+    if (!setup.deck.run.graphs) {
         return none;
     }
-    if (parts.privacy) {
+    if (setup.privacy) {
         none.remark =
             "run.graphs has no effect: with privacy.noise, each pass processes only one sample";
         return none;
@@ -83,119 +66,44 @@ ChosenGraphs graphs_of(Engine::Parts const& parts, bool several_instances) {
             "run.graphs has no effect: LOCKSTEP_INJECT = nan needs steps that run eagerly";
         return none;
     }
-    return choose_graphs(parts.model, parts.device, several_instances);
+    return choose_graphs(setup.model, setup.device, several_instances);
 }
 
 } // namespace
 
-Engine::Engine(Parts parts)
-    : world_(parts.world), communication_(parts.deck.communication),
-      replicas_(static_cast<int>(parts.deck.run.replicas)),
-      seed_(static_cast<std::uint64_t>(parts.deck.run.seed)),
-      figures_(static_cast<int>(parts.task.figures().size())),
-      counts_(static_cast<int>(parts.task.training_counts())), layout_(Layout::of(parts.model)),
-      nodes_(parts.nodes.empty() ? comm::subtrees_of_ranks(replicas_, world_.size()) : parts.nodes),
-      buffers_(parts.model), kept_buffers_(kept_buffers(parts.model)), exchange_([&] {
-          require_same_model(world_, layout_, parts.model);
-          return choose_exchange(world_, communication_, parts.device,
-                                 needs_of(parts, nodes_, layout_, empty_sums().values().size(),
-                                          buffers_.bytes().size()));
-      }()),
-      arena_(layout_, borrowed(exchange_->parameters(), layout_.size, parts.device)),
-      updated_(exchange_->sums_everywhere() ? std::vector<Range>{{0, layout_.size}}
-                                            : exchange_->partition().owned(world_.rank())),
-      instances_(make_instances(parts)), sums_(make_sums()),
-      graphs_(graphs_of(parts, instances_.models().size() > 1)),
-      optimizer_(parts.deck.optimizer, layout_, arena_.parameters(), updated_),
-      pruning_(make_pruning(parts.deck.prune)), privacy_(parts.privacy),
-      local_({instances_.models(), parts.task, layout_, buffers_, kept_buffers_, own_node(),
-              parts.device, *exchange_, world_, parts.deck.precision, sums_.get(),
-              rounding_of(communication_), std::move(graphs_.graphs),
-              privacy_ ? privacy_->clip() : 0, concat("model.name = ", parts.deck.model.name),
-              !nn::named_code(parts.deck).empty()}),
-      loss_scale_(parts.deck.precision), compression_scale_(compression_scale(parts.deck)),
-      state_({layout_, arena_, buffers_, parts.model, optimizer_,
-              exchange_->partition().owned(world_.rank()), world_.is_root(), exchange_->carried(),
-              kept_buffers_, own_node().first, replicas_,
-              pruning_ ? pruning_->state() : ReplicaState::MoreState{}}) {}
+Engine::Engine(std::unique_ptr<EngineParts> parts)
+    : parts_(std::move(parts)), seed_(static_cast<std::uint64_t>(parts_->setup.deck.run.seed)),
+      graphs_(graphs_of(parts_->setup, parts_->instances->models().size() > 1)),
+      optimizer_(parts_->setup.deck.optimizer, parts_->layout, parts_->arena.parameters(),
+                 parts_->updated),
+      privacy_(parts_->setup.privacy),
+      local_({parts_->instances->models(), parts_->setup.task, parts_->layout, parts_->buffers,
+              parts_->kept_buffers, parts_->own_node(), parts_->setup.device, *parts_->exchange,
+              parts_->world, parts_->setup.deck.precision, parts_->layer_sums.get(),
+              rounding_of(parts_->communication), std::move(graphs_.graphs),
+              privacy_ ? privacy_->clip() : 0,
+              concat("model.name = ", parts_->setup.deck.model.name),
+              !nn::named_code(parts_->setup.deck).empty()}),
+      loss_scale_(parts_->setup.deck.precision),
+      compression_scale_(compression_scale(parts_->setup.deck)),
+      state_({parts_->layout, parts_->arena, parts_->buffers, parts_->setup.model, optimizer_,
+              parts_->owned, parts_->world.is_root(), parts_->exchange->carried(),
+              parts_->kept_buffers, parts_->own_node().first, parts_->replicas,
+              parts_->pruning ? parts_->pruning->state() : ReplicaState::MoreState{}}) {}
 
 void Engine::set_correction(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
     auto const named = model.named_parameters();
-    auto const flat = torch::zeros({layout_.size});
-    for (auto const& entry : layout_.entries) {
+    auto const flat = torch::zeros({parts_->layout.size});
+    for (auto const& entry : parts_->layout.entries) {
         flat.narrow(0, entry.first, entry.count).copy_(named[entry.name].reshape(-1));
     }
-    optimizer_.set_correction(flat.to(arena_.parameters().device()));
-}
-
-std::unique_ptr<Pruning> Engine::make_pruning(config::Prune const& prune) const {
-    std::unique_ptr<Pruning> pruning;
-    if (prune.pattern != "none") {
-        comm::agree(world_, "looking for weights to remove", [&] {
-            pruning = std::make_unique<Pruning>(prune, layout_, arena_.parameters(), updated_);
-        });
-    }
-    return pruning;
-}
-
-StepSums Engine::empty_sums() const {
-    return StepSums({figures_, counts_, layout_.entries.size()});
-}
-
-std::vector<Buffers> Engine::kept_buffers(nn::Model const& model) const {
-    std::vector<Buffers> kept;
-    auto const own = own_node().count;
-    while (!communication_.broadcast_buffers && static_cast<int>(kept.size()) < own) {
-        kept.emplace_back(model);
-    }
-    return kept;
-}
-
-/// The rank's shards of the first weights, then all of them by the exchange: the replicas start
-/// alike whatever their modules held.
-RankInstances Engine::make_instances(Parts const& parts) {
-    place(parts.model, parts.device);
-    arena_.fill_from(parts.model, updated_);
-    exchange_->publish();
-    // Layers that speak with other replicas in the middle of forward would wait for ever
-    // sequentially.
-    bool const concurrent =
-        parts.another && parts.model.runs_on_threads() &&
-        (parts.deck.run.mode == "dp" || communication_.sync_batch_norm || parts.devices.size() > 1);
-    if (communication_.sync_batch_norm && !concurrent && replicas_ > world_.size()) {
-        throw Error(ExitCode::usage,
-                    {"communication.sync-batch-norm cannot be used with several replicas on a rank",
-                     "these replicas must run concurrently, but an exported program with random "
-                     "operators, such as dropout, runs only one replica at a time",
-                     "Start one rank for each replica, or export the model without dropout"});
-    }
-    auto const own = own_node().count;
-    return {{.model = parts.model,
-             .count = concurrent ? static_cast<std::size_t>(own) : 1,
-             .another = parts.another,
-             .device = parts.device,
-             .devices = parts.devices},
-            layout_,
-            arena_};
-}
-
-std::unique_ptr<ThreadReplicaSums> Engine::make_sums() {
-    if (!communication_.sync_batch_norm || replicas_ == 1) {
-        return nullptr;
-    }
-    layers_world_.emplace(world_.duplicate());
-    return std::make_unique<ThreadReplicaSums>(
-        own_node(), replicas_,
-        [this](std::span<double> by_replica) {
-            comm::sum_with_deadline(*layers_world_, by_replica, timeout_s());
-        },
-        timeout_s());
+    optimizer_.set_correction(flat.to(parts_->arena.parameters().device()));
 }
 
 /// What this rank tells the others after its forward and backward.
 StepSums Engine::own_sums(StepInput const& input) const {
-    auto sums = empty_sums();
+    StepSums sums(parts_->told);
     for (auto const& result : local_.results()) {
         sums.add(StepSums::loss, result.loss_sum);
         sums.add(StepSums::weight, result.weight);
@@ -205,7 +113,7 @@ StepSums Engine::own_sums(StepInput const& input) const {
         sums.add_counts(result.counts);
     }
     sums.signals() = input.signal != 0 ? 1 : 0;
-    if (world_.is_root()) {
+    if (parts_->world.is_root()) {
         sums.tell(input.minutes_passed, input.profile);
     }
     sums.set_used(local_.used());
@@ -214,17 +122,18 @@ StepSums Engine::own_sums(StepInput const& input) const {
 
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
-    if (pruning_ && pruning_->removes_weights() && pruning_->schedule().is_due(input.step)) {
+    if (parts_->pruning && parts_->pruning->removes_weights() &&
+        parts_->pruning->schedule().is_due(input.step)) {
         outcome.pruned = prune(input.step);
     }
     auto const scale = loss_scale_.value() * compression_scale_;
-    auto const buffers_before = privacy_ ? hash64(buffers_.bytes()) : 0;
+    auto const buffers_before = privacy_ ? hash64(parts_->buffers.bytes()) : 0;
     compute(input, scale, outcome);
     auto sums = own_sums(input);
     auto const reduced =
-        comm::in_phase(world_, comm::Phase::exchange, [&] { return reduce(sums, outcome); });
+        comm::in_phase(parts_->world, comm::Phase::exchange, [&] { return reduce(sums, outcome); });
     // The first model ran other replicas last, or on other ranks.
-    buffers_.restore_into(*instances_.models().front());
+    parts_->buffers.restore_into(*parts_->instances->models().front());
     take(sums, input, outcome);
     if (privacy_) {
         require_same_buffers(buffers_before, input.step + 1);
@@ -232,7 +141,7 @@ StepOutcome Engine::step(StepInput const& input) {
     if (outcome.weight > 0) { // a step that has drawn no sample says nothing of parameters
         settle_unused(sums, input.step + 1);
     }
-    comm::in_phase(world_, comm::Phase::update, [&] {
+    comm::in_phase(parts_->world, comm::Phase::update, [&] {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
         auto const verdict = judge(input, scale, outcome);
@@ -240,9 +149,9 @@ StepOutcome Engine::step(StepInput const& input) {
             apply(input, verdict, outcome, watch);
         }
         outcome.update_s = watch.restart();
-        publish();
+        parts_->publish();
     });
-    outcome.exchange = exchange_->cost(); // whole only now
+    outcome.exchange = parts_->exchange->cost(); // whole only now
     record_exchange(reduced.computed_ns, reduced.exchanged_ns, outcome.exchange.imbalance_s);
     return outcome;
 }
@@ -250,10 +159,10 @@ StepOutcome Engine::step(StepInput const& input) {
 /// Forward and backward of this rank's replicas; buckets leave meanwhile.
 void Engine::compute(StepInput const& input, double scale, StepOutcome& outcome) {
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
-    exchange_->set_unit(static_cast<double>(input.samples) * scale);
-    exchange_->begin();
-    instances_.copy_parameters();
-    comm::in_phase(world_, comm::Phase::compute,
+    parts_->exchange->set_unit(static_cast<double>(input.samples) * scale);
+    parts_->exchange->begin();
+    parts_->instances->copy_parameters();
+    comm::in_phase(parts_->world, comm::Phase::compute,
                    [&] { local_.run(input.batches, input.micro_batches, key, scale); });
     outcome.local = local_.times();
     outcome.graphs = local_.take_graph_use();
@@ -261,10 +170,10 @@ void Engine::compute(StepInput const& input, double scale, StepOutcome& outcome)
 
 /// Sums over all replicas, and the moments between which that was.
 Engine::Reduced Engine::reduce(StepSums& sums, StepOutcome& outcome) {
-    comm::WaitScope const wait(world_, comm::Wait::exchange);
+    comm::WaitScope const wait(parts_->world, comm::Wait::exchange);
     Stopwatch const watch;
     Reduced reduced{.computed_ns = recorder_now_ns()};
-    exchange_->finish(sums.values(), buffers_.bytes());
+    parts_->exchange->finish(sums.values(), parts_->buffers.bytes());
     reduced.exchanged_ns = recorder_now_ns();
     outcome.waited_s = watch.seconds();
     return reduced;
@@ -282,7 +191,7 @@ void Engine::take(StepSums& sums, StepInput const& input, StepOutcome& outcome) 
         find_signal(input.signal, outcome);
     }
     if (!std::isfinite(outcome.loss_sum)) {
-        throw_bad_loss(input.step + 1);
+        throw_bad_loss(parts_->world, parts_->nodes, local_.results(), input.step + 1);
     }
 }
 
@@ -292,7 +201,7 @@ void Engine::take(StepSums& sums, StepInput const& input, StepOutcome& outcome) 
 /// secret. Where nothing counts, as in a step of tokens that are not learnt, gradients are 0, but
 /// for what a compressing exchange has left over from earlier steps.
 Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome& outcome) {
-    double const norm = std::sqrt(comm::tree_sum(exchange_->squares()));
+    double const norm = std::sqrt(comm::tree_sum(parts_->exchange->squares()));
     double const weight = outcome.weight == 0 ? static_cast<double>(input.samples) : outcome.weight;
     double const divisor = (privacy_ ? static_cast<double>(input.samples) : weight) * scale;
     outcome.grad_norm = norm / divisor;
@@ -300,7 +209,8 @@ Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome&
     outcome.loss_scale = loss_scale_.value();
     outcome.skipped = !finite;
     if (!finite && !loss_scale_.skips()) {
-        throw_not_finite(input.step + 1);
+        throw_bad_gradient(parts_->world, parts_->layout, *parts_->exchange, local_.gradients(),
+                           input.step + 1);
     }
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;
@@ -312,74 +222,58 @@ Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome&
 void Engine::apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                    Stopwatch& watch) {
     if (privacy_) {
-        privacy_->add_noise(local_.gradients(), layout_, updated_, input.step);
+        privacy_->add_noise(local_.gradients(), parts_->layout, parts_->updated, input.step);
     }
     if (input.histograms) {
-        outcome.gradients =
-            gradient_histograms(world_, {.layout = layout_,
-                                         .values = local_.gradients(),
-                                         .owned = exchange_->partition().owned(world_.rank()),
-                                         .divisor = verdict.divisor});
+        outcome.gradients = gradient_histograms(parts_->world, {.layout = parts_->layout,
+                                                                .values = local_.gradients(),
+                                                                .owned = parts_->owned,
+                                                                .divisor = verdict.divisor});
         watch.restart();
     }
-    if (pruning_) {
-        pruning_->before_update(arena_.parameters(), local_.gradients(), verdict.divisor,
-                                input.step);
+    if (parts_->pruning) {
+        parts_->pruning->before_update(parts_->arena.parameters(), local_.gradients(),
+                                       verdict.divisor, input.step);
     }
     update(input.rate, verdict.step, verdict.divisor, outcome.grad_norm);
-}
-
-void Engine::publish() {
-    {
-        comm::WaitScope const wait(world_, comm::Wait::exchange);
-        Scope const scope("publishing parameters", -1, ScopeKind::communication);
-        exchange_->publish();
-    }
-    arena_.refresh();
 }
 
 /// Finds the signal of the highest rank that has one; one that only the launcher sent counts last.
 void Engine::find_signal(int own, StepOutcome& outcome) const {
     constexpr int codes = 256;
     constexpr int least = ended_by_launcher;
-    auto const place = world_.rank() + (own == ended_by_launcher ? 0 : world_.size());
-    auto const found = comm::all_reduce(world_, own != 0 ? place * codes + own - least : -1,
+    auto const place = parts_->world.rank() + (own == ended_by_launcher ? 0 : parts_->world.size());
+    auto const found = comm::all_reduce(parts_->world, own != 0 ? place * codes + own - least : -1,
                                         comm::Reduce::maximum);
     outcome.signal = found % codes + least;
-    outcome.signalled_rank = found / codes % world_.size();
+    outcome.signalled_rank = found / codes % parts_->world.size();
 }
 
 /// Every rank has all parameters between two steps, and finds the same weights.
 std::string Engine::prune(std::int64_t steps) {
     PruneMask mask;
-    comm::agree(world_, concat("pruning after step ", steps),
-                [&] { mask = pruning_->choose(arena_.parameters(), steps, gather_sums()); });
+    comm::agree(parts_->world, concat("pruning after step ", steps), [&] {
+        mask = parts_->pruning->choose(parts_->arena.parameters(), steps, parts_->gather_sums());
+    });
     // They may be one array for the host: nobody changes it before all have read it, which `agree`
     // has made sure of.
-    pruning_->remove(mask, arena_.parameters(), optimizer_);
-    exchange_->publish();
-    arena_.refresh();
+    parts_->pruning->remove(mask, parts_->arena.parameters(), optimizer_);
+    parts_->exchange->publish();
+    parts_->arena.refresh();
     return concat("pruned after step ", steps, ": ", count_text(mask.count), " of ",
                   count_text(mask.candidates), " weights are 0");
 }
 
-/// Empty where every rank owns the whole arena.
-GatherSums Engine::gather_sums() const {
-    if (exchange_->sums_everywhere()) {
-        return {};
-    }
-    return [this](std::span<double> sums) { comm::sum_with_deadline(world_, sums, timeout_s()); };
-}
-
 torch::Tensor Engine::prune_scores() const {
-    return pruning_->scores(arena_.parameters(), gather_sums());
+    return parts_->pruning->scores(parts_->arena.parameters(), parts_->gather_sums());
 }
 
 std::vector<torch::Tensor> Engine::whole_state() const {
     torch::NoGradGuard const no_grad;
     std::vector<torch::Tensor> arrays;
     for (std::size_t i = 0; i < optimizer_.state_names().size(); ++i) {
-        arrays.push_back(whole_of(optimizer_.state(i), updated_, layout_.size, gather_sums()));
+        arrays.push_back(whole_of(optimizer_.state(i), parts_->updated, parts_->layout.size,
+                                  parts_->gather_sums()));
     }
     return arrays;
 }
@@ -387,15 +281,15 @@ std::vector<torch::Tensor> Engine::whole_state() const {
 void Engine::take_state(std::vector<torch::Tensor> const& arrays) {
     torch::NoGradGuard const no_grad;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-        take_owned(arrays[i], updated_, optimizer_.state(i));
+        take_owned(arrays[i], parts_->updated, optimizer_.state(i));
     }
 }
 
 void Engine::update(double rate, std::int64_t step, double divisor, double norm) {
     UpdateStep update{.rate = rate, .step = step, .divisor = divisor, .norm = norm};
-    update.gather = gather_sums();
+    update.gather = parts_->gather_sums();
     update.idle = idle_;
-    optimizer_.update(arena_.parameters(), local_.gradients(), update);
+    optimizer_.update(parts_->arena.parameters(), local_.gradients(), update);
 }
 
 /// A parameter without gradient on every replica is left as it is, as in torch.
@@ -403,23 +297,23 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
     idle_ = sums.idle();
     bool any = false;
     for (std::size_t entry = 0; entry < idle_.size(); ++entry) {
-        if (!layout_.entries[entry].trained) {
+        if (!parts_->layout.entries[entry].trained) {
             idle_[entry] = 0; // never moved, nothing to say
         }
-        if (idle_[entry] != 0 && !communication_.unused_parameters) {
+        if (idle_[entry] != 0 && !parts_->communication.unused_parameters) {
             throw AgreedError(
                 ExitCode::usage,
-                {concat("parameter ", layout_.entries[entry].name, " got no gradient"),
+                {concat("parameter ", parts_->layout.entries[entry].name, " got no gradient"),
                  "no replica's loss depends on this parameter",
                  "Set communication.unused-parameters = true, or remove the parameter from the "
                  "model"},
-                0, concat(comm::place_of_rank(world_, 0), " in training at step ", step));
+                0, concat(comm::place_of_rank(parts_->world, 0), " in training at step ", step));
         }
         any = any || idle_[entry] != 0;
     }
     if (!any) {
         idle_.clear();
-    } else if (communication_.static_graph && !graph_is_known_) {
+    } else if (parts_->communication.static_graph && !graph_is_known_) {
         local_.expect_unused(idle_);
     }
     graph_is_known_ = true;
@@ -429,13 +323,47 @@ AveragedWeights Engine::averaged_weights() {
     if (!optimizer_.averages()) {
         return {};
     }
-    AveragedWeights averaged(arena_.parameters(), [this] { arena_.refresh(); });
+    AveragedWeights averaged(parts_->arena.parameters(), [this] { parts_->arena.refresh(); });
     // Nobody overwrites them before all have kept a copy: they may be one array for the host.
-    comm::barrier_with_deadline(world_, timeout_s());
-    optimizer_.write_average(arena_.parameters());
-    exchange_->publish();
-    arena_.refresh();
+    comm::barrier_with_deadline(parts_->world, parts_->timeout_s());
+    optimizer_.write_average(parts_->arena.parameters());
+    parts_->exchange->publish();
+    parts_->arena.refresh();
     return averaged;
+}
+
+/// Refuses a model that changes its buffers; none that our rules know does: they refuse batch norm.
+void Engine::require_same_buffers(std::uint64_t before, std::int64_t step) const {
+    if (hash64(parts_->buffers.bytes()) != before) {
+        throw AgreedError(
+            ExitCode::usage,
+            {"the model has changed its buffers, which privacy.noise does not allow",
+             "no noise is added to buffers, so the buffers would reveal training samples",
+             "Use a model that does not change its buffers in training"},
+            0, concat(comm::place_of_rank(parts_->world, 0), " in training at step ", step));
+    }
+}
+
+std::string Engine::memory_text() const {
+    auto const place = [](char const* what, void const* at) {
+        auto const address = reinterpret_cast<std::uintptr_t>(at);
+        return concat(what, " at ", at, ", aligned to ", bytes_text(address & -address));
+    };
+    return concat(place("parameters", parts_->arena.parameters().const_data_ptr()), "; ",
+                  place("gradients", local_.gradients().const_data_ptr()));
+}
+
+trace::HeldMemory Engine::held_memory() const {
+    trace::HeldMemory held{
+        .parameters = static_cast<std::int64_t>(parts_->arena.parameters().nbytes()),
+        .gradients = static_cast<std::int64_t>(local_.gradients().nbytes()),
+        .optimizer = 0,
+        .on_device = !parts_->arena.parameters().is_cpu(),
+    };
+    for (std::size_t at = 0; at < optimizer_.state_names().size(); ++at) {
+        held.optimizer += static_cast<std::int64_t>(optimizer_.state(at).nbytes());
+    }
+    return held;
 }
 
 } // namespace lockstep::train

@@ -12,16 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
-#include "exchange/choose_exchange.hpp"
+#include "divergence.hpp"
+#include "engine_parts.hpp"
 #include "local_step.hpp"
 #include "optimizer/averaged_weights.hpp"
 #include "optimizer/loss_scale.hpp"
 #include "optimizer/optimizer.hpp"
-#include "optimizer/privacy.hpp"
-#include "optimizer/pruning.hpp"
-#include "rank_instances.hpp"
+#include "replica_check.hpp"
 #include "step/batch_source.hpp"
 #include "step/replica_state.hpp"
 #include "trace/rank_trace.hpp"
@@ -53,12 +50,6 @@ struct StepOutcome {
     GraphUse graphs;                  ///< of this rank, where run.graphs asks for them
 };
 
-/// The loss or the gradient of a step is not finite; all ranks throw it.
-class Diverged : public AgreedError {
-  public:
-    using AgreedError::AgreedError;
-};
-
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
 /// gradients are summed, divided and applied here, in an order that is the same on any number of
 /// ranks. Phases of a step: forward and backward of this rank's replicas, from which gradients
@@ -66,26 +57,8 @@ class Diverged : public AgreedError {
 /// signals) and replica 0's buffers; update of the rank's own shards; publication of the shards.
 class Engine {
   public:
-    struct Parts {
-        comm::Communicator const& world;
-        config::Deck const& deck; ///< resolved: run.replicas is known
-        nn::Model& model;         ///< becomes a view of the engine's arena
-        task::Task const& task;
-        torch::Device device;
-        /// Another instance of the model, for concurrent replicas on threads.
-        std::function<std::shared_ptr<nn::Model>()> another{};
-        comm::HostLayout hosts{}; ///< which ranks share memory
-        /// The subtree of each rank; empty: even shares.
-        std::vector<comm::TreeNode> nodes{};
-        /// Where replicas compute concurrently, `device` first; empty: all on `device`.
-        std::vector<torch::Device> devices{};
-        /// Null: gradients are neither clipped per sample nor given noise.
-        std::shared_ptr<Privacy const> privacy{};
-    };
-
-    /// Collective  over the world
-    /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs
-    explicit Engine(Parts parts);
+    /// Not collective
+    explicit Engine(std::unique_ptr<EngineParts> parts);
 
     /// Adds a model's parameters to the mean gradient in every step from now on.
     void set_correction(nn::Model const& model);
@@ -112,7 +85,7 @@ class Engine {
 
     /// For a rank that an error of its own ends: destruction will not wait for the other ranks. Not
     /// collective.
-    void abandon() noexcept { exchange_->abandon(); }
+    void abandon() noexcept { parts_->exchange->abandon(); }
 
     /// Puts the averaged weights into the model until the returned object dies; does nothing
     /// where optimizer.ema is 0. Buffers stay those of the last step.
@@ -120,17 +93,12 @@ class Engine {
     /// Collective  over the world
     [[nodiscard]] AveragedWeights averaged_weights();
 
-    struct WeightHash {
-        std::uint64_t value = 0; ///< rank 0's, the same on any number of ranks
-        std::string
-            diverged; ///< the first rank, or replica, with other weights, and in what; empty: none
-    };
-
-    /// XXH3 of the parameters, in the layout's order, and of replica 0's buffers, after a step. On
-    /// a GPU they are copied to the host for it.
+    /// Compares the ranks' replicas as they are when it is called.
     ///
-    /// Collective  over the world
-    WeightHash hash_weights() const;
+    /// Not collective
+    ReplicaCheck replica_check() const {
+        return {parts_->world, parts_->nodes, parts_->layout, parts_->arena, parts_->buffers};
+    }
 
     /// Why run.graphs changes nothing here, for people; empty: it does, or was not asked for.
     ///
@@ -146,13 +114,6 @@ class Engine {
     ///
     /// Not collective
     trace::HeldMemory held_memory() const;
-
-    /// Compares the parameters of all ranks. A change in an array that the ranks of a host share is
-    /// the same for all of them: it is detected only on other hosts.
-    ///
-    /// Collective  over the world
-    /// Throws      AgreedError 76 naming the rank that differs
-    void check_replicas(std::int64_t step) const;
 
     /// The score of each weight for the removal of weights or channels: as Pruning::scores.
     ///
@@ -173,18 +134,13 @@ class Engine {
     /// Steps that another optimizer did, which do not count for the bias correction.
     std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
     void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
-    Pruning const* pruning() const noexcept { return pruning_.get(); } ///< null: none
-    Layout const& layout() const noexcept { return layout_; }
-    Arena const& arena() const noexcept { return arena_; }
-    comm::Exchange const& exchange() const noexcept { return *exchange_; }
-    std::vector<comm::TreeNode> const& nodes() const noexcept { return nodes_; }
+    Pruning const* pruning() const noexcept { return parts_->pruning.get(); } ///< null: none
+    Layout const& layout() const noexcept { return parts_->layout; }
+    Arena const& arena() const noexcept { return parts_->arena; }
+    comm::Exchange const& exchange() const noexcept { return *parts_->exchange; }
+    std::vector<comm::TreeNode> const& nodes() const noexcept { return parts_->nodes; }
 
   private:
-    RankInstances make_instances(Parts const& parts);
-    std::unique_ptr<ThreadReplicaSums> make_sums();
-    std::vector<Buffers> kept_buffers(nn::Model const& model) const;
-    comm::TreeNode own_node() const { return nodes_[static_cast<std::size_t>(world_.rank())]; }
-    double timeout_s() const { return static_cast<double>(communication_.timeout_seconds); }
     struct Reduced {
         std::int64_t computed_ns = 0;
         std::int64_t exchanged_ns = 0;
@@ -200,42 +156,18 @@ class Engine {
     Verdict judge(StepInput const& input, double scale, StepOutcome& outcome);
     void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                Stopwatch& watch);
-    void publish();
-    StepSums empty_sums() const;
     StepSums own_sums(StepInput const& input) const;
     void find_signal(int own, StepOutcome& outcome) const;
-    [[noreturn]] void throw_bad_loss(std::int64_t step) const;
     void settle_unused(StepSums& sums, std::int64_t step);
     void require_same_buffers(std::uint64_t before, std::int64_t step) const;
-    std::unique_ptr<Pruning> make_pruning(config::Prune const& prune) const;
     std::string prune(std::int64_t steps);
-    GatherSums gather_sums() const;
     void update(double rate, std::int64_t step, double divisor, double norm);
-    [[noreturn]] void throw_not_finite(std::int64_t step) const;
-    std::vector<std::span<std::byte const>> weights_of(torch::Tensor const& parameters) const;
-    std::vector<std::uint64_t> hashes_of_ranks() const;
 
-    comm::Communicator const& world_;
-    config::Communication communication_;
-    int replicas_;
+    std::unique_ptr<EngineParts> parts_;
     std::uint64_t seed_;
-    int figures_; ///< of the task
-    int counts_;  ///< of the task
-    Layout layout_;
-    std::vector<comm::TreeNode> nodes_;
-    Buffers buffers_;
-    std::vector<Buffers> kept_buffers_; ///< of each replica here; empty: all have replica 0's
-    std::unique_ptr<comm::Exchange> exchange_;
-    Arena arena_;
-    std::vector<Range> updated_; ///< by this rank
-    RankInstances instances_;
-    std::optional<comm::Communicator>
-        layers_world_;                        ///< for layers that communicate with other ranks
-    std::unique_ptr<ThreadReplicaSums> sums_; ///< null: no layer does
-    ChosenGraphs graphs_;                     ///< handed on; the remark stays
+    ChosenGraphs graphs_; ///< handed on; the remark stays
     SliceOptimizer optimizer_;
-    std::unique_ptr<Pruning> pruning_; ///< null: no weights are removed
-    std::shared_ptr<Privacy const> privacy_;
+    std::shared_ptr<Privacy const> privacy_; ///< null: none
     LocalStep local_;
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel

@@ -84,20 +84,20 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
                             static_cast<double>(steps_per_epoch);
     });
     parts.engine = std::make_unique<Engine>(
-        Engine::Parts{.world = world,
-                      .deck = parts.deck,
-                      .model = *parts.work.model,
-                      .task = *parts.work.task,
-                      .device = parts.device,
-                      .another =
-                          [&parts] {
-                              auto model = another_model(parts.deck, parts.work);
-                              if (!parts.shapes.empty()) {
-                                  nn::narrow(*model, parts.shapes);
-                              }
-                              return model;
-                          },
-                      .devices = concurrent_devices(parts.deck.run, world.size())});
+        EngineParts::open({.world = world,
+                           .deck = parts.deck,
+                           .model = *parts.work.model,
+                           .task = *parts.work.task,
+                           .device = parts.device,
+                           .another =
+                               [&parts] {
+                                   auto model = another_model(parts.deck, parts.work);
+                                   if (!parts.shapes.empty()) {
+                                       nn::narrow(*model, parts.shapes);
+                                   }
+                                   return model;
+                               },
+                           .devices = concurrent_devices(parts.deck.run, world.size())}));
     auto const& engine = *parts.engine;
     auto const& data_module = *parts.data_module;
     parts.batches = parts.data_module->batches(0, std::numeric_limits<std::int64_t>::max());

@@ -248,23 +248,23 @@ std::string OpenedRun::remove_channels(std::int64_t steps) {
 
 void OpenedRun::make_engine() {
     auto const devices = concurrent_devices(deck().run, world.size());
-    engine = std::make_unique<Engine>(Engine::Parts{.world = world,
-                                                    .deck = deck(),
-                                                    .model = *work.model,
-                                                    .task = *work.task,
-                                                    .device = device,
-                                                    .another =
-                                                        [this] {
-                                                            auto model =
-                                                                another_model(deck(), work);
-                                                            if (!shapes.empty()) {
-                                                                nn::narrow(*model, shapes);
-                                                            }
-                                                            return model;
-                                                        },
-                                                    .nodes = nodes,
-                                                    .devices = devices,
-                                                    .privacy = privacy});
+    engine = std::make_unique<Engine>(EngineParts::open({.world = world,
+                                                         .deck = deck(),
+                                                         .model = *work.model,
+                                                         .task = *work.task,
+                                                         .device = device,
+                                                         .another =
+                                                             [this] {
+                                                                 auto model =
+                                                                     another_model(deck(), work);
+                                                                 if (!shapes.empty()) {
+                                                                     nn::narrow(*model, shapes);
+                                                                 }
+                                                                 return model;
+                                                             },
+                                                         .nodes = nodes,
+                                                         .devices = devices,
+                                                         .privacy = privacy}));
     if (!setup.correction.empty()) {
         comm::agree(world, "reading the correction of gradients", [&] {
             auto const model = another_model(deck(), work);

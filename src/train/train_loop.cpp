@@ -155,7 +155,7 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
     parts_.checkpoints.poll();
     auto const every = run.deck().communication.check_replicas_every;
     if (every > 0 && step % every == 0) {
-        run.engine->check_replicas(step);
+        run.engine->replica_check().require_same(step);
     }
     if (!outcome.gradients.empty()) {
         parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});

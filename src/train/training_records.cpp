@@ -64,7 +64,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
     }
     auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
     auto const weights = logged && monitor.weight_hash
-                             ? std::optional(parts_.run.engine->hash_weights())
+                             ? std::optional(parts_.run.engine->replica_check().hash())
                              : std::nullopt;
     parts_.observers.tell(Step{.step = step,
                                .total_steps = course.total_steps(),

@@ -63,12 +63,12 @@ TEST_CASE("weights, buffers and figures have the bits of one rank after every st
             CHECK(outcome.grad_norm == expected.grad_norm);
             CHECK(outcome.grad_norm > 0);
             CHECK(same_bits(ours.model(), reference.model()));
-            auto const hash = ours.engine().hash_weights();
-            CHECK(hash.value == reference.engine().hash_weights().value);
+            auto const hash = ours.engine().replica_check().hash();
+            CHECK(hash.value == reference.engine().replica_check().hash().value);
             CHECK(hash.diverged.empty());
             CHECK(hashes.insert(hash.value).second);
         }
-        CHECK_NOTHROW(ours.engine().check_replicas(5));
+        CHECK_NOTHROW(ours.engine().replica_check().require_same(5));
     }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("native sums are close to ordered ones") {
             CHECK(outcome.loss_sum == Approx(expected.loss_sum).epsilon(1e-4));
             CHECK(outcome.grad_norm == Approx(expected.grad_norm).epsilon(1e-3));
         }
-        CHECK_NOTHROW(training.engine().check_replicas(4));
+        CHECK_NOTHROW(training.engine().replica_check().require_same(4));
     }
 }
 
@@ -183,6 +183,6 @@ TEST_CASE("norms of entries and averaged weights have the bits of one rank") {
             comm::barrier(world()); // one array of the host: nobody goes back while others look
         }
         CHECK(torch::equal(last, ours.model().parameters().front()));
-        CHECK_NOTHROW(ours.engine().check_replicas(4));
+        CHECK_NOTHROW(ours.engine().replica_check().require_same(4));
     }
 }

@@ -25,13 +25,13 @@ TEST_CASE("a rank whose weights differ is named on every rank") {
         training.model().parameters().front().view(-1)[0].add_(1e-3);
     }
     auto const first = training.engine().nodes()[static_cast<std::size_t>(odd)].first;
-    CHECK(training.engine().hash_weights().diverged ==
+    CHECK(training.engine().replica_check().hash().diverged ==
           concat("replica ", first, " on rank ", odd, " differ from replica 0's, first in ",
                  training.model().named_parameters()[0].key()));
     int named = -1;
     auto code = ExitCode::ok;
     try {
-        training.engine().check_replicas(1);
+        training.engine().replica_check().require_same(1);
     } catch (AgreedError const& error) {
         named = error.rank();
         code = error.code();
@@ -49,16 +49,16 @@ TEST_CASE("what lies between parameters is not hashed, the buffers are") {
     Training training(world(), set.get(), deck_with({"cnn", {}}), 1);
     auto& engine = training.engine();
     training.step();
-    auto const before = engine.hash_weights().value;
+    auto const before = engine.replica_check().hash().value;
     auto const& last = engine.layout().entries.back();
     REQUIRE(last.first + last.count < engine.layout().size);
     auto* const behind =
         training.model().named_parameters()[last.name].data_ptr<float>() + last.count;
     *behind += 1;
-    CHECK(engine.hash_weights().value == before);
+    CHECK(engine.replica_check().hash().value == before);
     auto const kept = training.model().parameters().front().clone();
     training.step(0); // moves nothing but running statistics
     CHECK(torch::equal(training.model().parameters().front(), kept));
-    CHECK(engine.hash_weights().value != before);
-    CHECK(engine.hash_weights().diverged.empty());
+    CHECK(engine.replica_check().hash().value != before);
+    CHECK(engine.replica_check().hash().diverged.empty());
 }

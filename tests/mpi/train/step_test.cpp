@@ -79,7 +79,7 @@ TEST_CASE("a signal to any rank and the clock of rank 0 are known to all") {
     data::TrainPlan const plan({.samples = samples, .batch = 3, .replicas = max_replicas()});
     auto const model = nn::make_model(deck.model, {{side, side}, 3}, 3);
     auto const task = task::make_task(deck.task, task::Samples::of(set.get()));
-    train::Engine engine({world(), deck, *model, *task, torch::kCPU});
+    train::Engine engine(train::EngineParts::open({world(), deck, *model, *task, torch::kCPU}));
     auto const node = engine.nodes()[static_cast<std::size_t>(world().rank())];
     data::Loader loader(set.get(),
                         [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {

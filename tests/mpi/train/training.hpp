@@ -91,16 +91,17 @@ class Training {
                               .seed = static_cast<std::uint64_t>(deck.run.seed)}),
           model_(make ? make() : nn::make_model(deck.model, interface(), plan_seed())),
           task_(task::make_task(deck.task, task::Samples::of(set))),
-          engine_({comm,
-                   deck_,
-                   *model_,
-                   *task_,
-                   torch::kCPU,
-                   [this] { return nn::make_model(deck_.model, interface(), 99); },
-                   ranks_per_host > 0 ? comm::HostLayout::of_neighbours(ranks_per_host)
-                                      : comm::HostLayout(),
-                   {},
-                   devices}),
+          engine_(train::EngineParts::open(
+              {comm,
+               deck_,
+               *model_,
+               *task_,
+               torch::kCPU,
+               [this] { return nn::make_model(deck_.model, interface(), 99); },
+               ranks_per_host > 0 ? comm::HostLayout::of_neighbours(ranks_per_host)
+                                  : comm::HostLayout(),
+               {},
+               devices})),
           loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
           batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
 

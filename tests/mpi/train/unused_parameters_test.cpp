@@ -71,7 +71,7 @@ TEST_CASE("a parameter that no replica used stays as it is, and so does what one
     CHECK(torch::equal(ours.model().named_parameters()["spare.weight"], before));
     CHECK(torch::equal(ours.model().named_parameters()["rare.weight"], rare_before) ==
           deck.communication.static_graph);
-    CHECK_NOTHROW(ours.engine().check_replicas(4));
+    CHECK_NOTHROW(ours.engine().replica_check().require_same(4));
 }
 
 TEST_CASE("a parameter that no replica used is named on all ranks") {

@@ -314,7 +314,8 @@ TEST_CASE("checkpoints in the background hold the state at their start, whatever
             return nn::make_model(setting.model, interface_of(setting), 7);
         };
         auto const model = another();
-        train::Engine engine({alone, deck, *model, task, torch::kCPU, another});
+        train::Engine engine(
+            train::EngineParts::open({alone, deck, *model, task, torch::kCPU, another}));
         MadeBatches batches({0, 3}, schedule);
         ScratchDir const scratch;
         checkpoint::Store const store(scratch / "checkpoints", 5);

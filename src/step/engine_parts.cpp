@@ -1,0 +1,145 @@
+#include "step/engine_parts.hpp"
+
+#include "base/recorder.hpp"
+#include "comm/agree.hpp"
+#include "comm/collectives.hpp"
+#include "comm/wait_scope.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <utility>
+
+#include "arena/same_model.hpp"
+#include "device/place.hpp"
+#include "exchange/choose_exchange.hpp"
+#include "exchange/power_sgd_exchange.hpp"
+
+namespace lockstep::train {
+
+namespace {
+
+StepSums::Form form_of(task::Task const& task, Layout const& layout) {
+    return {static_cast<int>(task.figures().size()), static_cast<int>(task.training_counts()),
+            layout.entries.size()};
+}
+
+ExchangeNeeds needs_of(EngineSetup const& setup, std::vector<comm::TreeNode> const& nodes,
+                       Layout const& layout, std::size_t payload) {
+    auto const& communication = setup.deck.communication;
+    return {.nodes = nodes,
+            .size = layout.size,
+            .step_sums = form_of(setup.task, layout).count(),
+            .payload = payload,
+            .sums_everywhere = setup.deck.optimizer.update == "replicated",
+            .hosts = setup.hosts,
+            .matrices = communication.compression == "powersgd"
+                            ? matrices_of(layout, communication.powersgd_rank)
+                            : std::vector<Matrix>{},
+            .seed = static_cast<std::uint64_t>(setup.deck.run.seed)};
+}
+
+std::vector<Buffers> kept_of(EngineSetup const& setup, comm::TreeNode own) {
+    std::vector<Buffers> kept;
+    while (!setup.deck.communication.broadcast_buffers &&
+           static_cast<int>(kept.size()) < own.count) {
+        kept.emplace_back(setup.model);
+    }
+    return kept;
+}
+
+} // namespace
+
+std::unique_ptr<EngineParts> EngineParts::open(EngineSetup setup) {
+    auto const& world = setup.world;
+    auto const replicas = static_cast<int>(setup.deck.run.replicas);
+    auto nodes =
+        setup.nodes.empty() ? comm::subtrees_of_ranks(replicas, world.size()) : setup.nodes;
+    auto layout = Layout::of(setup.model);
+    Buffers first(setup.model);
+    require_same_model(world, layout, setup.model);
+    auto exchange = choose_exchange(world, setup.deck.communication, setup.device,
+                                    needs_of(setup, nodes, layout, first.bytes().size()));
+    std::unique_ptr<EngineParts> parts(new EngineParts(std::move(setup), std::move(nodes),
+                                                       std::move(layout), std::move(first),
+                                                       std::move(exchange)));
+    parts->make_instances();
+    parts->make_layer_sums();
+    parts->make_pruning();
+    return parts;
+}
+
+EngineParts::EngineParts(EngineSetup given, std::vector<comm::TreeNode> of_ranks, Layout of_model,
+                         Buffers of_first, std::unique_ptr<comm::Exchange> chosen)
+    : setup(std::move(given)), world(setup.world), communication(setup.deck.communication),
+      replicas(static_cast<int>(setup.deck.run.replicas)), layout(std::move(of_model)),
+      nodes(std::move(of_ranks)), told(form_of(setup.task, layout)), buffers(std::move(of_first)),
+      kept_buffers(kept_of(setup, own_node())), exchange(std::move(chosen)),
+      arena(layout, borrowed(exchange->parameters(), layout.size, setup.device)),
+      owned(exchange->partition().owned(world.rank())),
+      updated(exchange->sums_everywhere() ? std::vector<Range>{{0, layout.size}} : owned) {}
+
+/// The rank's shards of the first weights, then all of them by the exchange: the replicas start
+/// alike whatever their modules held.
+void EngineParts::make_instances() {
+    place(setup.model, setup.device);
+    arena.fill_from(setup.model, updated);
+    exchange->publish();
+    // Layers that speak with other replicas in the middle of forward would wait for ever
+    // sequentially.
+    bool const concurrent =
+        setup.another && setup.model.runs_on_threads() &&
+        (setup.deck.run.mode == "dp" || communication.sync_batch_norm || setup.devices.size() > 1);
+    if (communication.sync_batch_norm && !concurrent && replicas > world.size()) {
+        throw Error(ExitCode::usage,
+                    {"communication.sync-batch-norm cannot be used with several replicas on a rank",
+                     "these replicas must run concurrently, but an exported program with random "
+                     "operators, such as dropout, runs only one replica at a time",
+                     "Start one rank for each replica, or export the model without dropout"});
+    }
+    instances.emplace(
+        RankInstances::Parts{.model = setup.model,
+                             .count = concurrent ? static_cast<std::size_t>(own_node().count) : 1,
+                             .another = setup.another,
+                             .device = setup.device,
+                             .devices = setup.devices},
+        layout, arena);
+}
+
+void EngineParts::make_layer_sums() {
+    if (!communication.sync_batch_norm || replicas == 1) {
+        return;
+    }
+    layers_world.emplace(world.duplicate());
+    layer_sums = std::make_unique<ThreadReplicaSums>(
+        own_node(), replicas,
+        [this](std::span<double> by_replica) {
+            comm::sum_with_deadline(*layers_world, by_replica, timeout_s());
+        },
+        timeout_s());
+}
+
+void EngineParts::make_pruning() {
+    auto const& prune = setup.deck.prune;
+    if (prune.pattern != "none") {
+        comm::agree(world, "looking for weights to remove", [&] {
+            pruning = std::make_unique<Pruning>(prune, layout, arena.parameters(), updated);
+        });
+    }
+}
+
+GatherSums EngineParts::gather_sums() const {
+    if (exchange->sums_everywhere()) {
+        return {};
+    }
+    return [this](std::span<double> sums) { comm::sum_with_deadline(world, sums, timeout_s()); };
+}
+
+void EngineParts::publish() const {
+    {
+        comm::WaitScope const wait(world, comm::Wait::exchange);
+        Scope const scope("publishing parameters", -1, ScopeKind::communication);
+        exchange->publish();
+    }
+    arena.refresh();
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "comm/exchange.hpp"
+#include "comm/host_layout.hpp"
+#include "comm/replica_tree.hpp"
+#include "lockstep/comm/communicator.hpp"
+#include "lockstep/config/deck.hpp"
+#include "lockstep/task/task.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
+#include "arena/gather_sums.hpp"
+#include "optimizer/privacy.hpp"
+#include "optimizer/pruning.hpp"
+#include "rank_instances.hpp"
+#include "step_sums.hpp"
+#include "thread_replica_sums.hpp"
+
+namespace lockstep::train {
+
+/// What a run gives to its engine, which it outlives.
+struct EngineSetup {
+    comm::Communicator const& world;
+    config::Deck const& deck; ///< resolved: run.replicas is known
+    nn::Model& model;         ///< becomes a view of the engine's arena
+    task::Task const& task;
+    torch::Device device;
+    /// Another instance of the model, for concurrent replicas on threads.
+    std::function<std::shared_ptr<nn::Model>()> another{};
+    comm::HostLayout hosts{}; ///< which ranks share memory
+    /// The subtree of each rank; empty: even shares.
+    std::vector<comm::TreeNode> nodes{};
+    /// Where replicas compute concurrently, `device` first; empty: all on `device`.
+    std::vector<torch::Device> devices{};
+    /// Null: gradients are neither clipped per sample nor given noise.
+    std::shared_ptr<Privacy const> privacy{};
+};
+
+/// The memory of an engine, its exchange and the instances of the model that compute on it, as all
+/// ranks have opened them together: the parameters are views of one array, which belongs to the
+/// exchange and is the same on every rank. Its members refer to each other: it does not move.
+class EngineParts {
+  public:
+    /// Collective  over the world
+    /// Throws      AgreedError 64 for more ranks than replicas, or when a rank's model differs;
+    ///             69 for a library that is not available; 76 when a rank does not come
+    static std::unique_ptr<EngineParts> open(EngineSetup setup);
+    EngineParts(EngineParts const&) = delete;
+    EngineParts& operator=(EngineParts const&) = delete;
+    ~EngineParts() = default;
+
+    comm::TreeNode own_node() const { return nodes[static_cast<std::size_t>(world.rank())]; }
+    double timeout_s() const { return static_cast<double>(communication.timeout_seconds); }
+    /// Of the world; empty where every rank owns the whole arena.
+    GatherSums gather_sums() const;
+    /// Gives every rank the parameters that their owners have written.
+    ///
+    /// Collective  over the world
+    /// Throws      Error 76 naming a rank that does not come
+    void publish() const;
+
+    EngineSetup const setup; ///< nodes as given
+    comm::Communicator const& world;
+    config::Communication const& communication;
+    int const replicas; ///< of all ranks
+    Layout const layout;
+    std::vector<comm::TreeNode> const nodes; ///< the subtree of each rank
+    StepSums::Form const told;               ///< by the ranks to each other in each step
+    Buffers buffers;                         ///< replica 0's
+    std::vector<Buffers> kept_buffers;       ///< of each replica here; empty: replica 0's
+    std::unique_ptr<comm::Exchange> const exchange;
+    Arena arena;
+    std::vector<Range> const owned;   ///< by this rank, of what the exchange shares out
+    std::vector<Range> const updated; ///< by this rank
+    std::optional<RankInstances> instances;
+    std::optional<comm::Communicator> layers_world; ///< for layers that talk with other ranks
+    std::unique_ptr<ThreadReplicaSums> layer_sums;  ///< null: no layer does
+    std::unique_ptr<Pruning> pruning;               ///< null: no weights are removed
+
+  private:
+    EngineParts(EngineSetup given, std::vector<comm::TreeNode> of_ranks, Layout of_model,
+                Buffers of_first, std::unique_ptr<comm::Exchange> chosen);
+    void make_instances();
+    void make_layer_sums();
+    void make_pruning();
+};
+
+} // namespace lockstep::train
