@@ -19,42 +19,42 @@ bool is_warning(std::string const& remark) {
 
 Started start_of(OpenedRun const& run, std::string const& version,
                  std::vector<std::string> const& devices, std::vector<std::string> const& memory) {
-    auto const& deck = run.deck();
-    auto const& layout = run.engine->layout();
+    auto const& deck = run.facts().deck();
+    auto const& layout = run.engine()->layout();
     Started started{.version = version,
-                    .attempt = run.attempt,
-                    .host_of_rank = run.topology.host_of_rank,
+                    .attempt = run.facts().attempt,
+                    .host_of_rank = run.facts().topology.host_of_rank,
                     .device_of_rank = devices,
                     .replicas_of_rank = {},
                     .replicas = deck.run.replicas,
                     .seed = deck.run.seed,
                     .model = deck.model.name,
                     .parameters = layout.parameters,
-                    .backend = run.engine->exchange().name(),
+                    .backend = run.engine()->exchange().name(),
                     .batch = deck.data.batch,
                     .accumulate = deck.optimizer.accumulate,
-                    .train_samples = run.work.train ? run.work.train->samples() : 0,
-                    .validation_samples = run.data_module->samples(DataModule::Set::validation),
-                    .test_samples = run.data_module->samples(DataModule::Set::test),
-                    .steps_per_epoch = run.course->steps_per_epoch(),
-                    .total_steps = run.course->total_steps(),
+                    .train_samples = run.work().train ? run.work().train->samples() : 0,
+                    .validation_samples = run.data().samples(DataModule::Set::validation),
+                    .test_samples = run.data().samples(DataModule::Set::test),
+                    .steps_per_epoch = run.course().steps_per_epoch(),
+                    .total_steps = run.course().total_steps(),
                     .base_rate = deck.optimizer.learning_rate,
-                    .peak_rate = run.course->peak_rate(),
-                    .class_names = run.work.samples.class_names,
-                    .class_counts = run.work.samples.class_counts,
-                    .class_weights = run.work.task->class_weights(),
+                    .peak_rate = run.course().peak_rate(),
+                    .class_names = run.work().samples.class_names,
+                    .class_counts = run.work().samples.class_counts,
+                    .class_weights = run.work().task->class_weights(),
                     .directory = deck.run.directory,
                     .memory_needed = static_cast<std::uint64_t>(
                         memory_needed(static_cast<double>(layout.size), deck.optimizer,
-                                      run.nodes[0].count, run.world.size())),
+                                      run.facts().nodes[0].count, run.facts().world.size())),
                     .memory_of_rank = memory,
-                    .code = run.code,
+                    .code = run.facts().code,
                     .remark = {},
                     .delta = deck.privacy.is_on() ? deck.privacy.delta : 0};
     std::vector<std::string> remarks;
-    std::ranges::remove_copy_if(run.remarks, std::back_inserter(remarks), is_warning);
+    std::ranges::remove_copy_if(run.remarks().texts(), std::back_inserter(remarks), is_warning);
     started.remark = joined(remarks, "; ");
-    for (auto const& node : run.nodes) {
+    for (auto const& node : run.facts().nodes) {
         started.replicas_of_rank.push_back(node.count);
     }
     return started;
@@ -62,18 +62,19 @@ Started start_of(OpenedRun const& run, std::string const& version,
 
 } // namespace
 
-void announce(OpenedRun const& run, RunOptions const& options, Progress const& progress,
+void announce(OpenedRun const& run, RunOptions const& options,
+              std::vector<std::string> const& forced, Progress const& progress,
               Observers const& observers) {
-    auto const devices = comm::gather_text(run.world, device_text(run.device));
-    auto const memory = run.deck().monitor.weight_hash
-                            ? comm::gather_text(run.world, run.engine->memory_text())
+    auto const devices = comm::gather_text(run.facts().world, device_text(run.facts().device));
+    auto const memory = run.facts().deck().monitor.weight_hash
+                            ? comm::gather_text(run.facts().world, run.engine()->memory_text())
                             : std::vector<std::string>{};
-    comm::agree(run.world, "reporting how the run starts", [&] {
-        if (!run.world.is_root()) {
+    comm::agree(run.facts().world, "reporting how the run starts", [&] {
+        if (!run.facts().world.is_root()) {
             return;
         }
         observers.tell(start_of(run, options.version, devices, memory));
-        for (auto const& text : run.remarks) {
+        for (auto const& text : run.remarks().texts()) {
             if (is_warning(text)) { // which no option of the command line hides
                 observers.tell(Remark{text});
             }
@@ -81,9 +82,9 @@ void announce(OpenedRun const& run, RunOptions const& options, Progress const& p
         for (auto const& text : options.remarks) {
             observers.tell(Remark{text});
         }
-        if (auto const& found = run.setup.found) {
-            observers.tell(Resumed{found->file.path().string(), progress.step, found->skipped,
-                                   run.setup.forced});
+        if (auto const& found = run.facts().setup.found) {
+            observers.tell(
+                Resumed{found->file.path().string(), progress.step, found->skipped, forced});
         }
     });
 }

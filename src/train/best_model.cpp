@@ -16,18 +16,18 @@
 namespace lockstep::train {
 
 BestModel::BestModel(Parts const& parts)
-    : parts_(parts), file_(std::filesystem::path(parts.run.deck().run.directory) / "best.h5") {}
+    : parts_(parts), file_(std::filesystem::path(parts.facts.deck().run.directory) / "best.h5") {}
 
 bool BestModel::is_better(double value) const {
     auto const& progress = parts_.progress;
-    bool const more = parts_.run.work.best_metric.more_is_better;
+    bool const more = parts_.work.best_metric.more_is_better;
     bool const better =
         progress.best_step < 0 || (more ? value > progress.best : value < progress.best);
     return better && std::isfinite(value);
 }
 
 bool BestModel::offer(Measured const& measured) {
-    auto const& metric = parts_.run.work.best_metric.name;
+    auto const& metric = parts_.work.best_metric.name;
     double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
     auto& progress = parts_.progress;
     never_finite_ = std::isfinite(value) ? "" : metric;
@@ -38,11 +38,11 @@ bool BestModel::offer(Measured const& measured) {
     progress.best = value;
     progress.best_step = progress.step;
     parts_.checkpoints.settle(); // HDF5 is for one thread at a time
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     try {
         comm::agree(world, "writing the best model", [&] {
             if (world.is_root()) {
-                parts_.run.engine->state().write_model(file_, parts_.state.record());
+                parts_.engine->state().write_model(file_, parts_.state.record());
             }
         });
     } catch (AgreedError const& failure) {
@@ -74,7 +74,7 @@ std::string BestModel::fault_of(checkpoint::VerifiedFile const& file) const {
 }
 
 bool BestModel::is_kept() const {
-    if (parts_.progress.best_step < 0 || !parts_.run.world.is_root()) {
+    if (parts_.progress.best_step < 0 || !parts_.facts.world.is_root()) {
         return false;
     }
     try {
@@ -86,7 +86,7 @@ bool BestModel::is_kept() const {
 }
 
 bool BestModel::load() {
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     if (parts_.progress.best_step < 0) {
         return false;
     }
@@ -97,7 +97,7 @@ bool BestModel::load() {
         comm::agree(world, "reading the best model", [&] {
             fault = known_ ? "" : fault_of(best);
             if (fault.empty()) {
-                load_weights(*parts_.run.work.model, best);
+                load_weights(*parts_.work.model, best);
             }
         });
     }

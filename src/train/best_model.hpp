@@ -7,7 +7,7 @@
 #include <string>
 
 #include "checkpoint_policy.hpp"
-#include "opened_run.hpp"
+#include "run_engine.hpp"
 #include "run_state.hpp"
 
 namespace lockstep::train {
@@ -16,7 +16,9 @@ namespace lockstep::train {
 class BestModel {
   public:
     struct Parts {
-        OpenedRun& run;
+        RunFacts const& facts;
+        Workload& work;
+        RunEngine const& engine;
         RunState const& state;
         CheckpointPolicy& checkpoints;
         Progress& progress;

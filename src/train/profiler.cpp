@@ -87,20 +87,20 @@ struct Profiler::Window {
 
 Profiler::Profiler(Parts const& parts)
     : parts_(parts), recorder_(Recorder::of_this_thread()),
-      wanted_(config::steps_of(parts.run.deck().profile.steps)) {
+      wanted_(config::steps_of(parts.facts.deck().profile.steps)) {
     if (recorder_) {
-        mark_nvtx_ranges(*recorder_, parts.run.device);
+        mark_nvtx_ranges(*recorder_, parts.facts.device);
     }
 }
 
 Profiler::~Profiler() = default;
 
 std::int64_t Profiler::asked() {
-    if (!parts_.run.world.is_root() || !recorder_ || since_looked_.seconds() < look_every_s) {
+    if (!parts_.facts.world.is_root() || !recorder_ || since_looked_.seconds() < look_every_s) {
         return 0;
     }
     since_looked_.restart();
-    return trace::take_request(parts_.run.deck().run.directory, config::max_profiled_steps);
+    return trace::take_request(parts_.facts.deck().run.directory, config::max_profiled_steps);
 }
 
 bool Profiler::is_due() const {
@@ -109,7 +109,7 @@ bool Profiler::is_due() const {
 }
 
 void Profiler::begin_step() {
-    if (!window_ && is_due() && comm::all_ranks(parts_.run.world, recorder_ != nullptr)) {
+    if (!window_ && is_due() && comm::all_ranks(parts_.facts.world, recorder_ != nullptr)) {
         start();
     }
 }
@@ -119,12 +119,12 @@ void Profiler::start() {
     window_ = std::make_unique<Window>();
     window_->steps = {parts_.progress.step + 1, wanted_->last};
     try {
-        window_->kineto = std::make_unique<Kineto>(*recorder_, parts_.run.device,
-                                                   parts_.run.deck().profile.memory);
+        window_->kineto = std::make_unique<Kineto>(*recorder_, parts_.facts.device,
+                                                   parts_.facts.deck().profile.memory);
     } catch (std::exception const& error) {
         window_->without = first_line(error.what());
     }
-    window_->first_offset = trace::measure_clock_offset(parts_.run.world, *recorder_);
+    window_->first_offset = trace::measure_clock_offset(parts_.facts.world, *recorder_);
     window_->cursor = recorder_->newest();
     try {
         if (window_->kineto) {
@@ -162,14 +162,14 @@ void Profiler::finish() {
     } catch (std::exception const& error) {
         window->without = first_line(error.what());
     }
-    window->last_offset = trace::measure_clock_offset(parts_.run.world, *recorder_);
+    window->last_offset = trace::measure_clock_offset(parts_.facts.world, *recorder_);
     window->seconds += watch.seconds();
     write(*window);
 }
 
 std::vector<trace::LastToArrive>
 Profiler::last_to_arrive(std::vector<trace::StepTimes> const& steps) const {
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     // All ranks have the same steps, unless one has recorded more than its memory holds.
     auto const count =
         comm::all_reduce(world, static_cast<std::int64_t>(steps.size()), comm::Reduce::minimum);
@@ -198,7 +198,7 @@ Profiler::last_to_arrive(std::vector<trace::StepTimes> const& steps) const {
 
 Profiled::RankTimes Profiler::own_times(std::vector<trace::StepTimes> const& steps,
                                         std::vector<trace::LastToArrive> const& last) const {
-    Profiled::RankTimes times{.rank = parts_.run.world.rank()};
+    Profiled::RankTimes times{.rank = parts_.facts.world.rank()};
     std::map<int, std::int64_t> waited_for;
     for (std::size_t at = 0; at < steps.size(); ++at) {
         auto const& step = steps[at];
@@ -220,9 +220,9 @@ Profiled::RankTimes Profiler::own_times(std::vector<trace::StepTimes> const& ste
 
 void Profiler::write(Window& window) {
     Stopwatch const watch;
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     trace::correct(window.activity, {window.first_offset, window.last_offset});
-    window.activity.held = parts_.run.engine->held_memory();
+    window.activity.held = parts_.engine->held_memory();
     auto const main =
         std::ranges::find(window.activity.threads, std::size_t{0}, &RecordedThread::index);
     if (main != window.activity.threads.end()) {
@@ -253,7 +253,7 @@ void Profiler::write(Window& window) {
 
 /// The rank's own file, and that of all ranks. Returns  what went wrong here; empty: nothing.
 std::string Profiler::write_files(Window const& window) const {
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     auto const& activity = window.activity;
     auto const begin = window.times.empty() ? std::numeric_limits<std::int64_t>::max()
                                             : window.times.front().begin;
@@ -266,9 +266,9 @@ std::string Profiler::write_files(Window const& window) const {
         {"first step", std::to_string(window.steps.first)},
         {"last step", std::to_string(window.steps.last)},
         {"ranks", std::to_string(world.size())},
-        {"attempt", parts_.run.attempt},
+        {"attempt", parts_.facts.attempt},
         {"clock error in microseconds", fixed(1e6 * window.clock_error_s, 3)}};
-    auto const place = std::filesystem::path(parts_.run.deck().run.directory) / window.name();
+    auto const place = std::filesystem::path(parts_.facts.deck().run.directory) / window.name();
     auto own = trace::rank_trace(of, activity, window.last, max_operators);
     auto const failure = comm::failure_of([&] {
         trace::TraceFile file(place / (trace::rank_name(world.rank()) + ".json.gz"));
@@ -287,7 +287,7 @@ std::string Profiler::write_files(Window const& window) const {
 }
 
 Profiled Profiler::told_of(Window const& window) const {
-    auto const& world = parts_.run.world;
+    auto const& world = parts_.facts.world;
     Profiled profiled{.first = window.steps.first,
                       .last = window.steps.last,
                       .file = window.name() + ".json.gz",

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "observers.hpp"
-#include "opened_run.hpp"
 #include "progress.hpp"
+#include "run_engine.hpp"
 #include "trace/clock_offset.hpp"
 #include "trace/rank_trace.hpp"
 
@@ -26,7 +26,8 @@ class Kineto;
 class Profiler {
   public:
     struct Parts {
-        OpenedRun const& run;
+        RunFacts const& facts;
+        RunEngine const& engine;
         Progress const& progress;
         Observers const& observers;
     };

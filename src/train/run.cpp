@@ -46,7 +46,7 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
 
 void Run::abandon() noexcept {
     checkpoints_.abandon();
-    opened_.engine->abandon();
+    opened_.engine()->abandon();
 }
 
 Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests const& signals,
@@ -57,26 +57,35 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
                                 : Walltime()),
       opened_(world, std::move(topology), std::move(setup)),
       departure_({world, signals, walltime_, progress_, totals_, observers_}, options_.asked),
-      state_(opened_, options_, progress_), store_(store_of(opened_.setup)),
-      checkpoints_(
-          {world, opened_.deck().checkpoint, store_, opened_.attempt, state_, *opened_.audit,
-           progress_, walltime_, observers_},
-          CheckpointAdvice({world, opened_.topology, store_, opened_.deck().checkpoint.keep, state_,
-                            *opened_.course, totals_, observers_}),
-          watch_),
-      best_({opened_, state_, checkpoints_, progress_, observers_}),
-      evaluation_({opened_, best_, departure_, progress_, observers_}),
-      resources_(world_, opened_.topology, totals_, {watch_, used_before_}),
-      records_({opened_, progress_, totals_, walltime_, observers_, resources_}, watch_),
-      loop_({opened_, progress_, observers_, departure_, records_, evaluation_, checkpoints_},
+      state_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
+              opened_.engine(), opened_.remarks(), progress_},
+             options_),
+      store_(store_of(opened_.facts().setup)),
+      checkpoints_({world, opened_.facts().deck().checkpoint, store_, opened_.facts().attempt,
+                    state_, opened_.audit(), progress_, walltime_, observers_},
+                   CheckpointAdvice({world, opened_.facts().topology, store_,
+                                     opened_.facts().deck().checkpoint.keep, state_,
+                                     opened_.course(), totals_, observers_}),
+                   watch_),
+      best_({opened_.facts(), opened_.work(), opened_.engine(), state_, checkpoints_, progress_,
+             observers_}),
+      evaluation_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(),
+                   opened_.engine(), best_, departure_, progress_, observers_}),
+      resources_(world_, opened_.facts().topology, totals_, {watch_, used_before_}),
+      records_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.engine(),
+                progress_, totals_, walltime_, observers_, resources_},
+               watch_),
+      loop_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
+             opened_.engine(), progress_, observers_, departure_, records_, evaluation_,
+             checkpoints_},
             options_.stepped) {
-    opened_.course->pause_at(options_.pause_at);
+    opened_.course().pause_at(options_.pause_at);
 }
 
 void Run::begin() {
-    if (opened_.setup.found) {
+    if (opened_.facts().setup.found) {
         state_.restore();
-        if (!opened_.setup.foreign) { // else the run gets one of its own at once
+        if (!opened_.facts().setup.foreign) { // else the run gets one of its own at once
             checkpoints_.resumed();
         }
     }
@@ -87,14 +96,14 @@ void Run::begin() {
     }
     comm::agree(world_, "beginning the records", [&] {
         if (world_.is_root()) {
-            write_text_durably(opened_.setup.directory->path() / "deck.ini",
-                               config::to_text(opened_.deck()));
+            write_text_durably(opened_.facts().setup.directory->path() / "deck.ini",
+                               config::to_text(opened_.facts().deck()));
             if (options_.observers) {
-                observers_.set(options_.observers(opened_.deck()));
+                observers_.set(options_.observers(opened_.facts().deck()));
             }
         }
     });
-    announce(opened_, options_, progress_, observers_);
+    announce(opened_, options_, state_.forced(), progress_, observers_);
     if (options_.begun) {
         options_.begun();
     }
@@ -104,10 +113,10 @@ void Run::begin() {
 bool Run::finished_before() const {
     bool finished = false;
     comm::agree(world_, "reading the records of the run", [&] {
-        finished = world_.is_root() && opened_.setup.found &&
-                   is_finished(progress_, opened_.course->is_done(progress_.step),
-                               opened_.data_module->has(DataModule::Set::test),
-                               opened_.deck().run.directory);
+        finished = world_.is_root() && opened_.facts().setup.found &&
+                   is_finished(progress_, opened_.course().is_done(progress_.step),
+                               opened_.data().has(DataModule::Set::test),
+                               opened_.facts().deck().run.directory);
     });
     return comm::all_reduce(world_, finished ? 1 : 0, comm::Reduce::maximum) != 0;
 }
@@ -125,7 +134,7 @@ bool Run::train_epoch() {
 
 std::optional<Measured> Run::measure_validation() {
     bool const leaves = departure_.is_decided() && !finished_before_;
-    if (leaves || !opened_.data_module->has(DataModule::Set::validation)) {
+    if (leaves || !opened_.data().has(DataModule::Set::validation)) {
         return std::nullopt;
     }
     return watched(
@@ -138,7 +147,7 @@ void Run::save_newest() {
 
 void Run::settle_audit() {
     if (!departure_.is_decided()) {
-        opened_.audit->settle(totals_.steps >= opened_.course->steps_per_epoch());
+        opened_.audit().settle(totals_.steps >= opened_.course().steps_per_epoch());
     }
 }
 
@@ -156,26 +165,26 @@ Ended Run::finished() {
         });
         loop_.close();
         if (!departure_.is_decided() && options_.pause_at < 1 &&
-            !opened_.course->is_done(progress_.step) &&
-            opened_.course->is_at_rest(progress_.step)) {
+            !opened_.course().is_done(progress_.step) &&
+            opened_.course().is_at_rest(progress_.step)) {
             departure_.end("paused");
         }
         if (!departure_.is_decided()) {
             evaluation_.test();
         }
         if (!departure_.is_decided()) {
-            departure_.end(opened_.course->is_done(progress_.step) ? "finished" : "stopped");
+            departure_.end(opened_.course().is_done(progress_.step) ? "finished" : "stopped");
         }
     }
     return comm::in_phase(world_, comm::Phase::reporting, [&] {
         auto ended = summary();
-        if (!finished_before_ && opened_.course->in_epoch(progress_.step) > 0) {
+        if (!finished_before_ && opened_.course().in_epoch(progress_.step) > 0) {
             ended.unfinished = records_.unfinished_epoch();
         }
         ended.epsilon = state_.epsilon(progress_.step);
         if (ended.epsilon) {
             observers_.tell(Remark{concat("epsilon is ", *ended.epsilon, " at delta ",
-                                          opened_.deck().privacy.delta, " after ",
+                                          opened_.facts().deck().privacy.delta, " after ",
                                           count_text(progress_.step), " steps")});
         }
         if (auto const& metric = best_.never_finite(); !metric.empty()) {
@@ -200,7 +209,7 @@ Ended Run::summary() {
             .communication_share = per_second(totals.communication_s),
             .imbalance_share = per_second(totals.imbalance_s),
             .peak_memory = comm::all_reduce(world_, peak_memory(), comm::Reduce::maximum),
-            .best_metric = opened_.work.best_metric.name,
+            .best_metric = opened_.work().best_metric.name,
             .best = progress_.best,
             .best_step = progress_.best_step,
             .best_is_kept = best_.is_kept(),

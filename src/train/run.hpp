@@ -9,6 +9,7 @@
 #include "best_model.hpp"
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
+#include "opened_run.hpp"
 #include "run_evaluation.hpp"
 #include "train_loop.hpp"
 #include "training_records.hpp"
@@ -37,9 +38,9 @@ class Run {
     Ended finish();
 
     std::int64_t step() const { return progress_.step; }
-    std::int64_t pause_step() const { return opened_.course->pause_step(); }
+    std::int64_t pause_step() const { return opened_.course().pause_step(); }
     checkpoint::Snapshot snapshot() { return state_.snapshot(); }
-    nn::Model& model() { return *opened_.work.model; }
+    nn::Model& model() { return *opened_.work().model; }
 
   private:
     void begin();

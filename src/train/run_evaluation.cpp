@@ -12,10 +12,9 @@
 namespace lockstep::train {
 
 std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
-    auto const& run = parts_.run;
-    release_device_cache(run.device); // blocks of training do not fit those of evaluation
+    release_device_cache(parts_.facts.device); // blocks of training do not fit those of evaluation
     std::string const name = set == DataModule::Set::test ? "test" : "validation";
-    auto const result = run.data_module->measure(set, [&](std::int64_t done, std::int64_t all) {
+    auto const result = parts_.data.measure(set, [&](std::int64_t done, std::int64_t all) {
         parts_.observers.tell(Measuring{name, done, all});
         return parts_.departure.agree();
     });
@@ -24,12 +23,12 @@ std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
     }
     return Measured{.set = name,
                     .step = parts_.progress.step,
-                    .epoch = run.course->place(parts_.progress.step),
+                    .epoch = parts_.course.place(parts_.progress.step),
                     .loss = result->loss,
                     .samples = result->samples,
                     .metrics = result->metrics,
                     .seconds = result->seconds,
-                    .best_metric = run.work.best_metric.name};
+                    .best_metric = parts_.work.best_metric.name};
 }
 
 void RunEvaluation::warn_of_values(Measured const& measured) const {
@@ -40,15 +39,15 @@ void RunEvaluation::warn_of_values(Measured const& measured) const {
 }
 
 std::optional<Measured> RunEvaluation::measure_validation() {
-    return comm::in_phase(parts_.run.world, comm::Phase::validation, [&] {
-        auto const averaged = parts_.run.engine->averaged_weights();
+    return comm::in_phase(parts_.facts.world, comm::Phase::validation, [&] {
+        auto const averaged = parts_.engine->averaged_weights();
         return measure(DataModule::Set::validation);
     });
 }
 
 void RunEvaluation::validate() {
-    comm::in_phase(parts_.run.world, comm::Phase::validation, [&] {
-        auto const averaged = parts_.run.engine->averaged_weights(); // the best model's, too
+    comm::in_phase(parts_.facts.world, comm::Phase::validation, [&] {
+        auto const averaged = parts_.engine->averaged_weights(); // the best model's, too
         auto measured = measure(DataModule::Set::validation);
         if (!measured) {
             return;
@@ -69,17 +68,16 @@ void RunEvaluation::validate() {
 }
 
 void RunEvaluation::test() {
-    auto const& run = parts_.run;
-    if (!run.data_module->has(DataModule::Set::test)) {
+    if (!parts_.data.has(DataModule::Set::test)) {
         return;
     }
-    comm::in_phase(run.world, comm::Phase::test, [&] {
-        auto const averaged = run.engine->averaged_weights();
+    comm::in_phase(parts_.facts.world, comm::Phase::test, [&] {
+        auto const averaged = parts_.engine->averaged_weights();
         bool const is_best = parts_.best.load();
         if (auto measured = measure(DataModule::Set::test)) {
             if (is_best) { // the step of the model that is measured
                 measured->step = parts_.progress.best_step;
-                measured->epoch = run.course->place(parts_.progress.best_step);
+                measured->epoch = parts_.course.place(parts_.progress.best_step);
             }
             warn_of_values(*measured);
             parts_.observers.tell(*measured);

@@ -15,7 +15,11 @@ namespace lockstep::train {
 class RunEvaluation {
   public:
     struct Parts {
-        OpenedRun& run;
+        RunFacts const& facts;
+        Workload const& work;
+        DataModule& data;
+        Course const& course;
+        RunEngine const& engine;
         BestModel& best;
         Departure& departure;
         Progress& progress;

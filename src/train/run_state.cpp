@@ -30,35 +30,35 @@ char const* change_of_teacher(std::int64_t before, std::int64_t now) {
 } // namespace
 
 void RunState::restore() {
-    if (!run_.setup.found) {
+    if (!parts_.facts.setup.found) {
         return;
     }
-    comm::agree(run_.world, "reading the checkpoint", [&] {
-        auto const reader = checkpoint::reader_of(*run_.setup.found);
+    comm::agree(parts_.facts.world, "reading the checkpoint", [&] {
+        auto const reader = checkpoint::reader_of(*parts_.facts.setup.found);
         require_same_data(*reader);
         require_same_code(reader->record());
         require_same_key(reader->record());
         read(*reader);
     });
-    run_.data_module->restored(progress_.step);
+    parts_.data.restored(parts_.progress.step);
 }
 
 void RunState::read(checkpoint::Reader const& reader) {
     auto const& record = reader.record();
-    auto& engine = *run_.engine;
-    bool const shares_state = run_.setup.shares_state;
+    auto& engine = *parts_.engine;
+    bool const shares_state = parts_.facts.setup.shares_state;
     auto const fresh = engine.state().restore(reader, shares_state);
-    restore_replica_arrays(reader, run_.data_module->state(), run_.own_node(),
-                           run_.deck().run.replicas);
-    progress_ = Progress::read_from(record);
+    restore_replica_arrays(reader, parts_.data.state(), parts_.facts.own_node(),
+                           parts_.facts.deck().run.replicas);
+    parts_.progress = Progress::read_from(record);
     require_same_measure(record);
     engine.loss_scale().restore(real_of(record, "loss_scale"),
                                 integer_of(record, "loss_scale_growth"),
                                 integer_of(record, "skipped_steps"));
     engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
-                                            : progress_.step - engine.loss_scale().skipped());
+                                            : parts_.progress.step - engine.loss_scale().skipped());
     if (!fresh.empty()) {
-        run_.remark(
+        parts_.remarks.add(
             concat("the checkpoint has no matching state for some arrays, which start over: ",
                    joined(fresh, ", ")));
     }
@@ -66,22 +66,21 @@ void RunState::read(checkpoint::Reader const& reader) {
 
 void RunState::require_same_data(checkpoint::Reader const& reader) {
     auto const require_same = [&] {
-        train::require_same_data(reader, run_.data_module->fingerprint(), run_.work.facts);
+        train::require_same_data(reader, parts_.data.fingerprint(), parts_.work.facts);
     };
-    if (options_.force && !run_.privacy) {
+    if (options_.force && !parts_.facts.privacy) {
         auto const changed = comm::failure_of(require_same);
-        if (changed || run_.audit->differs_from(reader.record())) {
-            run_.setup.forced.push_back(
-                concat("other contents of data.train",
-                       changed ? concat(" (", changed->text().why, ")") : ""));
+        if (changed || parts_.audit.differs_from(reader.record())) {
+            forced_.push_back(concat("other contents of data.train",
+                                     changed ? concat(" (", changed->text().why, ")") : ""));
         }
         return;
     }
     auto const compare = [&] {
-        run_.audit->compare(reader.record());
+        parts_.audit.compare(reader.record());
         require_same();
     };
-    if (!run_.privacy) {
+    if (!parts_.facts.privacy) {
         compare();
     } else if (auto const changed = comm::failure_of(compare)) {
         throw Error(changed->code(),
@@ -91,29 +90,29 @@ void RunState::require_same_data(checkpoint::Reader const& reader) {
 }
 
 void RunState::require_same_code(checkpoint::Record const& record) {
-    auto const& deck = run_.deck();
+    auto const& deck = parts_.facts.deck();
     auto const changed = [&](std::string const& subject, char const* what, std::string const& why) {
-        if (!options_.force || run_.privacy) {
+        if (!options_.force || parts_.facts.privacy) {
             throw Error(ExitCode::usage,
                         {concat(subject, " is not the ", what, " that this run began with"), why,
                          concat("Copy the old file back",
-                                run_.privacy ? "" : ", allow the new file with --force",
+                                parts_.facts.privacy ? "" : ", allow the new file with --force",
                                 ", or start over with --checkpoint.resume none")});
         }
-        run_.setup.forced.push_back(concat("other contents of ", subject));
+        forced_.push_back(concat("other contents of ", subject));
     };
     // Where the file or the teacher is new, or gone, the deck has changed.
     auto const is_same = [&](char const* name, std::int64_t now) {
         auto const before = integer_of(record, name, now);
         return before == now || before == 0 || now == 0;
     };
-    compare_code(record, deck, run_.code,
+    compare_code(record, deck, parts_.facts.code,
                  [&](auto const& what, auto const& why) { changed(what, "library", why); });
-    if (!is_same("model", static_cast<std::int64_t>(run_.work.model->fingerprint()))) {
+    if (!is_same("model", static_cast<std::int64_t>(parts_.work.model->fingerprint()))) {
         changed(concat("the file of the model (model.name = ", deck.model.name, ")"), "one",
                 "its contents have changed");
     }
-    if (is_same("teacher", run_.work.teacher)) {
+    if (is_same("teacher", parts_.work.teacher)) {
         return;
     }
     if (!deck.distill.outputs.empty()) {
@@ -122,16 +121,16 @@ void RunState::require_same_code(checkpoint::Record const& record) {
     } else {
         changed(
             concat("distill.teacher = ", deck.distill.teacher), "model",
-            change_of_teacher(integer_of(record, teacher_weights, 0), run_.work.teacher_weights));
+            change_of_teacher(integer_of(record, teacher_weights, 0), parts_.work.teacher_weights));
     }
 }
 
 /// With another key the rest of the run would be private, too, but not the run that was begun.
 void RunState::require_same_key(checkpoint::Record const& record) const {
-    if (!run_.privacy) {
+    if (!parts_.facts.privacy) {
         return;
     }
-    auto const now = fingerprint(*run_.setup.privacy_key);
+    auto const now = fingerprint(*parts_.facts.setup.privacy_key);
     if (integer_of(record, "privacy_key", now) != now) {
         throw Error(ExitCode::usage,
                     {"the key in privacy.key is not the one that this run began with",
@@ -142,93 +141,93 @@ void RunState::require_same_key(checkpoint::Record const& record) const {
 
 /// Values of another metric, or of other samples, say nothing of which model is the best.
 void RunState::require_same_measure(checkpoint::Record const& record) {
-    auto const& metric = run_.work.best_metric.name;
+    auto const& metric = parts_.work.best_metric.name;
     auto const chosen_by = record.notes.find("best_metric"); // older checkpoints do not tell
     bool const other_metric = chosen_by != record.notes.end() && chosen_by->second != metric;
     bool const other_samples =
-        run_.work.validation &&
-        integer_of(record, "validation", run_.validation_hash) != run_.validation_hash;
+        parts_.work.validation && integer_of(record, "validation", parts_.facts.validation_hash) !=
+                                      parts_.facts.validation_hash;
     if (other_samples) {
-        run_.remark("warning: data.validation has changed: the best model is chosen again");
+        parts_.remarks.add("warning: data.validation has changed: the best model is chosen again");
     } else if (other_metric) {
-        run_.remark(concat("the best model is chosen again, now by ", metric, " instead of ",
-                           chosen_by->second));
+        parts_.remarks.add(concat("the best model is chosen again, now by ", metric, " instead of ",
+                                  chosen_by->second));
     }
     if (other_samples || other_metric) {
-        progress_.best_step = -1;
+        parts_.progress.best_step = -1;
     }
 }
 
 checkpoint::Snapshot RunState::snapshot() {
-    auto snapshot = run_.engine->state().snapshot();
-    add_replica_arrays(snapshot, run_.data_module->state(), run_.own_node(),
-                       run_.deck().run.replicas);
+    auto snapshot = parts_.engine->state().snapshot();
+    add_replica_arrays(snapshot, parts_.data.state(), parts_.facts.own_node(),
+                       parts_.facts.deck().run.replicas);
     snapshot.record = record();
     return snapshot;
 }
 
 checkpoint::Record RunState::record() const {
     checkpoint::Record record;
-    auto const& deck = run_.deck();
-    auto const& engine = *run_.engine;
-    progress_.write_to(record);
+    auto const& deck = parts_.facts.deck();
+    auto const& engine = *parts_.engine;
+    parts_.progress.write_to(record);
     record.integers["seed"] = deck.run.seed;
     record.integers["replicas"] = deck.run.replicas;
-    record.integers["epoch"] = run_.course->epochs(progress_.step);
+    record.integers["epoch"] = parts_.course.epochs(parts_.progress.step);
     // The place in the data is the step alone: which samples that means is arithmetic.
-    record.integers["cursor"] = run_.course->in_epoch(progress_.step);
-    record.integers["data"] = static_cast<std::int64_t>(run_.data_module->fingerprint());
-    if (run_.work.validation) {
-        record.integers["validation"] = run_.validation_hash;
+    record.integers["cursor"] = parts_.course.in_epoch(parts_.progress.step);
+    record.integers["data"] = static_cast<std::int64_t>(parts_.data.fingerprint());
+    if (parts_.work.validation) {
+        record.integers["validation"] = parts_.facts.validation_hash;
     }
-    record.integers["model"] = static_cast<std::int64_t>(run_.work.model->fingerprint());
-    if (run_.work.teacher != 0) {
-        record.integers["teacher"] = run_.work.teacher;
+    record.integers["model"] = static_cast<std::int64_t>(parts_.work.model->fingerprint());
+    if (parts_.work.teacher != 0) {
+        record.integers["teacher"] = parts_.work.teacher;
     }
-    if (run_.work.teacher_weights != 0) {
-        record.integers[teacher_weights] = run_.work.teacher_weights;
+    if (parts_.work.teacher_weights != 0) {
+        record.integers[teacher_weights] = parts_.work.teacher_weights;
     }
-    record.reals["learning_rate"] = run_.course->rate(progress_.step);
+    record.reals["learning_rate"] = parts_.course.rate(parts_.progress.step);
     record.reals["loss_scale"] = engine.loss_scale().value();
     record.integers["loss_scale_growth"] = engine.loss_scale().growth();
     record.integers["skipped_steps"] = engine.loss_scale().skipped();
     if (engine.steps_of_others() > 0) {
         record.integers["steps_of_others"] = engine.steps_of_others();
     }
-    if (auto const audited = run_.audit->record()) {
+    if (auto const audited = parts_.audit.record()) {
         record.notes["data"] = *audited;
     }
-    if (run_.privacy) {
-        record.integers["privacy_key"] = fingerprint(*run_.setup.privacy_key);
-        record.integers["initial_weights"] = run_.initial_weights;
-        if (run_.data_content != 0) {
-            record.integers["data_content"] = run_.data_content;
+    if (parts_.facts.privacy) {
+        record.integers["privacy_key"] = fingerprint(*parts_.facts.setup.privacy_key);
+        record.integers["initial_weights"] = parts_.facts.initial_weights;
+        if (parts_.facts.data_content != 0) {
+            record.integers["data_content"] = parts_.facts.data_content;
         }
-        record.reals["epsilon"] = epsilon(progress_.step).value();
+        record.reals["epsilon"] = epsilon(parts_.progress.step).value();
         record.reals["delta"] = deck.privacy.delta;
     }
-    note_facts(record, run_.work.facts);
-    note_code(record, run_.code);
-    record.notes["best_metric"] = run_.work.best_metric.name;
+    note_facts(record, parts_.work.facts);
+    note_code(record, parts_.facts.code);
+    record.notes["best_metric"] = parts_.work.best_metric.name;
     record.deck = config::to_text(deck);
     record.notes["version"] = options_.version;
     record.notes["time"] = utc_now();
-    record.notes["attempt"] = run_.attempt;
-    record.notes["ranks"] = std::to_string(run_.world.size());
-    record.notes["hosts"] = joined(run_.topology.hosts, ", ");
-    if (!run_.shapes.empty()) {
-        record.notes[checkpoint::shapes_note] = run_.shapes;
+    record.notes["attempt"] = parts_.facts.attempt;
+    record.notes["ranks"] = std::to_string(parts_.facts.world.size());
+    record.notes["hosts"] = joined(parts_.facts.topology.hosts, ", ");
+    if (!parts_.engine.shapes().empty()) {
+        record.notes[checkpoint::shapes_note] = parts_.engine.shapes();
     }
-    if (!run_.setup.forced.empty()) {
-        record.notes["forced"] = joined(run_.setup.forced, "; ");
+    if (!forced_.empty()) {
+        record.notes["forced"] = joined(forced_, "; ");
     }
     return record;
 }
 
 std::optional<double> RunState::epsilon(std::int64_t steps) const {
-    return run_.privacy
-               ? std::optional(epsilon_after(run_.deck(), run_.work.train->samples(), steps))
-               : std::nullopt;
+    return parts_.facts.privacy ? std::optional(epsilon_after(parts_.facts.deck(),
+                                                              parts_.work.train->samples(), steps))
+                                : std::nullopt;
 }
 
 } // namespace lockstep::train

@@ -5,9 +5,15 @@
 #include "checkpoint/snapshot.hpp"
 
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "opened_run.hpp"
+#include "batches/data_module.hpp"
+#include "course.hpp"
 #include "progress.hpp"
+#include "remarks.hpp"
+#include "run_audit.hpp"
+#include "run_engine.hpp"
 
 namespace lockstep::train {
 
@@ -15,9 +21,20 @@ namespace lockstep::train {
 /// module, the progress, and a record of which run it is. Decides what may differ at a resume.
 class RunState {
   public:
+    struct Parts {
+        RunFacts const& facts;
+        Workload const& work;
+        DataModule& data;
+        Course const& course;
+        RunAudit& audit;
+        RunEngine const& engine;
+        Remarks& remarks;
+        Progress& progress;
+    };
+
     /// What is borrowed must outlive it.
-    RunState(OpenedRun& run, RunOptions const& options, Progress& progress)
-        : run_(run), options_(options), progress_(progress) {}
+    RunState(Parts const& parts, RunOptions const& options)
+        : parts_(parts), options_(options), forced_(parts.facts.setup.forced) {}
 
     /// Restores everything from the checkpoint that was found, where there is one.
     ///
@@ -32,6 +49,9 @@ class RunState {
     checkpoint::Snapshot snapshot();
     checkpoint::Record record() const;
 
+    /// Changes that --force has allowed.
+    std::vector<std::string> const& forced() const noexcept { return forced_; }
+
     /// The epsilon of so many steps of the run, where privacy.noise is set.
     std::optional<double> epsilon(std::int64_t steps) const;
 
@@ -42,9 +62,9 @@ class RunState {
     void require_same_key(checkpoint::Record const& record) const;
     void require_same_measure(checkpoint::Record const& record);
 
-    OpenedRun& run_;
+    Parts parts_;
     RunOptions const& options_;
-    Progress& progress_;
+    std::vector<std::string> forced_;
 };
 
 } // namespace lockstep::train

@@ -17,9 +17,9 @@ namespace lockstep::train {
 namespace {
 
 /// Pictures of a run that begins; only rank 0 tells of them.
-std::int64_t wanted_pictures(OpenedRun const& run, Progress const& progress) {
-    bool const begins = progress.step == 0 && run.world.is_root();
-    return begins ? run.deck().monitor.images : 0;
+std::int64_t wanted_pictures(RunFacts const& facts, Progress const& progress) {
+    bool const begins = progress.step == 0 && facts.world.is_root();
+    return begins ? facts.deck().monitor.images : 0;
 }
 
 bool has_channels_last(Workload const& work) {
@@ -31,11 +31,10 @@ bool has_channels_last(Workload const& work) {
 } // namespace
 
 void TrainLoop::open() {
-    auto& run = parts_.run;
-    run.audit->start();
-    batches_ = run.data_module->batches(parts_.progress.step, run.course->total_steps());
-    pictured_.emplace(*batches_, wanted_pictures(run, parts_.progress),
-                      has_channels_last(run.work));
+    parts_.audit.start();
+    batches_ = parts_.data.batches(parts_.progress.step, parts_.course.total_steps());
+    pictured_.emplace(*batches_, wanted_pictures(parts_.facts, parts_.progress),
+                      has_channels_last(parts_.work));
     parts_.departure.agree(); // whoever was signalled while we started
     if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
         parts_.evaluation.validate();
@@ -49,7 +48,7 @@ void TrainLoop::close() {
 }
 
 bool TrainLoop::is_over() const {
-    return parts_.run.course->is_at_rest(parts_.progress.step) || parts_.departure.is_decided();
+    return parts_.course.is_at_rest(parts_.progress.step) || parts_.departure.is_decided();
 }
 
 void TrainLoop::run_epoch() {
@@ -58,7 +57,7 @@ void TrainLoop::run_epoch() {
     }
     while (!is_over()) {
         take_step();
-        if (parts_.run.course->in_epoch(parts_.progress.step) == 0) {
+        if (parts_.course.in_epoch(parts_.progress.step) == 0) {
             break;
         }
     }
@@ -89,27 +88,26 @@ void TrainLoop::take_step() {
 }
 
 StepOutcome TrainLoop::one_step() {
-    auto& run = parts_.run;
     auto const step = parts_.progress.step;
-    auto const in_epoch = run.course->in_epoch(step);
+    auto const in_epoch = parts_.course.in_epoch(step);
     try {
-        comm::set_step(run.world, step + 1);
-        InjectedFault const fault(run.world.rank(), step + 1, *run.work.model);
-        run.audit->require_good();
-        run.data_module->prepare(step);
+        comm::set_step(parts_.facts.world, step + 1);
+        InjectedFault const fault(parts_.facts.world.rank(), step + 1, *parts_.work.model);
+        parts_.audit.require_good();
+        parts_.data.prepare(step);
         auto const removed = remove_channels(step);
         auto outcome =
-            run.engine->step({.batches = *pictured_,
-                              .step = step,
-                              .micro_batches = run.data_module->micro_batches(in_epoch),
-                              .samples = run.data_module->samples_in_step(in_epoch),
-                              .rate = run.course->rate(step),
-                              .signal = parts_.departure.asked(),
-                              .minutes_passed = parts_.checkpoints.minutes_passed(),
-                              .profile = profiler_.asked(),
-                              .histograms = parts_.records.wants_histograms("gradients") &&
-                                            in_epoch + 1 == run.course->steps_per_epoch()});
-        fault.end_step(run.engine->arena());
+            parts_.engine->step({.batches = *pictured_,
+                                 .step = step,
+                                 .micro_batches = parts_.data.micro_batches(in_epoch),
+                                 .samples = parts_.data.samples_in_step(in_epoch),
+                                 .rate = parts_.course.rate(step),
+                                 .signal = parts_.departure.asked(),
+                                 .minutes_passed = parts_.checkpoints.minutes_passed(),
+                                 .profile = profiler_.asked(),
+                                 .histograms = parts_.records.wants_histograms("gradients") &&
+                                               in_epoch + 1 == parts_.course.steps_per_epoch()});
+        fault.end_step(parts_.engine->arena());
         if (!removed.empty()) {
             outcome.pruned = removed;
         }
@@ -119,17 +117,17 @@ StepOutcome TrainLoop::one_step() {
         return outcome;
     } catch (Diverged const& diverged) { // which data can be the cause of
         Magnitudes largest;
-        comm::agree(run.world, concat("checking the samples of step ", step + 1),
-                    [&] { largest = run.data_module->require_finite(step); });
-        if (run.engine->loss_scale().skipped() == step) { // each step so far was skipped
+        comm::agree(parts_.facts.world, concat("checking the samples of step ", step + 1),
+                    [&] { largest = parts_.data.require_finite(step); });
+        if (parts_.engine->loss_scale().skipped() == step) { // each step so far was skipped
             auto const max = [&](double own) {
-                return comm::all_reduce(run.world, own, comm::Reduce::maximum);
+                return comm::all_reduce(parts_.facts.world, own, comm::Reduce::maximum);
             };
             Magnitudes const of_all{max(largest.inputs), max(largest.targets)};
-            throw Diverged(
-                diverged.code(),
-                first_step_text(diverged.text(), of_all, !run.work.facts.mean.empty(), run.deck()),
-                diverged.rank(), diverged.cause());
+            throw Diverged(diverged.code(),
+                           first_step_text(diverged.text(), of_all, !parts_.work.facts.mean.empty(),
+                                           parts_.facts.deck()),
+                           diverged.rank(), diverged.cause());
         }
         throw;
     } catch (AgreedError const&) {
@@ -141,26 +139,24 @@ StepOutcome TrainLoop::one_step() {
 
 /// Where they are due before the next step.
 std::string TrainLoop::remove_channels(std::int64_t step) {
-    auto& run = parts_.run;
-    if (!run.channels || !run.channels->schedule().is_due(step)) {
+    if (!parts_.engine.removes_channels(step)) {
         return {};
     }
     parts_.checkpoints.settle(); // what is being written says how large the model was
-    return run.remove_channels(step);
+    return parts_.engine.remove_channels(step);
 }
 
 void TrainLoop::after_step(StepOutcome const& outcome) {
-    auto& run = parts_.run;
     auto const step = parts_.progress.step;
     parts_.checkpoints.poll();
-    auto const every = run.deck().communication.check_replicas_every;
+    auto const every = parts_.facts.deck().communication.check_replicas_every;
     if (every > 0 && step % every == 0) {
-        run.engine->replica_check().require_same(step);
+        parts_.engine->replica_check().require_same(step);
     }
     if (!outcome.gradients.empty()) {
         parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});
     }
-    bool const epoch_ends = run.course->in_epoch(step) == 0;
+    bool const epoch_ends = parts_.course.in_epoch(step) == 0;
     if (epoch_ends) {
         parts_.records.end_epoch();
     }
@@ -172,12 +168,11 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
 
 /// A validation that is due, unless the run is asked to leave: then it is owed.
 void TrainLoop::measure_after(StepOutcome const& outcome, bool epoch_ends) {
-    auto const& run = parts_.run;
     auto& progress = parts_.progress;
-    auto const every = run.deck().train.validate_every;
+    auto const every = parts_.facts.deck().train.validate_every;
     bool const due = every > 0 ? progress.step % every == 0 : epoch_ends;
-    progress.owes_validation = run.data_module->has(DataModule::Set::validation) &&
-                               (due || run.course->is_at_rest(progress.step));
+    progress.owes_validation = parts_.data.has(DataModule::Set::validation) &&
+                               (due || parts_.course.is_at_rest(progress.step));
     if (outcome.signal != 0) {
         parts_.departure.leave(outcome.signal, outcome.signalled_rank);
     } else if (progress.owes_validation) {

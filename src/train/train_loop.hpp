@@ -20,7 +20,12 @@ namespace lockstep::train {
 class TrainLoop {
   public:
     struct Parts {
-        OpenedRun& run;
+        RunFacts const& facts;
+        Workload& work;
+        DataModule& data;
+        Course const& course;
+        RunAudit& audit;
+        RunEngine& engine;
         Progress& progress;
         Observers const& observers;
         Departure& departure;
@@ -32,7 +37,7 @@ class TrainLoop {
     /// `stepped`: called on each rank after its first step; may be empty.
     TrainLoop(Parts const& parts, std::function<void()> stepped)
         : parts_(parts), stepped_(std::move(stepped)),
-          profiler_({parts.run, parts.progress, parts.observers}) {}
+          profiler_({parts.facts, parts.engine, parts.progress, parts.observers}) {}
 
     /// Steps to the end of an epoch, or until the run is asked to leave.
     ///

@@ -26,8 +26,8 @@ double mean(double sum, double weight) {
 } // namespace
 
 void TrainingRecords::end_step(StepOutcome const& outcome, double step_s) {
-    auto const in_epoch = parts_.run.course->in_epoch(parts_.progress.step);
-    auto const samples = parts_.run.data_module->samples_in_step(in_epoch);
+    auto const in_epoch = parts_.course.in_epoch(parts_.progress.step);
+    auto const samples = parts_.data.samples_in_step(in_epoch);
     count(outcome, samples, step_s);
     tell_step(outcome, samples, step_s);
 }
@@ -52,19 +52,19 @@ void TrainingRecords::count(StepOutcome const& outcome, std::int64_t samples, do
 }
 
 void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples, double step_s) {
-    auto const& monitor = parts_.run.deck().monitor;
-    auto const& course = *parts_.run.course;
+    auto const& monitor = parts_.facts.deck().monitor;
+    auto const& course = parts_.course;
     auto const step = parts_.progress.step;
     bool const logged = step % monitor.log_every == 0 || step == 1 || course.is_done(step);
     auto const straggler =
-        logged ? stragglers_.report(waits_of_ranks(parts_.run.world, stragglers_.waited_s()))
+        logged ? stragglers_.report(waits_of_ranks(parts_.facts.world, stragglers_.waited_s()))
                : Stragglers::Report{};
     if (logged) {
         parts_.resources.sample();
     }
-    auto const memory = logged ? device_memory(parts_.run.device) : DeviceMemory{};
+    auto const memory = logged ? device_memory(parts_.facts.device) : DeviceMemory{};
     auto const weights = logged && monitor.weight_hash
-                             ? std::optional(parts_.run.engine->replica_check().hash())
+                             ? std::optional(parts_.engine->replica_check().hash())
                              : std::nullopt;
     parts_.observers.tell(Step{.step = step,
                                .total_steps = course.total_steps(),
@@ -106,7 +106,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
 std::map<std::string, double> TrainingRecords::figures_of(std::vector<double> const& sums,
                                                           double weight) const {
     std::map<std::string, double> figures;
-    auto const names = parts_.run.work.task->figures();
+    auto const names = parts_.work.task->figures();
     for (std::size_t i = 0; i < sums.size(); ++i) {
         figures[names[i]] = mean(sums[i], weight);
     }
@@ -114,32 +114,30 @@ std::map<std::string, double> TrainingRecords::figures_of(std::vector<double> co
 }
 
 Epoch TrainingRecords::epoch() {
-    auto const& run = parts_.run;
     auto const& progress = parts_.progress;
     auto const seconds = epoch_watch_.restart();
-    auto figures = run.work.task->training_metrics(progress.epoch_counts);
+    auto figures = parts_.work.task->training_metrics(progress.epoch_counts);
     std::optional<double> accuracy;
     if (auto const found = figures.extract("accuracy")) {
         accuracy = found.mapped();
     }
     figures.merge(figures_of(progress.epoch_figures, progress.epoch_weight));
-    figures.merge(run.data_module->epoch_figures());
-    return {.epoch = run.course->epochs(progress.step),
+    figures.merge(parts_.data.epoch_figures());
+    return {.epoch = parts_.course.epochs(progress.step),
             .step = progress.step,
             .loss = mean(progress.epoch_loss_sum, progress.epoch_weight),
             .accuracy = accuracy,
             .figures = std::move(figures),
-            .samples = run.data_module->samples_per_epoch(),
+            .samples = parts_.data.samples_per_epoch(),
             .seconds = seconds,
             .samples_per_s = static_cast<double>(epoch_samples_) / seconds};
 }
 
 Epoch TrainingRecords::unfinished_epoch() {
-    auto const& run = parts_.run;
     auto report = epoch();
     report.samples = 0;
-    for (std::int64_t at = 0; at < run.course->in_epoch(parts_.progress.step); ++at) {
-        report.samples += run.data_module->samples_in_step(at);
+    for (std::int64_t at = 0; at < parts_.course.in_epoch(parts_.progress.step); ++at) {
+        report.samples += parts_.data.samples_in_step(at);
     }
     return report;
 }
@@ -147,9 +145,9 @@ Epoch TrainingRecords::unfinished_epoch() {
 void TrainingRecords::end_epoch() {
     auto& progress = parts_.progress;
     auto report = epoch();
-    if (auto const& run = parts_.run; run.privacy) {
+    if (parts_.facts.privacy) {
         report.figures["epsilon"] =
-            epsilon_after(run.deck(), run.work.train->samples(), progress.step);
+            epsilon_after(parts_.facts.deck(), parts_.work.train->samples(), progress.step);
     }
     report.resources = parts_.resources.since_last();
     nlohmann::json line{
@@ -165,18 +163,18 @@ void TrainingRecords::end_epoch() {
     epoch_samples_ = 0;
     parts_.observers.tell(report);
     if (wants_histograms("weights")) {
-        auto const& world = parts_.run.world;
+        auto const& world = parts_.facts.world;
         comm::agree(world, "computing histograms of the weights", [&] {
             if (world.is_root()) {
                 parts_.observers.tell(
-                    Histograms{progress.step, "weights", histograms(*parts_.run.work.model)});
+                    Histograms{progress.step, "weights", histograms(*parts_.work.model)});
             }
         });
     }
 }
 
 bool TrainingRecords::wants_histograms(std::string const& what) const {
-    auto const& monitor = parts_.run.deck().monitor;
+    auto const& monitor = parts_.facts.deck().monitor;
     return monitor.tensorboard && (monitor.histograms == what || monitor.histograms == "gradients");
 }
 

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "attempt_totals.hpp"
+#include "course.hpp"
 #include "observers.hpp"
-#include "opened_run.hpp"
 #include "progress.hpp"
+#include "run_engine.hpp"
 #include "stragglers.hpp"
 #include "walltime.hpp"
 
@@ -20,7 +21,11 @@ namespace lockstep::train {
 class TrainingRecords {
   public:
     struct Parts {
-        OpenedRun const& run;
+        RunFacts const& facts;
+        Workload const& work;
+        DataModule& data;
+        Course const& course;
+        RunEngine const& engine;
         Progress& progress;
         AttemptTotals& totals;
         Walltime& walltime;
