@@ -1,10 +1,13 @@
 #pragma once
 
+#include "base/expects.hpp"
 #include "comm/partition.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::comm {
@@ -28,11 +31,53 @@ struct Carried {
     bool is_written_here = true; ///< false: another rank holds the same values and writes them
 };
 
+class Exchange;
+
+/// The sum of the gradients of one step, from Exchange::begin to `finish`. One that is dropped
+/// before has been given up, with the exchange: an error ends the run. The exchange outlives it.
+class GradientSum {
+  public:
+    GradientSum(GradientSum&& other) noexcept
+        : exchange_(std::exchange(other.exchange_, nullptr)), announced_(other.announced_) {}
+    GradientSum& operator=(GradientSum&& other) noexcept {
+        exchange_ = std::exchange(other.exchange_, nullptr);
+        announced_ = other.announced_;
+        return *this;
+    }
+
+    /// Bucket `index` of this rank's gradients is final. Call it once per bucket, in order; a
+    /// thread of backward may.
+    ///
+    /// Collective  as Exchange::begin
+    /// Throws      Error 76 when another rank has failed
+    void ready(int index);
+
+    /// Waits until this rank's shards of the gradients hold the sum over all replicas (all of the
+    /// gradients, where sums are everywhere). `step_sums`: on entry, values whose sum is exact in
+    /// any order (whole numbers, or non-zero on one rank only); on return, their sums over all
+    /// ranks. `payload`: rank 0's bytes, copied to all ranks.
+    ///
+    /// Collective  over all ranks, after all buckets
+    /// Throws      Error 76 naming a rank that does not come
+    /// Returns     sums of squares of the summed gradients of all ranks' shards, by reduction block
+    ///             [reduction blocks]; valid until the next step
+    std::span<double const> finish(std::span<double> step_sums, std::span<std::byte> payload) &&;
+
+  private:
+    friend class Exchange;
+    explicit GradientSum(Exchange& exchange) : exchange_(&exchange) {}
+
+    Exchange* exchange_; ///< null: it is finished
+    int announced_ = 0;  ///< buckets
+};
+
 /// Sums gradients over all replicas and distributes updated parameters: the part of a step in which
 /// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
 /// caller's update of its own shards, publish. Every wait ends at a deadline.
 class Exchange {
   public:
+    Exchange(Exchange const&) = delete;
+    Exchange& operator=(Exchange const&) = delete;
     virtual ~Exchange() = default;
 
     virtual std::string name() const = 0;
@@ -48,39 +93,28 @@ class Exchange {
     /// begin and finish they are only read; after finish a rank writes its own shards only.
     virtual float* parameters() noexcept = 0;
 
-    /// What a gradient of 1 means in the steps to come: samples in the step, times the loss scale.
-    /// For exchanges that carry something from step to step.
-    virtual void set_unit(double /*unit*/) {}
     virtual std::vector<Carried> carried() { return {}; }
 
-    /// Begins a step.
+    /// Begins a step. `unit`: what a gradient of 1 means in it, samples in the step times the loss
+    /// scale, for exchanges that carry something from step to step.
     ///
-    /// Collective  over all ranks, as are `ready` and `set_unit`: every rank calls them in the same
-    ///             order, but none waits there for the others
+    /// Collective  over all ranks, as is `ready`: every rank calls them in the same order, but none
+    ///             waits there for the others
     /// Throws      Error 76 when another rank has failed
-    virtual void begin() = 0;
-    /// Bucket `index` of this rank's gradients is final. Call it once per bucket, in order.
-    ///
-    /// Throws  as `begin`; may be called by a thread of backward
-    virtual void ready(int index) = 0;
+    [[nodiscard]] GradientSum begin(double unit = 1) {
+        is_summing_ = true;
+        begin_sum(unit);
+        return GradientSum(*this);
+    }
 
-    /// Waits until this rank's shards of the gradients hold the sum over all replicas (all of the
-    /// gradients, where sums are everywhere). `step_sums`: on entry, values whose sum is exact in
-    /// any order (whole numbers, or non-zero on one rank only); on return, their sums over all
-    /// ranks. `payload`: rank 0's bytes, copied to all ranks.
+    /// Sends every rank's shards of the parameters to all ranks; not while a sum is under way.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come
-    virtual void finish(std::span<double> step_sums, std::span<std::byte> payload) = 0;
-    /// Sums of squares of the summed gradients of all ranks' shards, by reduction block [reduction
-    /// blocks]; valid after finish.
-    virtual std::span<double const> squares() const = 0;
-
-    /// Sends every rank's shards of the parameters to all ranks.
-    ///
-    /// Collective  over all ranks
-    /// Throws      Error 76 naming a rank that does not come
-    virtual void publish() = 0;
+    void publish() {
+        expects(!is_summing_, "parameters are published between two sums of gradients");
+        publish_parameters();
+    }
 
     /// For a rank that an error of its own ends: it will not wait for the others when it is
     /// destroyed. Not collective.
@@ -94,6 +128,32 @@ class Exchange {
 
     Partition partition_;
     ExchangeCost cost_;
+
+  private:
+    friend class GradientSum;
+    virtual void begin_sum(double unit) = 0;
+    virtual void bucket_ready(int index) = 0;
+    virtual void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) = 0;
+    virtual std::span<double const> squares() const = 0;
+    virtual void publish_parameters() = 0;
+
+    bool is_summing_ = false;
 };
+
+inline void GradientSum::ready(int index) {
+    expects(exchange_ != nullptr && index == announced_, "buckets are ready in order, each once");
+    ++announced_;
+    exchange_->bucket_ready(index);
+}
+
+inline std::span<double const> GradientSum::finish(std::span<double> step_sums,
+                                                   std::span<std::byte> payload) && {
+    expects(exchange_ != nullptr && announced_ == exchange_->partition().buckets(),
+            "a sum is finished once, after all buckets");
+    auto& exchange = *std::exchange(exchange_, nullptr);
+    exchange.finish_sum(step_sums, payload);
+    exchange.is_summing_ = false;
+    return exchange.squares();
+}
 
 } // namespace lockstep::comm

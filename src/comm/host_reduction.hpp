@@ -2,7 +2,7 @@
 
 #include "comm/host_schedule.hpp"
 #include "comm/hosts.hpp"
-#include "comm/tree_exchange.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "comm/tree_sum.hpp"
 #include "comm/wire.hpp"
 

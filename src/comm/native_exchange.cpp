@@ -30,8 +30,8 @@ class NativeExchange : public Exchange {
     float* gradients() noexcept override { return reinterpret_cast<float*>(memory_->data()); }
     float* parameters() noexcept override { return gradients() + partition_.size(); }
 
-    void begin() override { cost_ = {}; }
-    void ready(int index) override {
+    void begin_sum(double /*unit*/) override { cost_ = {}; }
+    void bucket_ready(int index) override {
         Stopwatch const watch;
         ready_at_ns_[static_cast<std::size_t>(index)] = recorder_now_ns();
         auto const range = partition_.bucket(index);
@@ -41,7 +41,7 @@ class NativeExchange : public Exchange {
         static_cast<void>(pending_.done()); // messages move only while MPI is called
         cost_.hidden_s += watch.seconds();
     }
-    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override {
         Stopwatch watch;
         barrier_with_deadline(world_, timeout_);
         cost_.imbalance_s = watch.restart();
@@ -63,7 +63,7 @@ class NativeExchange : public Exchange {
         cost_.exposed_s += watch.seconds();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish() override {
+    void publish_parameters() override {
         if (sums_everywhere_) {
             return;
         }

@@ -1,112 +1,266 @@
-#include "comm/tree_exchange.hpp"
+#include "tree_exchange.hpp"
 
+#include "base/clock.hpp"
+#include "base/recorder.hpp"
 #include "base/text.hpp"
-#include "comm/agree.hpp"
-#include "comm/collectives.hpp"
-#include "comm/host_schedule.hpp"
-#include "comm/hosts.hpp"
-#include "comm/link_model.hpp"
-#include "comm/shared_block.hpp"
-#include "comm/wire.hpp"
+#include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <chrono>
 #include <utility>
 
-#include "host_memory.hpp"
-#include "partial.hpp"
-#include "tree_exchange_rank.hpp"
+#include "pending.hpp"
 
 namespace lockstep::comm {
 
 namespace {
 
-/// For a bucket of the usual size: the first may be a small one.
-Route route_of(TreeExchangeOptions const& options, std::vector<Partial> const& partials,
-               Hosts const& hosts) {
-    if (options.route) {
-        return *options.route;
+TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& nodes,
+                       Rounding rounding) {
+    std::vector<TreeNode> leaves;
+    for (int const rank : partial.ranks) {
+        leaves.push_back(nodes[static_cast<std::size_t>(rank)]);
     }
-    auto const& partition = options.partition;
-    auto const elements = partition.bucket(std::min(1, partition.buckets() - 1)).count();
-    double const bytes = options.rounding == Rounding::none ? 4 : 2;
-    return faster_route(root_of(options.nodes), partials, hosts,
-                        bytes * static_cast<double>(elements) / partition.ranks())
-        .route;
-}
-
-HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
-    return {.ranks = ranks,
-            .size = options.partition.size(),
-            .reduction_blocks = options.partition.reduction_blocks(),
-            .step_sums = options.step_sums,
-            .payload = options.payload,
-            .private_parameters = options.sums_everywhere};
+    return {partial.node, leaves, rounding};
 }
 
 } // namespace
 
-std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
-                                             TreeExchangeOptions const& options) {
-    auto host = options.hosts.split(world);
-    std::string name = host.size() > 1 ? "shared memory" : "memory of one rank";
-    std::shared_ptr<SharedBlock const> block;
-    auto const refused = failure_of([&] {
-        block = std::make_shared<SharedBlock>(host, form_of(options, host.size()).bytes());
-    });
-    if (!all_ranks(world, !refused)) {
-        // Slower, but it works: every rank is a host of its own.
-        host = world.split(world.rank());
-        name = concat("messages (",
-                      refused ? refused->text().why : "shared memory failed on another host", ")");
-        block = std::make_shared<SharedBlock>(host, form_of(options, 1).bytes());
+TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
+                           std::vector<Partial> const& partials, int rank,
+                           std::unique_ptr<Wire> wire, std::string name)
+    : Exchange(options.partition), options_(options), memory_(std::move(memory)),
+      hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
+      wire_(std::move(wire)), name_(std::move(name)),
+      arrivals_(memory_.slots(), local_,
+                static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
+                std::chrono::duration<double>(options.timeout_seconds)),
+      between_({wire_.get(), options_, hosts_,
+                HostSchedule(root_of(options.nodes), partials, hosts_, rank,
+                             options.route.value_or(Route::direct)),
+                memory_, rank_}),
+      summed_at_ns_(static_cast<std::size_t>(partition_.buckets())) {
+    for (auto const& partial : partials) {
+        if (partial.host == host_) {
+            host_sums_.push_back(sum_over_ranks(partial, options_.nodes, options_.rounding));
+            partials_.push_back(partial);
+        }
     }
-    auto hosts = hosts_from(leaders(world, host));
-    auto const root = root_of(options.nodes);
-    auto const partials = partials_of(root, options.nodes, hosts);
-    auto chosen = options;
-    if (hosts.count() > 1) {
-        chosen.route = route_of(options, partials, hosts);
-        auto const rounds = rounds_of(root, partials, Route::halving);
-        name = concat("messages between ", hosts.count(), " hosts, ",
-                      chosen.route == Route::direct ? std::string("directly")
-                                                    : concat("in ", amount_of(rounds, "round")),
-                      ", ", name);
+    served_ = one_host() ? std::vector<int>{rank_} : between_.schedule().served();
+    if (!one_host()) {
+        all_squares_.resize(options_.step_sums + reduction_blocks());
     }
-    auto const form = form_of(options, host.size());
-    // Messages of two exchanges under way at once must not meet.
-    auto wire = hosts.count() > 1 ? mpi_wire(world.duplicate()) : nullptr;
-    return std::make_unique<TreeExchange>(chosen, HostMemory(form, block->data(), block),
-                                          std::move(hosts), partials, world.rank(), std::move(wire),
-                                          name);
 }
 
-std::vector<std::unique_ptr<Exchange>>
-make_thread_exchanges(TreeExchangeOptions const& options, std::vector<int> const& leader_of_rank) {
-    auto const ranks = static_cast<int>(options.nodes.size());
-    auto const hosts =
-        hosts_from(leader_of_rank.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0)
-                                          : leader_of_rank);
-    constexpr std::size_t alignment = 4096;
-    std::vector<HostMemory> memories;
-    for (auto const& group : hosts.ranks) {
-        auto const form = form_of(options, static_cast<int>(group.size()));
-        auto const bytes = (form.bytes() + alignment - 1) / alignment * alignment;
-        std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
-        std::memset(block.get(), 0, bytes);
-        memories.emplace_back(form, static_cast<std::byte*>(block.get()), block);
+TreeExchange::~TreeExchange() = default;
+
+void TreeExchange::begin_sum(double /*unit*/) {
+    settle_imbalance(); // of a step that was not published
+    cost_ = {};
+    start_ = arrivals_.count();
+    announced_ = summed_ = 0;
+    in_backward_ = true;
+    odd_step_ = !odd_step_;
+    if (!one_host()) {
+        between_.begin();
     }
-    auto const partials = partials_of(root_of(options.nodes), options.nodes, hosts);
-    auto wires = thread_wires(ranks);
-    std::vector<std::unique_ptr<Exchange>> all;
-    for (int rank = 0; rank < ranks; ++rank) {
-        auto const at = static_cast<std::size_t>(rank);
-        all.push_back(std::make_unique<TreeExchange>(
-            options, memories[static_cast<std::size_t>(hosts.host(rank))], hosts, partials, rank,
-            hosts.count() > 1 ? std::move(wires[at]) : nullptr, "threads"));
+}
+
+void TreeExchange::bucket_ready(int /*index*/) {
+    ++announced_;
+    arrivals_.arrive();
+    progress();
+}
+
+/// Does what can be done without waiting.
+void TreeExchange::progress() {
+    Stopwatch const watch;
+    while (summed_ < announced_ &&
+           arrivals_.all_reached(start_ + static_cast<std::uint32_t>(summed_) + 1)) {
+        sum_on_host(summed_);
+        summed_at_ns_[static_cast<std::size_t>(summed_++)] = recorder_now_ns();
     }
-    return all;
+    if (!one_host()) {
+        wire_->progress();
+        auto const before = between_.finished();
+        between_.advance(summed_);
+        record_finished(before);
+    }
+    if (in_backward_) {
+        cost_.hidden_s += watch.seconds();
+    }
+}
+
+/// Buckets that have come back from other hosts since there were `before` of them.
+void TreeExchange::record_finished(int before) const {
+    for (auto bucket = before; bucket < between_.finished(); ++bucket) {
+        record_scope("bucket between hosts",
+                     {.begin_ns = summed_at_ns_[static_cast<std::size_t>(bucket)],
+                      .end_ns = recorder_now_ns(),
+                      .number = bucket,
+                      .kind = ScopeKind::travelling,
+                      .name = {}});
+    }
+}
+
+/// Nobody else touches these shards of the host's arrays: the sum of a partial goes where its first
+/// rank's gradients lie.
+void TreeExchange::sum_on_host(int bucket) {
+    Scope const scope("sum of a bucket", bucket, ScopeKind::bucket);
+    for (int const owner : served_) {
+        auto const shard = partition_.shard(bucket, owner);
+        for (std::size_t i = 0; i < partials_.size() && shard.count() > 0; ++i) {
+            std::vector<float const*> sources;
+            for (int const rank : partials_[i].ranks) {
+                sources.push_back(gradients_of(rank) + shard.first);
+            }
+            cost_.bytes += static_cast<std::int64_t>(sizeof(float)) * shard.count() *
+                           static_cast<std::int64_t>(sources.size() - 1);
+            if (one_host()) {
+                host_sums_[i].add(sources, memory_.destinations(local_, shard.first), shard.count(),
+                                  memory_.squares() + shard.first / reduction_block);
+            } else {
+                float* const into = gradients_of(partials_[i].ranks.front()) + shard.first;
+                host_sums_[i].add(sources, std::span(&into, 1), shard.count());
+            }
+        }
+    }
+}
+
+void TreeExchange::finish_sum(std::span<double> step_sums, std::span<std::byte> payload) {
+    in_backward_ = false;
+    Stopwatch const watch;
+    std::copy(step_sums.begin(), step_sums.end(), memory_.step_sums(local_, odd_step_));
+    if (rank_ == 0) {
+        std::copy(payload.begin(), payload.end(), memory_.payload(odd_step_));
+    }
+    if (!one_host()) { // while gradients travel
+        payload_ = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
+        payload_flight_ = wire_->flight(payload_);
+        payload_flight_->broadcast(*payload_);
+    }
+    arrivals_.arrive_stamped();
+    auto const computed = start_ + static_cast<std::uint32_t>(partition_.buckets()) + 1;
+    if (one_host()) {
+        // While others still compute, what they have given already is summed.
+        while (summed_ < partition_.buckets()) {
+            arrivals_.wait_all(start_ + static_cast<std::uint32_t>(summed_) + 1);
+            progress();
+        }
+        arrivals_.wait_all(computed);
+    } else {
+        poll_until_summed(computed);
+    }
+    cost_.imbalance_s = arrivals_.behind();
+    cost_.bytes += between_.bytes();
+    cost_.messages += between_.messages();
+    between_.wait_sent();
+    if (options_.sums_everywhere && !one_host()) {
+        spread(gradients());
+    }
+    arrivals_.arrive();
+    arrivals_.wait_all(computed + 1);
+    share_step_sums(step_sums, payload);
+    auto const exposed_s = std::max(0.0, watch.seconds() - cost_.imbalance_s);
+    cost_.exposed_s += exposed_s;
+    if (!one_host()) {
+        compare_hosts(exposed_s);
+    }
+}
+
+/// All ranks have their sums at about the same time, and it was shortest ago that a rank arrived on
+/// the host whose rank came last: what others were exposed to beyond that was a wait for this rank.
+/// It is found out while parameters are updated.
+void TreeExchange::compare_hosts(double exposed_s) {
+    exposed_s_ = exposed_s;
+    min_exposed_s_ = std::make_shared<double>(exposed_s);
+    min_flight_ = wire_->flight(min_exposed_s_);
+    min_flight_->minimum(*min_exposed_s_);
+}
+
+void TreeExchange::settle_imbalance() {
+    if (min_flight_) {
+        min_flight_->wait(options_.timeout_seconds);
+        min_flight_.reset();
+        cost_.imbalance_s += exposed_s_ - *min_exposed_s_;
+        cost_.exposed_s -= exposed_s_ - *min_exposed_s_;
+    }
+}
+
+/// Messages move only while MPI is called: no sleep on an arrival here.
+void TreeExchange::poll_until_summed(std::uint32_t computed) {
+    Backoff backoff(options_.timeout_seconds, "gradients from the other ranks",
+                    wire_->longest_pause_s());
+    while (between_.finished() < partition_.buckets() || !arrivals_.all_reached(computed)) {
+        int const before = summed_ + between_.finished();
+        progress();
+        if (summed_ + between_.finished() == before) {
+            backoff.pause();
+        }
+    }
+}
+
+/// Each value is non-zero on one rank only, so these sums are exact in any order.
+void TreeExchange::share_step_sums(std::span<double> step_sums, std::span<std::byte> payload) {
+    if (one_host()) {
+        for (std::size_t i = 0; i < step_sums.size(); ++i) {
+            step_sums[i] = 0;
+            for (int other = 0; other < arrivals_.size(); ++other) {
+                step_sums[i] += memory_.step_sums(other, odd_step_)[i];
+            }
+        }
+        std::copy_n(memory_.payload(odd_step_), payload.size(), payload.begin());
+        return;
+    }
+    auto const own = all_squares_.begin() + static_cast<std::ptrdiff_t>(options_.step_sums);
+    std::fill(all_squares_.begin(), all_squares_.end(), 0);
+    std::copy(step_sums.begin(), step_sums.end(), all_squares_.begin());
+    for (auto const& range : partition_.owned(rank_)) {
+        std::copy(memory_.squares() + range.first / reduction_block,
+                  memory_.squares() + range.last / reduction_block,
+                  own + range.first / reduction_block);
+    }
+    wire_->sum(all_squares_, options_.timeout_seconds);
+    std::copy_n(all_squares_.begin(), step_sums.size(), step_sums.begin());
+    payload_flight_->wait(options_.timeout_seconds);
+    std::ranges::copy(*payload_, payload.begin());
+}
+
+/// Makes the shards of an array known to the other hosts; where each rank has an array of its own,
+/// to all ranks of them.
+void TreeExchange::spread(float* array) {
+    auto const bytes = between_.bytes();
+    auto const messages = between_.messages();
+    between_.spread(array);
+    cost_.bytes += between_.bytes() - bytes;
+    cost_.messages += between_.messages() - messages;
+    if (!options_.sums_everywhere) {
+        return;
+    }
+    for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+        for (int const owner : served_) {
+            auto const shard = partition_.shard(bucket, owner);
+            for (int other = 0; owner != rank_ && other < arrivals_.size(); ++other) {
+                if (other != local_) {
+                    std::copy(array + shard.first, array + shard.last,
+                              memory_.gradients(other) + shard.first);
+                }
+            }
+        }
+    }
+}
+
+void TreeExchange::publish_parameters() {
+    Stopwatch const watch;
+    if (!options_.sums_everywhere) { // else every rank has updated all of its own parameters
+        if (!one_host()) {
+            spread(parameters());
+        }
+        arrivals_.arrive();
+        arrivals_.wait_all(arrivals_.count());
+    }
+    settle_imbalance();
+    cost_.exposed_s += watch.seconds();
 }
 
 } // namespace lockstep::comm

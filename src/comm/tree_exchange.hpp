@@ -1,54 +1,92 @@
 #pragma once
 
 #include "comm/exchange.hpp"
-#include "comm/host_layout.hpp"
-#include "comm/replica_tree.hpp"
-#include "comm/rounding.hpp"
-#include "comm/route.hpp"
-#include "lockstep/comm/communicator.hpp"
+#include "comm/hosts.hpp"
+#include "comm/make_tree_exchange.hpp"
+#include "comm/tree_sum.hpp"
+#include "comm/wire.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "arrivals.hpp"
+#include "host_memory.hpp"
+#include "host_reduction.hpp"
+#include "partial.hpp"
+
 namespace lockstep::comm {
 
-struct TreeExchangeOptions {
-    std::vector<TreeNode> nodes; ///< the subtree of each rank
-    Partition partition{0, 1, reduction_block, reduction_block};
-    std::size_t step_sums = 0;    ///< most values that are summed at once
-    std::size_t payload = 0;      ///< its largest size in bytes
-    bool sums_everywhere = false; ///< not only a rank's own shards; parameters are private then
-    Rounding rounding =
-        Rounding::none; ///< of gradients, which must be rounded already, and of every sum
-    double timeout_seconds = 300;
-    HostLayout hosts{};
-    std::optional<Route> route{}; ///< between hosts; none: the faster one, by a model
+/// One rank's part of the ordered exchange in host memory.
+class TreeExchange : public Exchange {
+  public:
+    /// `partials`: of all hosts
+    TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
+                 std::vector<Partial> const& partials, int rank, std::unique_ptr<Wire> wire,
+                 std::string name);
+    ~TreeExchange() override;
+
+    std::string name() const override { return name_; }
+    int rank() const noexcept override { return rank_; }
+    bool sums_everywhere() const noexcept override { return options_.sums_everywhere; }
+    float* gradients() noexcept override { return memory_.gradients(local_); }
+    float* parameters() noexcept override { return memory_.parameters(local_); }
+
+    void begin_sum(double /*unit*/) override;
+    void bucket_ready(int index) override;
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override;
+    std::span<double const> squares() const override {
+        return one_host() ? std::span<double const>(memory_.squares(), reduction_blocks())
+                          : std::span<double const>(all_squares_).last(reduction_blocks());
+    }
+    void publish_parameters() override;
+
+  private:
+    std::size_t reduction_blocks() const {
+        return static_cast<std::size_t>(partition_.reduction_blocks());
+    }
+    bool one_host() const { return hosts_.count() == 1; }
+    float* gradients_of(int rank) { return memory_.gradients(hosts_.local(rank)); }
+
+    void progress();
+    void sum_on_host(int bucket);
+    void record_finished(int before) const;
+    void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
+    void spread(float* array);
+    void poll_until_summed(std::uint32_t computed);
+    void compare_hosts(double exposed_s);
+    void settle_imbalance();
+
+    TreeExchangeOptions options_;
+    HostMemory memory_;
+    Hosts hosts_;
+    int rank_;
+    int host_;
+    int local_;
+    std::unique_ptr<Wire> wire_; ///< to other hosts; null: there are none
+    std::string name_;
+
+    std::vector<Partial> partials_;  ///< of this host
+    std::vector<TreeSum> host_sums_; ///< of each
+    std::vector<int> served_;        ///< whose shards this rank works on for its host
+    Arrivals arrivals_;
+    HostReduction between_;
+
+    std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
+    int announced_ = 0;                      ///< buckets that this rank has given
+    int summed_ = 0;                         ///< buckets summed on this host
+    std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock
+    bool in_backward_ = false;
+    bool odd_step_ = false;
+    std::vector<double> all_squares_; ///< behind the step_sums; with several hosts only
+    std::shared_ptr<std::vector<std::byte>> payload_; ///< on its way from rank 0; the same
+    std::unique_ptr<Flight> payload_flight_;
+    double exposed_s_ = 0;                  ///< in finish, as this host's ranks alone tell
+    std::shared_ptr<double> min_exposed_s_; ///< of all ranks
+    std::unique_ptr<Flight> min_flight_;    ///< that of min_exposed_s_; null: none
 };
-
-/// The ordered exchange in host memory. Each rank sums its shards of all replicas' gradients, in
-/// tree order. Within a host it reads the others' arrays where they lie, in shared memory, and the
-/// parameters are one array for the whole host. Between hosts, each host first sums what its ranks
-/// hold of a shard, and sends the result to the rank that owns the shard: as many bytes as in the
-/// best reduce-scatter where hosts hold whole subtrees (Rabenseifner 2004 for the volume; the
-/// direct exchange keeps the order of the sum for any number and size of hosts).
-///
-/// Where sums are rounded to 16 bits, they travel in 16 bits between hosts.
-///
-/// Where the ranks of a host cannot share memory, each is a host of its own; name() says so.
-///
-/// Collective  over `world`; so is its end
-/// Throws      AgreedError
-std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
-                                             TreeExchangeOptions const& options);
-
-/// The same with threads as ranks: element r is for the thread that acts as rank r. For tests that
-/// look for races.
-///
-/// `leader_of_rank`: as in `hosts_from`; empty: one host for all.
-std::vector<std::unique_ptr<Exchange>>
-make_thread_exchanges(TreeExchangeOptions const& options,
-                      std::vector<int> const& leader_of_rank = {});
 
 } // namespace lockstep::comm

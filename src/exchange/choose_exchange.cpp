@@ -6,10 +6,10 @@
 #include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
 #include "comm/device_communicator.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "comm/native_exchange.hpp"
 #include "comm/nccl.hpp"
 #include "comm/oneccl.hpp"
-#include "comm/tree_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
 #include "arena/bucket_elements.hpp"

@@ -79,8 +79,8 @@ class DeviceExchange : public comm::Exchange {
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 
-    void begin() override { cost_ = {}; }
-    void ready(int index) override {
+    void begin_sum(double /*unit*/) override { cost_ = {}; }
+    void bucket_ready(int index) override {
         Stopwatch const watch;
         torch::NoGradGuard const no_grad;
         c10::DeviceGuard const guard(device_);
@@ -97,7 +97,7 @@ class DeviceExchange : public comm::Exchange {
         cost_.hidden_s += watch.seconds();
     }
 
-    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
         c10::DeviceGuard const guard(device_);
@@ -135,7 +135,7 @@ class DeviceExchange : public comm::Exchange {
     }
     std::span<double const> squares() const override { return squares_; }
 
-    void publish() override {
+    void publish_parameters() override {
         if (devices_ && !sums_everywhere()) {
             Stopwatch const watch;
             c10::DeviceGuard const guard(device_);

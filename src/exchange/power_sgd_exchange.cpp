@@ -8,6 +8,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "arena/arena.hpp"
 #include "arena/block_squares.hpp"
@@ -78,11 +80,13 @@ void orthonormalise(torch::Tensor const& columns) {
     }
 }
 
-void send(comm::Exchange& exchange, std::span<double> step_sums, std::span<std::byte> payload) {
+/// Sends all of an exchange's gradients at once.
+void send(comm::Exchange const& exchange, comm::GradientSum sum, std::span<double> step_sums,
+          std::span<std::byte> payload) {
     for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
-        exchange.ready(bucket);
+        sum.ready(bucket);
     }
-    exchange.finish(step_sums, payload);
+    std::move(sum).finish(step_sums, payload);
 }
 
 class PowerSgdExchange : public comm::Exchange {
@@ -112,7 +116,6 @@ class PowerSgdExchange : public comm::Exchange {
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 
-    void set_unit(double unit) override { unit_ = unit; }
     std::vector<comm::Carried> carried() override {
         return {{.name = "compression/error",
                  .values = errors_.mutable_data_ptr<float>(),
@@ -126,14 +129,15 @@ class PowerSgdExchange : public comm::Exchange {
                  .is_written_here = rank() == 0}};
     }
 
-    void begin() override {
-        first_->begin();
-        then_->begin();
+    void begin_sum(double unit) override {
+        unit_ = unit;
+        first_sum_.emplace(first_->begin());
+        then_sum_.emplace(then_->begin());
     }
     // The factors of a gradient need all of it, and the second those of all ranks.
-    void ready(int /*index*/) override {}
+    void bucket_ready(int /*index*/) override {}
 
-    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override {
         torch::NoGradGuard const no_grad;
         for (auto const& each : parcels_.factors) {
             auto const wanted = gradient(each);
@@ -142,7 +146,7 @@ class PowerSgdExchange : public comm::Exchange {
         }
         each_plain(
             [](torch::Tensor const& in_arena, torch::Tensor const& sent) { sent.copy_(in_arena); });
-        send(*first_, step_sums, payload);
+        send(*first_, std::move(*first_sum_), step_sums, payload);
 
         for (auto const& each : parcels_.factors) {
             orthonormalise(left(each));
@@ -151,7 +155,7 @@ class PowerSgdExchange : public comm::Exchange {
             right(rights_, each).copy_(own);
             wanted.sub_(left(each).mm(own.t())); // what is lost
         }
-        send(*then_, {}, {});
+        send(*then_, std::move(*then_sum_), {}, {});
 
         // A step that will be skipped leaves nothing behind.
         bool const finite = torch::isfinite(lefts_).all().item<bool>() &&
@@ -171,7 +175,7 @@ class PowerSgdExchange : public comm::Exchange {
         add_squares();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish() override { // every rank has updated all of its own parameters
+    void publish_parameters() override { // every rank has updated all of its own parameters
         first_->publish();
         then_->publish();
         add_costs();
@@ -220,6 +224,8 @@ class PowerSgdExchange : public comm::Exchange {
     Parcels parcels_;
     std::unique_ptr<comm::Exchange> first_;
     std::unique_ptr<comm::Exchange> then_;
+    std::optional<comm::GradientSum> first_sum_; ///< none: before the first step
+    std::optional<comm::GradientSum> then_sum_;
     torch::Tensor lefts_; ///< and what is sent as it is; the first exchange's
     torch::Tensor rights_;
     torch::Tensor gradients_;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "arena/arena.hpp"
 #include "device/device_elements.hpp"
@@ -39,11 +42,11 @@ class StagedExchange : public comm::Exchange {
     float* gradients() noexcept override { return gradients_.mutable_data_ptr<float>(); }
     float* parameters() noexcept override { return parameters_.mutable_data_ptr<float>(); }
 
-    void begin() override {
+    void begin_sum(double unit) override {
         leaving_.clear(); // of a step that failed
-        host_->begin();
+        summing_.emplace(host_->begin(unit));
     }
-    void ready(int index) override {
+    void bucket_ready(int index) override {
         auto const at = static_cast<std::size_t>(index);
         leaving_.push_back(
             {index, copied(pinned_[at], slice(gradients_, partition_.bucket(index)))});
@@ -51,17 +54,17 @@ class StagedExchange : public comm::Exchange {
             give_first();
         }
     }
-    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override {
         while (!leaving_.empty()) {
             leaving_.front().copied.synchronize();
             give_first();
         }
-        host_->finish(step_sums, payload);
+        squares_ = std::move(*summing_).finish(step_sums, payload);
         send_back(gradients_, host_gradients_, held());
         cost_ = host_->cost();
     }
-    std::span<double const> squares() const override { return host_->squares(); }
-    void publish() override {
+    std::span<double const> squares() const override { return squares_; }
+    void publish_parameters() override {
         if (sums_everywhere()) {
             host_->publish();
             cost_ = host_->cost();
@@ -99,7 +102,7 @@ class StagedExchange : public comm::Exchange {
         slice(host_gradients_, partition_.bucket(index))
             .copy_(pinned_[static_cast<std::size_t>(index)]);
         leaving_.pop_front();
-        host_->ready(index);
+        summing_->ready(index);
     }
     /// The pinned memory is free: whatever left by it was waited for.
     void send_back(torch::Tensor const& into, torch::Tensor const& from,
@@ -132,6 +135,8 @@ class StagedExchange : public comm::Exchange {
     };
 
     std::unique_ptr<comm::Exchange> host_;
+    std::optional<comm::GradientSum> summing_; ///< on the host; none: before the first step
+    std::span<double const> squares_;          ///< the host's
     torch::Device device_;
     c10::impl::VirtualGuardImpl streams_; ///< of the device's kind
     std::vector<torch::Tensor> pinned_;   ///< by bucket: what is on its way, either way

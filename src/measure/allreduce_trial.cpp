@@ -4,8 +4,8 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "comm/shared_block.hpp"
-#include "comm/tree_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -73,11 +73,11 @@ class OrderedSum : public Trial {
 
     std::span<float> values() override { return {exchange_->gradients(), count_}; }
     void run() override {
-        exchange_->begin();
+        auto sum = exchange_->begin();
         for (int bucket = 0; bucket < exchange_->partition().buckets(); ++bucket) {
-            exchange_->ready(bucket);
+            sum.ready(bucket);
         }
-        exchange_->finish({}, {});
+        std::move(sum).finish({}, {});
     }
     std::span<float const> result() override {
         exchange_->publish();

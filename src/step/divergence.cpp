@@ -44,9 +44,8 @@ void throw_bad_loss(comm::Communicator const& world, std::vector<comm::TreeNode>
 /// The sum of a reduction block lies where its owner's gradient lay; the other ranks still have
 /// their own, unless sums went everywhere.
 void throw_bad_gradient(comm::Communicator const& world, Layout const& layout,
-                        comm::Exchange const& exchange, torch::Tensor const& gradients,
-                        std::int64_t step) {
-    auto const squares = exchange.squares();
+                        SummedGradients const& summed, std::int64_t step) {
+    auto const& [exchange, squares, gradients] = summed;
     auto const bad = std::find_if(squares.begin(), squares.end(),
                                   [](double value) { return !std::isfinite(value); });
     bool const is_in_one = bad != squares.end(); // else no block alone is too large

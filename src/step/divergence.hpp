@@ -8,6 +8,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "arena/layout.hpp"
@@ -30,13 +31,18 @@ class Diverged : public AgreedError {
                                  std::vector<comm::TreeNode> const& nodes,
                                  std::vector<ReplicaResult> const& results, std::int64_t step);
 
-/// Names the parameter, and the rank, where a gradient that is not finite came from. `gradients`
-/// [layout.size]: as `exchange` has left them after the sum.
+/// What the sum of a step has left.
+struct SummedGradients {
+    comm::Exchange const& exchange;
+    std::span<double const> squares; ///< as GradientSum::finish returns them
+    torch::Tensor const& values;     ///< [layout.size], this rank's
+};
+
+/// Names the parameter, and the rank, where a gradient that is not finite came from.
 ///
 /// Collective  over the world
 /// Throws      Diverged
 [[noreturn]] void throw_bad_gradient(comm::Communicator const& world, Layout const& layout,
-                                     comm::Exchange const& exchange, torch::Tensor const& gradients,
-                                     std::int64_t step);
+                                     SummedGradients const& summed, std::int64_t step);
 
 } // namespace lockstep::train

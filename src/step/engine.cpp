@@ -128,10 +128,11 @@ StepOutcome Engine::step(StepInput const& input) {
     }
     auto const scale = loss_scale_.value() * compression_scale_;
     auto const buffers_before = privacy_ ? hash64(parts_->buffers.bytes()) : 0;
-    compute(input, scale, outcome);
+    auto gradients = compute(input, scale, outcome);
     auto sums = own_sums(input);
-    auto const reduced =
-        comm::in_phase(parts_->world, comm::Phase::exchange, [&] { return reduce(sums, outcome); });
+    auto const reduced = comm::in_phase(parts_->world, comm::Phase::exchange, [&] {
+        return reduce(std::move(gradients), sums, outcome);
+    });
     // The first model ran other replicas last, or on other ranks.
     parts_->buffers.restore_into(*parts_->instances->models().front());
     take(sums, input, outcome);
@@ -144,7 +145,7 @@ StepOutcome Engine::step(StepInput const& input) {
     comm::in_phase(parts_->world, comm::Phase::update, [&] {
         Stopwatch watch;
         torch::NoGradGuard const no_grad;
-        auto const verdict = judge(input, scale, outcome);
+        auto const verdict = judge(input, reduced.squares, scale, outcome);
         if (verdict.applies) {
             apply(input, verdict, outcome, watch);
         }
@@ -157,23 +158,24 @@ StepOutcome Engine::step(StepInput const& input) {
 }
 
 /// Forward and backward of this rank's replicas; buckets leave meanwhile.
-void Engine::compute(StepInput const& input, double scale, StepOutcome& outcome) {
+comm::GradientSum Engine::compute(StepInput const& input, double scale, StepOutcome& outcome) {
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
-    parts_->exchange->set_unit(static_cast<double>(input.samples) * scale);
-    parts_->exchange->begin();
+    auto sum = parts_->exchange->begin(static_cast<double>(input.samples) * scale);
     parts_->instances->copy_parameters();
     comm::in_phase(parts_->world, comm::Phase::compute,
-                   [&] { local_.run(input.batches, input.micro_batches, key, scale); });
+                   [&] { local_.run(input.batches, input.micro_batches, key, sum, scale); });
     outcome.local = local_.times();
     outcome.graphs = local_.take_graph_use();
+    return sum;
 }
 
 /// Sums over all replicas, and the moments between which that was.
-Engine::Reduced Engine::reduce(StepSums& sums, StepOutcome& outcome) {
+Engine::Reduced Engine::reduce(comm::GradientSum gradients, StepSums& sums,
+                               StepOutcome& outcome) const {
     comm::WaitScope const wait(parts_->world, comm::Wait::exchange);
     Stopwatch const watch;
-    Reduced reduced{.computed_ns = recorder_now_ns()};
-    parts_->exchange->finish(sums.values(), parts_->buffers.bytes());
+    Reduced reduced{.squares = {}, .computed_ns = recorder_now_ns()};
+    reduced.squares = std::move(gradients).finish(sums.values(), parts_->buffers.bytes());
     reduced.exchanged_ns = recorder_now_ns();
     outcome.waited_s = watch.seconds();
     return reduced;
@@ -200,8 +202,9 @@ void Engine::take(StepSums& sums, StepInput const& input, StepOutcome& outcome) 
 /// it in passing. With privacy by what is drawn on average: how many samples were drawn is a
 /// secret. Where nothing counts, as in a step of tokens that are not learnt, gradients are 0, but
 /// for what a compressing exchange has left over from earlier steps.
-Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome& outcome) {
-    double const norm = std::sqrt(comm::tree_sum(parts_->exchange->squares()));
+Engine::Verdict Engine::judge(StepInput const& input, std::span<double const> squares, double scale,
+                              StepOutcome& outcome) {
+    double const norm = std::sqrt(comm::tree_sum(squares));
     double const weight = outcome.weight == 0 ? static_cast<double>(input.samples) : outcome.weight;
     double const divisor = (privacy_ ? static_cast<double>(input.samples) : weight) * scale;
     outcome.grad_norm = norm / divisor;
@@ -209,8 +212,8 @@ Engine::Verdict Engine::judge(StepInput const& input, double scale, StepOutcome&
     outcome.loss_scale = loss_scale_.value();
     outcome.skipped = !finite;
     if (!finite && !loss_scale_.skips()) {
-        throw_bad_gradient(parts_->world, parts_->layout, *parts_->exchange, local_.gradients(),
-                           input.step + 1);
+        throw_bad_gradient(parts_->world, parts_->layout,
+                           {*parts_->exchange, squares, local_.gradients()}, input.step + 1);
     }
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;

@@ -142,6 +142,7 @@ class Engine {
 
   private:
     struct Reduced {
+        std::span<double const> squares; ///< as GradientSum::finish returns them
         std::int64_t computed_ns = 0;
         std::int64_t exchanged_ns = 0;
     };
@@ -150,10 +151,11 @@ class Engine {
         double divisor = 1;    ///< of the gradients
         std::int64_t step = 1; ///< for the rule's bias correction
     };
-    void compute(StepInput const& input, double scale, StepOutcome& outcome);
-    Reduced reduce(StepSums& sums, StepOutcome& outcome);
+    comm::GradientSum compute(StepInput const& input, double scale, StepOutcome& outcome);
+    Reduced reduce(comm::GradientSum gradients, StepSums& sums, StepOutcome& outcome) const;
     void take(StepSums& sums, StepInput const& input, StepOutcome& outcome) const;
-    Verdict judge(StepInput const& input, double scale, StepOutcome& outcome);
+    Verdict judge(StepInput const& input, std::span<double const> squares, double scale,
+                  StepOutcome& outcome);
     void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                Stopwatch& watch);
     StepSums own_sums(StepInput const& input) const;

@@ -79,8 +79,9 @@ LocalStep::LocalStep(Parts parts)
 LocalStep::~LocalStep() = default;
 
 void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
-                    double loss_scale) {
+                    comm::GradientSum& sum, double loss_scale) {
     micro_batches_ = micro_batches;
+    sum_ = &sum;
     step_key_ = step_key;
     loss_scale_ = loss_scale;
     times_ = {};
@@ -93,6 +94,7 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     } else {
         run_node(parts_.node, 0, batches);
     }
+    sum_ = nullptr;
     Stopwatch watch;
     for (auto const& instance : instances_) {
         read_losses(*instance);
@@ -166,7 +168,7 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
     auto const leave = [this, depth](int bucket) {
         Scope const scope("bucket to the exchange", bucket, ScopeKind::handed_over);
         fold(bucket, depth);
-        parts_.exchange.ready(bucket);
+        sum_->ready(bucket);
     };
     auto const leave_all = [&leave](int first, int last) {
         for (int bucket = first; bucket < last; ++bucket) {
@@ -282,7 +284,7 @@ void LocalStep::run_on_threads(BatchSource& batches) {
         comm::sum_in_tree_order(
             parts_.node, [](comm::TreeNode) { return false; },
             [&](int into, int from) { add(part(into), part(from)); });
-        parts_.exchange.ready(bucket);
+        sum_->ready(bucket);
     }
 }
 

@@ -74,12 +74,12 @@ class LocalStep {
     explicit LocalStep(Parts parts);
     ~LocalStep();
 
-    /// Runs all micro-batches of one step on the rank's replicas, and hands every bucket to the
-    /// exchange: the sum of gradients of the sum of losses, not yet divided by the weight. An empty
+    /// Runs all micro-batches of one step on the rank's replicas, and hands every bucket to `sum`:
+    /// the sum of gradients of the sum of losses, not yet divided by the weight. An empty
     /// batch is a replica without samples. `loss_scale` multiplies the loss before backward, not in
     /// the results.
     void run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
-             double loss_scale = 1);
+             comm::GradientSum& sum, double loss_scale = 1);
 
     /// This rank's sum of gradients; after the exchange, that of all replicas in its own shards.
     torch::Tensor const& gradients() const noexcept { return gradients_; }
@@ -119,6 +119,7 @@ class LocalStep {
     LocalTimes times_;
     int micro_batches_ = 1;
     std::uint64_t step_key_ = 0;
+    comm::GradientSum* sum_ = nullptr; ///< while `run` does
     double loss_scale_ = 1;
     std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
 };

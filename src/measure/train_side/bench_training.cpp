@@ -28,8 +28,8 @@ class EngineTraining : public BenchTraining {
     EngineTraining(comm::Communicator const& comm, config::Deck const& deck, RandomBatches& batches)
         : deck_(deck), batches_(batches.source()), model_(model_of(deck_)),
           task_(task::make_task(deck_.task, batches.samples())),
-          engine_({comm, deck_, *model_, *task_, torch::kCPU, [this] { return model_of(deck_); }}) {
-    }
+          engine_(train::EngineParts::open(
+              {comm, deck_, *model_, *task_, torch::kCPU, [this] { return model_of(deck_); }})) {}
 
     StepTimes step() override {
         Stopwatch const watch;

@@ -2,8 +2,8 @@
 // any number of ranks and however they are spread over hosts.
 
 #include "comm/collectives.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "comm/rounding.hpp"
-#include "comm/tree_exchange.hpp"
 #include "comm/tree_sum.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -36,23 +36,20 @@ TreeExchangeOptions options_for(int ranks_per_host, bool everywhere,
             .route = route};
 }
 
-void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
-              Rounding rounding = Rounding::none, bool begun = false) {
+void one_step(Exchange& exchange, GradientSum sum, TreeNode node, int step, bool everywhere,
+              Rounding rounding = Rounding::none) {
     auto const& partition = exchange.partition();
-    if (!begun) {
-        exchange.begin();
-    }
     auto const own = test::tree_order(node, size, step, rounding);
     for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
         auto const range = partition.bucket(bucket);
         std::copy(own.begin() + range.first, own.begin() + range.last,
                   exchange.gradients() + range.first);
-        exchange.ready(bucket);
+        sum.ready(bucket);
     }
     std::vector<double> step_sums(3, 0);
     step_sums[static_cast<std::size_t>(world().rank() % 3)] = world().rank() < 3 ? step + 1 : 0;
     std::vector<std::byte> payload(5, std::byte(world().is_root() ? step + 40 : 0));
-    exchange.finish(step_sums, payload);
+    auto const squares = std::move(sum).finish(step_sums, payload);
     for (int i = 0; i < std::min(3, world().size()); ++i) {
         CHECK(step_sums[static_cast<std::size_t>(i)] == step + 1);
     }
@@ -74,10 +71,10 @@ void one_step(Exchange& exchange, TreeNode node, int step, bool everywhere,
         }
     }
     CHECK(same);
-    REQUIRE(exchange.squares().size() == static_cast<std::size_t>(size / reduction_block));
+    REQUIRE(squares.size() == static_cast<std::size_t>(size / reduction_block));
     bool right = true;
     for (std::int64_t g = 0; g < size / reduction_block; ++g) {
-        right = right && exchange.squares()[static_cast<std::size_t>(g)] ==
+        right = right && squares[static_cast<std::size_t>(g)] ==
                              block_squares(expected.data() + g * reduction_block);
     }
     CHECK(right);
@@ -103,7 +100,7 @@ TEST_CASE("sums are in tree order however ranks are spread over hosts") {
                 auto const exchange = make_tree_exchange(
                     world(), options_for(ranks_per_host, everywhere, Rounding::none, route));
                 for (int step = 0; step < 4; ++step) {
-                    one_step(*exchange, node, step, everywhere);
+                    one_step(*exchange, exchange->begin(), node, step, everywhere);
                 }
             }
         }
@@ -119,9 +116,10 @@ TEST_CASE("two exchanges under way at once keep their messages apart") {
             auto const node = subtrees_of_ranks(
                 replicas, world().size())[static_cast<std::size_t>(world().rank())];
             for (int step = 0; step < 4; ++step) {
-                then->begin(); // its receives are posted before anything of the first travels
-                one_step(*first, node, step, everywhere);
-                one_step(*then, node, 10 + step, everywhere, Rounding::none, /*begun=*/true);
+                auto then_sum =
+                    then->begin(); // its receives are posted before anything of the first travels
+                one_step(*first, first->begin(), node, step, everywhere);
+                one_step(*then, std::move(then_sum), node, 10 + step, everywhere);
             }
         }
     }
@@ -131,9 +129,10 @@ TEST_CASE("an exchange that is given up in a step leaves nothing behind") {
     auto const node =
         subtrees_of_ranks(replicas, world().size())[static_cast<std::size_t>(world().rank())];
     for (int step = 0; step < 3; ++step) {
-        make_tree_exchange(world(), options_for(1, true))->begin(); // receives that nobody answers
+        static_cast<void>(make_tree_exchange(world(), options_for(1, true))
+                              ->begin()); // receives that nobody answers
         auto const exchange = make_tree_exchange(world(), options_for(1, true));
-        one_step(*exchange, node, step, true);
+        one_step(*exchange, exchange->begin(), node, step, true);
     }
 }
 
@@ -147,7 +146,7 @@ TEST_CASE("rounded sums are the same bits on any ranks and hosts") {
                 auto const exchange =
                     make_tree_exchange(world(), options_for(ranks_per_host, everywhere, rounding));
                 for (int step = 0; step < 3; ++step) {
-                    one_step(*exchange, node, step, everywhere, rounding);
+                    one_step(*exchange, exchange->begin(), node, step, everywhere, rounding);
                 }
             }
         }
@@ -191,12 +190,12 @@ TEST_CASE("a rank that does not come is named within the time limit") {
     int const absent = world().size() - 1;
     std::string why;
     if (world().rank() != absent) {
-        exchange->begin();
+        auto sum = exchange->begin();
         for (int bucket = 0; bucket < exchange->partition().buckets(); ++bucket) {
-            exchange->ready(bucket);
+            sum.ready(bucket);
         }
         try {
-            exchange->finish({}, {});
+            std::move(sum).finish({}, {});
         } catch (Error const& error) {
             why = error.what();
             CHECK(error.code() == ExitCode::rank_lost);

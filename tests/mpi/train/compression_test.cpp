@@ -3,6 +3,8 @@
 #include "comm/collectives.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "catch.hpp"
 #include "device/configure_torch.hpp"
@@ -31,19 +33,24 @@ std::unique_ptr<comm::Exchange> power_sgd(std::vector<train::Matrix> const& matr
     return train::choose_exchange(world(), options, torch::kCPU, needs);
 }
 
-torch::Tensor exchanged(comm::Exchange& exchange, torch::Tensor const& gradients) {
+struct Exchanged {
+    torch::Tensor sum;
+    double squares = 0; ///< of all its elements
+};
+
+Exchanged exchanged(comm::Exchange& exchange, torch::Tensor const& gradients, double unit = 1) {
     auto const ours = torch::from_blob(exchange.gradients(), gradients.sizes());
-    exchange.begin();
+    auto under_way = exchange.begin(unit);
     ours.copy_(gradients);
     for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
-        exchange.ready(bucket);
+        under_way.ready(bucket);
     }
     double carried = 1;
-    exchange.finish({&carried, 1}, {});
+    auto const squares = std::move(under_way).finish({&carried, 1}, {});
     CHECK(carried == world().size());
-    auto const sum = ours.clone();
+    Exchanged exchanged{ours.clone(), std::accumulate(squares.begin(), squares.end(), 0.0)};
     exchange.publish();
-    return sum;
+    return exchanged;
 }
 
 torch::Tensor sum_of_all(torch::Tensor const& values) {
@@ -105,14 +112,10 @@ TEST_CASE("powersgd gives back a matrix of low rank, and everything that is no m
     torch::manual_seed(8 + world().rank());
     auto const gradients = torch::randn({size});
     gradients.narrow(0, 64, rows * columns).copy_(left.mm(torch::randn({2, columns})).view(-1));
-    auto const sum = exchanged(*exchange, gradients);
+    auto const [sum, squares] = exchanged(*exchange, gradients);
     auto const expected = sum_of_all(gradients);
     CHECK(torch::allclose(sum, expected, 1e-4, 1e-4));
     CHECK(torch::allclose(sum.narrow(0, 0, 64), expected.narrow(0, 0, 64), 1e-6, 1e-6));
-    double squares = 0;
-    for (auto const each : exchange->squares()) {
-        squares += each;
-    }
     CHECK(squares == Approx(sum.to(torch::kFloat64).square().sum().item<double>()));
     auto const plain = power_sgd({}, size); // no matrices: all travels as it is
     exchanged(*plain, gradients);
@@ -133,9 +136,8 @@ TEST_CASE("what powersgd loses in one step comes in a later one") {
         torch::manual_seed(world().rank());
         auto const gradients = torch::randn({comm::reduction_block}); // the same in every step
         double const unit = step % 2 == 0 ? 8 : 2;                    // samples of the step
-        exchange->set_unit(unit);
         given += sum_of_all(gradients);
-        got += exchanged(*exchange, gradients * unit) / unit;
+        got += exchanged(*exchange, gradients * unit, unit).sum / unit;
         last_share = ((given - got).norm() / given.norm()).item<double>();
     }
     // The difference is what is still owed.

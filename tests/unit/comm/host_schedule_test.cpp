@@ -2,7 +2,7 @@
 
 #include "comm/host_schedule.hpp"
 #include "comm/link_model.hpp"
-#include "comm/tree_exchange.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "comm/tree_sum.hpp"
 
 #include <algorithm>
@@ -185,16 +185,16 @@ bool play_steps(Job const& job, Exchange& exchange, int rank, std::vector<float>
     auto const& partition = exchange.partition();
     bool right = true;
     for (int step = 0; step < 2; ++step) {
-        exchange.begin();
+        auto sum = exchange.begin();
         for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
             auto const range = partition.bucket(bucket);
             std::copy(own.begin() + range.first, own.begin() + range.last,
                       exchange.gradients() + range.first);
-            exchange.ready(bucket);
+            sum.ready(bucket);
         }
         std::vector<double> step_sums(1, rank == 1 ? 3.5 : 0);
         std::vector<std::byte> payload(1, std::byte(rank == 0 ? 7 : 0));
-        exchange.finish(step_sums, payload);
+        auto const squares = std::move(sum).finish(step_sums, payload);
         right = right && step_sums[0] == 3.5 && payload[0] == std::byte(7);
         auto const same = [&](Range range) {
             return std::equal(job.expected.begin() + range.first, job.expected.begin() + range.last,
@@ -208,7 +208,7 @@ bool play_steps(Job const& job, Exchange& exchange, int rank, std::vector<float>
         }
         right = right && (!job.options.sums_everywhere || same({0, partition.size()}));
         for (std::int64_t g = 0; g < partition.reduction_blocks(); ++g) {
-            right = right && exchange.squares()[static_cast<std::size_t>(g)] ==
+            right = right && squares[static_cast<std::size_t>(g)] ==
                                  block_squares(job.expected.data() + g * reduction_block);
         }
         exchange.publish();

@@ -1,7 +1,7 @@
 // The exchange with threads for ranks, with pauses in seeded places: what the thread sanitizer
 // looks at.
 
-#include "comm/tree_exchange.hpp"
+#include "comm/make_tree_exchange.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
     auto const& partition = exchange.partition();
     bool right = true;
     for (int step = 0; step < 6; ++step) {
-        exchange.begin();
+        auto sum = exchange.begin();
         auto const before = exchange.parameters()[0];
         right = right && before == static_cast<float>(step);
         for (int bucket = 0; bucket < partition.buckets(); ++bucket) {
@@ -34,13 +34,13 @@ bool play(Exchange& exchange, int rank, test::Schedule& schedule) {
                 exchange.gradients()[at] = static_cast<float>(rank + 1) * before;
             }
             schedule.maybe_pause();
-            exchange.ready(bucket);
+            sum.ready(bucket);
         }
         schedule.maybe_pause();
         std::vector<double> step_sums(ranks, 0);
         step_sums[static_cast<std::size_t>(rank)] = step + rank;
         std::vector<std::byte> payload(1, std::byte(rank == 0 ? step : 77));
-        exchange.finish(step_sums, payload);
+        std::move(sum).finish(step_sums, payload);
         for (int other = 0; other < ranks; ++other) {
             right = right && step_sums[static_cast<std::size_t>(other)] == step + other;
         }
@@ -79,7 +79,7 @@ TEST_CASE("a rank that is late on another host is waited for, which is no commun
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
             auto& exchange = *exchanges[static_cast<std::size_t>(rank)];
-            exchange.begin();
+            auto sum = exchange.begin();
             if (rank == ranks - 1) {
                 others_computed.wait();
                 std::this_thread::sleep_for(lateness);
@@ -87,11 +87,11 @@ TEST_CASE("a rank that is late on another host is waited for, which is no commun
                 others_computed.count_down();
             }
             for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
-                exchange.ready(bucket);
+                sum.ready(bucket);
             }
             std::vector<double> step_sums(1, 0);
             std::vector<std::byte> payload(1);
-            exchange.finish(step_sums, payload);
+            std::move(sum).finish(step_sums, payload);
             finished[static_cast<std::size_t>(rank)] = exchange.cost();
             exchange.publish();
             published[static_cast<std::size_t>(rank)] = exchange.cost();

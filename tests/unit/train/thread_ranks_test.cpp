@@ -4,7 +4,7 @@
 
 #include "checkpoint/background_writer.hpp"
 #include "checkpoint/reader.hpp"
-#include "comm/tree_exchange.hpp"
+#include "comm/make_tree_exchange.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <torch/utils.h>
@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "arena/arena.hpp"
 #include "arena/buffers.hpp"
@@ -107,24 +109,27 @@ class PausingExchange : public comm::Exchange {
     bool sums_everywhere() const noexcept override { return inner_->sums_everywhere(); }
     float* gradients() noexcept override { return inner_->gradients(); }
     float* parameters() noexcept override { return inner_->parameters(); }
-    void begin() override { inner_->begin(); }
-    void ready(int index) override {
+
+  private:
+    void begin_sum(double unit) override { sum_.emplace(inner_->begin(unit)); }
+    void bucket_ready(int index) override {
         schedule_.maybe_pause();
-        inner_->ready(index);
+        sum_->ready(index);
     }
-    void finish(std::span<double> step_sums, std::span<std::byte> payload) override {
+    void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) override {
         schedule_.maybe_pause();
-        inner_->finish(step_sums, payload);
+        squares_ = std::move(*sum_).finish(step_sums, payload);
         schedule_.maybe_pause();
     }
-    std::span<double const> squares() const override { return inner_->squares(); }
-    void publish() override {
+    std::span<double const> squares() const override { return squares_; }
+    void publish_parameters() override {
         schedule_.maybe_pause();
         inner_->publish();
     }
 
-  private:
     std::unique_ptr<comm::Exchange> inner_;
+    std::optional<comm::GradientSum> sum_;
+    std::span<double const> squares_;
     test::Schedule& schedule_;
 };
 
@@ -183,16 +188,16 @@ class Rank {
 
   private:
     void take_step(train::LocalStep& local, train::SliceOptimizer& optimizer, int step) {
-        exchange_.begin();
-        local.run(batches_, micro_batches, static_cast<std::uint64_t>(step));
+        auto sum = exchange_.begin();
+        local.run(batches_, micro_batches, static_cast<std::uint64_t>(step), sum);
         double weight = 0;
         for (auto const& result : local.results()) {
             weight += result.weight;
         }
-        exchange_.finish({&weight, 1}, buffers_.bytes());
+        auto const squares_of_blocks = std::move(sum).finish({&weight, 1}, buffers_.bytes());
         buffers_.restore_into(*models_.front());
         double squares = 0;
-        for (auto const value : exchange_.squares()) {
+        for (auto const value : squares_of_blocks) {
             squares += value;
         }
         torch::NoGradGuard const no_grad;
