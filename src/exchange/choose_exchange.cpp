@@ -1,6 +1,7 @@
 #include "exchange/choose_exchange.hpp"
 
 #include "base/environment.hpp"
+#include "base/expects.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collective_library.hpp"
@@ -12,6 +13,10 @@
 #include "comm/oneccl.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "arena/bucket_elements.hpp"
 #include "device_exchange.hpp"
 #include "exchange/power_sgd_exchange.hpp"
@@ -21,6 +26,18 @@ namespace lockstep::train {
 
 namespace {
 
+/// A value of communication.backend that names a library.
+struct NamedLibrary {
+    std::string_view value;
+    char const* name;
+    char const* option;                       ///< of CMake
+    comm::CollectiveLibrary const* (*find)(); ///< null: the program was built without it
+};
+constexpr std::array named_libraries{
+    NamedLibrary{"nccl", "NCCL", "LOCKSTEP_WITH_NCCL", comm::nccl_library},
+    NamedLibrary{"oneccl", "oneCCL", "LOCKSTEP_WITH_ONECCL", comm::oneccl_library},
+};
+
 /// `library` is the one for this rank's devices.
 void require_backend(std::string const& backend, comm::CollectiveLibrary const* library,
                      bool all_on_devices) {
@@ -28,14 +45,14 @@ void require_backend(std::string const& backend, comm::CollectiveLibrary const* 
         return;
     }
     auto const what = concat("communication.backend = ", backend);
-    auto const wanted = backend == "nccl" ? comm::nccl_library() : comm::oneccl_library();
+    auto const named = std::ranges::find(named_libraries, backend, &NamedLibrary::value);
+    expects(named != named_libraries.end(), "each value of communication.backend has a library");
+    auto const* const wanted = named->find();
     if (wanted == nullptr) {
-        throw Error(
-            ExitCode::unavailable,
-            {what, concat("this program was built without ", backend == "nccl" ? "NCCL" : "oneCCL"),
-             concat("Build the program again with -DLOCKSTEP_WITH_",
-                    backend == "nccl" ? "NCCL" : "ONECCL",
-                    "=ON, or set communication.backend = mpi")});
+        throw Error(ExitCode::unavailable,
+                    {what, concat("this program was built without ", named->name),
+                     concat("Build the program again with -D", named->option,
+                            "=ON, or set communication.backend = mpi")});
     }
     if (!all_on_devices) {
         throw Error(

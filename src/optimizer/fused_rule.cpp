@@ -20,32 +20,36 @@ struct KernelArguments {
     double decay = 0;
 };
 
-void apply_kernel(config::Optimizer const& options, KernelArguments const& with) {
-    if (options.name == "sgd") {
-        at::_fused_sgd_(with.parameters, with.gradients,
-                        options.momentum > 0 ? with.states[0] : std::vector<torch::Tensor>{},
-                        with.decay, options.momentum, with.rate, /*dampening=*/0, options.nesterov,
-                        /*maximize=*/false, /*is_first_step=*/false, with.divisor);
-        return;
-    }
+using Kernel = void (*)(config::Optimizer const& options, KernelArguments const& with);
+
+void apply_sgd(config::Optimizer const& options, KernelArguments const& with) {
+    at::_fused_sgd_(with.parameters, with.gradients,
+                    options.momentum > 0 ? with.states[0] : std::vector<torch::Tensor>{},
+                    with.decay, options.momentum, with.rate, /*dampening=*/0, options.nesterov,
+                    /*maximize=*/false, /*is_first_step=*/false, with.divisor);
+}
+
+template <class Call>
+void apply_moments(config::Optimizer const& options, KernelArguments const& with,
+                   Call const& kernel) {
     std::vector<torch::Tensor> const no_maxima; // amsgrad's
-    auto const call = [&](auto const& kernel) {
-        kernel(with.parameters, with.gradients, with.states[0], with.states[1], no_maxima,
-               with.steps, with.rate, options.betas[0], options.betas[1], with.decay,
-               options.epsilon,
-               /*amsgrad=*/false, /*maximize=*/false, with.divisor);
-    };
-    if (options.name == "adam") {
-        call([](auto const&... arguments) { at::_fused_adam_(arguments...); });
-    } else {
-        call([](auto const&... arguments) { at::_fused_adamw_(arguments...); });
-    }
+    kernel(with.parameters, with.gradients, with.states[0], with.states[1], no_maxima, with.steps,
+           with.rate, options.betas[0], options.betas[1], with.decay, options.epsilon,
+           /*amsgrad=*/false, /*maximize=*/false, with.divisor);
+}
+
+void apply_adam(config::Optimizer const& options, KernelArguments const& with) {
+    apply_moments(options, with, [](auto const&... arguments) { at::_fused_adam_(arguments...); });
+}
+
+void apply_adamw(config::Optimizer const& options, KernelArguments const& with) {
+    apply_moments(options, with, [](auto const&... arguments) { at::_fused_adamw_(arguments...); });
 }
 
 class FusedRule final : public UpdateRule {
   public:
-    FusedRule(config::Optimizer const& options, std::vector<Shard> const& shards)
-        : options_(options), shards_(shards), runs_(runs_of(shards, {})) {}
+    FusedRule(config::Optimizer const& options, Kernel kernel, std::vector<Shard> const& shards)
+        : options_(options), kernel_(kernel), shards_(shards), runs_(runs_of(shards, {})) {}
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
         auto const runs = step.idle.empty() ? runs_ : runs_of(shards_, step.idle);
@@ -74,7 +78,7 @@ class FusedRule final : public UpdateRule {
                 }
                 with.steps.assign(with.parameters.size(), count);
                 if (!with.parameters.empty()) {
-                    apply_kernel(options_, with);
+                    kernel_(options_, with);
                 }
             }
         });
@@ -110,15 +114,26 @@ class FusedRule final : public UpdateRule {
     }
 
     config::Optimizer options_;
+    Kernel kernel_;
     std::vector<Shard> shards_;
     std::vector<Shard> runs_; ///< neighbouring shards that are treated alike
 };
 
 } // namespace
 
-std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
+std::unique_ptr<UpdateRule> adamw_rule(config::Optimizer const& options, Layout const& /*layout*/,
                                        std::vector<Shard> const& shards) {
-    return std::make_unique<FusedRule>(options, shards);
+    return std::make_unique<FusedRule>(options, apply_adamw, shards);
+}
+
+std::unique_ptr<UpdateRule> adam_rule(config::Optimizer const& options, Layout const& /*layout*/,
+                                      std::vector<Shard> const& shards) {
+    return std::make_unique<FusedRule>(options, apply_adam, shards);
+}
+
+std::unique_ptr<UpdateRule> sgd_rule(config::Optimizer const& options, Layout const& /*layout*/,
+                                     std::vector<Shard> const& shards) {
+    return std::make_unique<FusedRule>(options, apply_sgd, shards);
 }
 
 } // namespace lockstep::train

@@ -11,8 +11,8 @@
 
 #include "arena/block_squares.hpp"
 #include "arena/parallel_parts.hpp"
+#include "optimizer/update_rules.hpp"
 #include "shard.hpp"
-#include "update_rule.hpp"
 #include "update_step.hpp"
 
 namespace lockstep::train {
@@ -22,10 +22,6 @@ namespace {
 constexpr char const* first_name = "first";
 constexpr char const* average_name = "ema";
 constexpr double largest_divisor = std::numeric_limits<float>::max(); ///< the kernels' type
-
-bool adapts_to_trust(config::Optimizer const& options) {
-    return options.name == "lars" || options.name == "lamb";
-}
 
 bool fits(std::string const& pattern, Entry const& entry) {
     bool const is_vector = entry.shape.size() < 2;
@@ -42,14 +38,7 @@ bool fits(std::string const& pattern, Entry const& entry) {
 } // namespace
 
 std::vector<std::string> state_names(config::Optimizer const& options) {
-    std::vector<std::string> names;
-    if (options.name == "sgd" || options.name == "lars") {
-        if (options.momentum > 0) {
-            names = {"momentum"};
-        }
-    } else {
-        names = {"exp_avg", "exp_avg_sq"};
-    }
+    auto names = rule_kind(options.name).state_names(options);
     if (options.proximal > 0) {
         names.emplace_back(first_name);
     }
@@ -60,9 +49,7 @@ std::vector<std::string> state_names(config::Optimizer const& options) {
 }
 
 bool share_state(std::string const& name, std::string const& other) {
-    // The momentum of LARS is of gradients that were scaled.
-    auto const alone = [](std::string const& each) { return each == "sgd" || each == "lars"; };
-    return name == other || (!alone(name) && !alone(other));
+    return rule_kind(name).state == rule_kind(other).state;
 }
 
 std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout) {
@@ -106,9 +93,7 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
         states_.push_back(torch::zeros(
             {count}, torch::TensorOptions(torch::kFloat32).device(parameters.device())));
     }
-    auto const shards = owned_shards(options_, layout, owned_);
-    rule_ = adapts_to_trust(options_) ? trust_ratio_rule(options_, layout, shards)
-                                      : fused_rule(options_, shards);
+    rule_ = rule_kind(options_.name).make(options_, layout, owned_shards(options_, layout, owned_));
     for (std::size_t which = 0; which < names_.size(); ++which) {
         if (copies_weights(which)) {
             begin_copy(which, parameters);

@@ -1,6 +1,7 @@
 #include "nn/to_device.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "arena/entry_norms.hpp"
 #include "arena/parallel_parts.hpp"
@@ -87,15 +88,9 @@ class Lars final : public Rule {
 
 class TrustRatioRule final : public UpdateRule {
   public:
-    TrustRatioRule(config::Optimizer const& options, Layout const& layout,
+    TrustRatioRule(std::unique_ptr<Rule> rule, double decay, Layout const& layout,
                    std::vector<Shard> const& shards)
-        : decay_(options.weight_decay), shards_(shards), segments_(layout) {
-        if (options.name == "lamb") {
-            rule_ = std::make_unique<Lamb>(options);
-        } else {
-            rule_ = std::make_unique<Lars>(options);
-        }
-    }
+        : decay_(decay), shards_(shards), segments_(layout), rule_(std::move(rule)) {}
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
         auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
@@ -202,9 +197,16 @@ class TrustRatioRule final : public UpdateRule {
 
 } // namespace
 
-std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
-                                             std::vector<Shard> const& shards) {
-    return std::make_unique<TrustRatioRule>(options, layout, shards);
+std::unique_ptr<UpdateRule> lars_rule(config::Optimizer const& options, Layout const& layout,
+                                      std::vector<Shard> const& shards) {
+    return std::make_unique<TrustRatioRule>(std::make_unique<Lars>(options), options.weight_decay,
+                                            layout, shards);
+}
+
+std::unique_ptr<UpdateRule> lamb_rule(config::Optimizer const& options, Layout const& layout,
+                                      std::vector<Shard> const& shards) {
+    return std::make_unique<TrustRatioRule>(std::make_unique<Lamb>(options), options.weight_decay,
+                                            layout, shards);
 }
 
 } // namespace lockstep::train

@@ -19,13 +19,18 @@ class UpdateRule {
     virtual void update(UpdateArrays const& arrays, UpdateStep const& step) const = 0;
 };
 
-/// The rules of adamw, adam and sgd, by torch's fused kernels.
-std::unique_ptr<UpdateRule> fused_rule(config::Optimizer const& options,
+/// These three use torch's fused kernels.
+std::unique_ptr<UpdateRule> adamw_rule(config::Optimizer const& options, Layout const& layout,
                                        std::vector<Shard> const& shards);
+std::unique_ptr<UpdateRule> adam_rule(config::Optimizer const& options, Layout const& layout,
+                                      std::vector<Shard> const& shards);
+std::unique_ptr<UpdateRule> sgd_rule(config::Optimizer const& options, Layout const& layout,
+                                     std::vector<Shard> const& shards);
 
-/// The rules of lars and lamb: the rate of each entry follows the norms of its weights and of its
-/// change.
-std::unique_ptr<UpdateRule> trust_ratio_rule(config::Optimizer const& options, Layout const& layout,
-                                             std::vector<Shard> const& shards);
+/// In these two the rate of each entry follows the norms of its weights and of its change.
+std::unique_ptr<UpdateRule> lars_rule(config::Optimizer const& options, Layout const& layout,
+                                      std::vector<Shard> const& shards);
+std::unique_ptr<UpdateRule> lamb_rule(config::Optimizer const& options, Layout const& layout,
+                                      std::vector<Shard> const& shards);
 
 } // namespace lockstep::train

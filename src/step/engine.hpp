@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "divergence.hpp"
-#include "engine_parts.hpp"
 #include "local_step.hpp"
 #include "optimizer/averaged_weights.hpp"
 #include "optimizer/loss_scale.hpp"
 #include "optimizer/optimizer.hpp"
-#include "replica_check.hpp"
 #include "step/batch_source.hpp"
+#include "step/divergence.hpp"
+#include "step/engine_parts.hpp"
+#include "step/replica_check.hpp"
 #include "step/replica_state.hpp"
 #include "trace/rank_trace.hpp"
 

@@ -56,7 +56,7 @@ class EngineParts {
 
     comm::TreeNode own_node() const { return nodes[static_cast<std::size_t>(world.rank())]; }
     double timeout_s() const { return static_cast<double>(communication.timeout_seconds); }
-    /// Of the world; empty where every rank owns the whole arena.
+    /// Sums over the world; empty where every rank owns the whole arena.
     GatherSums gather_sums() const;
     /// Gives every rank the parameters that their owners have written.
     ///

@@ -20,6 +20,7 @@ namespace lockstep::train {
 /// outlives it.
 class ReplicaCheck {
   public:
+    /// Not collective
     ReplicaCheck(comm::Communicator const& world, std::vector<comm::TreeNode> const& nodes,
                  Layout const& layout, Arena const& arena, Buffers const& buffers)
         : world_(world), nodes_(nodes), layout_(layout), arena_(arena), buffers_(buffers) {}

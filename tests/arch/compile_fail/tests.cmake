@@ -16,6 +16,8 @@ endfunction()
 
 lockstep_add_compile_test(control "")
 lockstep_add_compile_test(copies_a_communicator "deleted")
+lockstep_add_compile_test(finishes_a_kept_sum "as .this. argument discards qualifiers|cannot bind|ref-qualifier|passing")
+lockstep_add_compile_test(looks_for_squares "is private")
 lockstep_add_compile_test(broadcasts_strings "constraints not satisfied|no matching function")
 
 foreach(room base config comm h5 data import checkpoint rl monitor report launch measure)

@@ -1,4 +1,5 @@
 #include "comm/partition.hpp"
+#include "config/describe.hpp"
 #include "lockstep/nn/registry.hpp"
 
 #include <ATen/Parallel.h>
@@ -15,6 +16,7 @@
 #include "error_of.hpp"
 #include "long_form.hpp"
 #include "optimizer/optimizer.hpp"
+#include "optimizer/update_rules.hpp"
 #include "optimizer/update_step.hpp"
 #include "small_model.hpp"
 
@@ -36,7 +38,27 @@ config::Optimizer options_of(std::string const& name) {
     return options;
 }
 
-std::vector<std::string> const all_rules{"adamw", "adam", "sgd", "lars", "lamb"};
+/// The values of a key that the deck allows.
+struct Choices {
+    std::string key;
+    std::vector<std::string> found{};
+
+    template <class Value>
+    void operator()(char const* name, Value const& /*value*/, config::Rule const& rule,
+                    char const* /*meaning*/) {
+        if (name == key) {
+            found = rule.choices;
+        }
+    }
+    void own(char const* /*section*/, config::OwnKeys const& /*keys*/) {}
+};
+
+std::vector<std::string> const all_rules = [] {
+    Choices rules{"optimizer.name"};
+    config::Deck const deck;
+    config::describe(deck, rules);
+    return rules.found;
+}();
 
 /// Zeros where the arena is padded, as backward leaves them.
 torch::Tensor gradients_of(Layout const& layout, std::int64_t step) {
@@ -359,6 +381,17 @@ TEST_CASE("what has no decay is named by kind or by pattern") {
     auto const error = test::error_of([&] { exempt("biases, embeding.*"); });
     CHECK(error.code() == ExitCode::usage);
     CHECK(test::says(error, "optimizer.no-decay = embeding.* matches no parameter"));
+}
+
+TEST_CASE("each value of optimizer.name has its own rule") {
+    std::vector<std::string> names;
+    for (auto const& kind : rule_kinds()) {
+        names.emplace_back(kind.name);
+    }
+    CHECK(names == all_rules);
+    CHECK(test::error_of([] { rule_kind("lion"); }).code() == ExitCode::software);
+    CHECK(share_state("adam", "lamb"));
+    CHECK_FALSE(share_state("sgd", "lars"));
 }
 
 TEST_CASE("a rule keeps the state it needs, of the owned ranges only") {
