@@ -141,8 +141,8 @@ Options quantise_options(train::QuantiseOptions& told) {
         .positions = {"FILE|RUN OUT", 2, 2},
         .about =
             "Writes a model with int8 weights, which lockstep evaluate runs in int8 on CPUs. The "
-            "ranges of the layers' inputs are calibrated with samples of data.train in the model's "
-            "deck; --section.key VALUE changes a key of that deck. If RUN is given, the model of "
+            "ranges of the layers' inputs are calibrated with samples of --data.train FILE. "
+            "--section.key VALUE changes a key of the model's deck. If RUN is given, the model of "
             "the run's newest checkpoint is quantised; for the run's best model, name RUN/best.h5.",
         .rows =
             {option::whole("--samples N", "number of samples to calibrate with", told.samples),

@@ -39,7 +39,8 @@ void require_plain_input(nn::Interface const& interface) {
 /// The ranges of layers' inputs are computed without noise.
 void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const before = stored_deck(checkpoint::open_weights(file)->record(), file.path());
-    if (before.privacy.is_on() && deck.data.train == before.data.train) {
+    bool const same = deck.data.train.empty() || deck.data.train == before.data.train;
+    if (before.privacy.is_on() && same) {
         throw Error(ExitCode::usage,
                     {concat(file.path().string(), " cannot be calibrated on data.train"),
                      "it was trained with privacy.noise, and the ranges of its layers' inputs "

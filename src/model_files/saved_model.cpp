@@ -34,6 +34,16 @@ std::string remark_on_observations(config::Deck const& deck) {
 Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
     deck.data.validation.clear();
     deck.data.test.clear();
+    if (trimmed(deck.data.train).empty() && !task::is_played(deck.task)) {
+        auto const was = stored_deck(checkpoint::open_weights(file)->record(), file.path());
+        throw Error(ExitCode::usage,
+                    {"data.train is not set",
+                     concat("samples such as those that the model of ", file.path().string(),
+                            " was trained on are needed, and a file's deck does not choose which "
+                            "files are read (it has data.train = ",
+                            was.data.train, ")"),
+                     "Add --data.train FILE"});
+    }
     auto datasets = open_datasets(deck);
     datasets.origin = Origin{facts_of(file), data_of(file.path()), data::Use::as_it_is};
     return open_workload(deck, std::move(datasets), [](double) {});

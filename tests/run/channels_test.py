@@ -4,7 +4,7 @@ import shutil
 
 import h5py
 
-from harness import DECK, DRAW, LONG, Scratch, check, checkpoints, records, run, some, train
+from harness import DATA, DECK, DRAW, LONG, Scratch, check, checkpoints, records, run, some, train
 from harness_compress import SHORT, alike, measured
 
 try:
@@ -61,7 +61,8 @@ def readers(scratch, small):
     told = records(small, "validation")[-1]
     check(f"accuracy {told['accuracy']:.6f}" in exact, f"evaluate gives what the run measured: {exact}, {told}")
     quantised = scratch / "small-int8.h5"
-    run(["checkpoint", "quantise", best, quantised, "--samples", 200]).expect(0, "in int8")
+    run(["checkpoint", "quantise", best, quantised, "--data.train", DATA / "train.h5", "--samples", 200]).expect(
+        0, "in int8")
     figures = [float(line.split("accuracy ")[1].split(",")[0]) for line in (exact, measured(deck, quantised))]
     check(abs(figures[0] - figures[1]) < 0.03, f"int8 of a smaller model: {figures}")
     for format_ in {"safetensors", *some(("onnx", "c", "torchscript"), 1)}:
@@ -97,7 +98,7 @@ def aware(scratch, whole, small):
     run_ = alike(scratch, "aware", options, ranks=(1, 2, 4) if LONG else (2,))
     best, deck = run_ / "best.h5", run_ / "deck.ini"
     quantised = scratch / "aware-int8.h5"
-    run(["checkpoint", "quantise", best, quantised]).expect(0, "with learnt scales")
+    run(["checkpoint", "quantise", best, quantised, "--data.train", DATA / "train.h5"]).expect(0, "with learnt scales")
     figures = [float(measured(deck, file).split("accuracy ")[1].split(",")[0]) for file in (best, quantised)]
     check(abs(figures[0] - figures[1]) < 0.003, f"int8 gives what training simulated: {figures}")
     with h5py.File(best) as file, h5py.File(checkpoints(run_)[0]) as first:
@@ -106,7 +107,8 @@ def aware(scratch, whole, small):
     train(scratch / "wrong", *SHORT, "--quantise.aware", "true", "--precision.compute", "bf16").expect(64, "rounded again")
     if LONG:
         train(scratch / "both", *SHORT, *options, "--model.weights", small / "best.h5").expect(0)
-        run(["checkpoint", "quantise", scratch / "both/best.h5", scratch / "both.h5"]).expect(0, "learnt")
+        run(["checkpoint", "quantise", scratch / "both/best.h5", scratch / "both.h5", "--data.train",
+             DATA / "train.h5"]).expect(0, "learnt")
         measured(deck, scratch / "both.h5")
         for more in (("--communication.sync-batch-norm", "true"), ("--run.mode", "dp")):
             alike(scratch, f"aware{more[1]}", (*options, *more), ranks=(1,) if "dp" in more else (1, 2))
@@ -139,7 +141,8 @@ def of_files(scratch):
         run(["train", deck, "--run.directory", scratch / f"{name}-whole", "--model.file", fixed], 1).expect(0)
         for folder, more in ((f"{name}-small", ()), (f"{name}-whole", ("--model.file", fixed))):
             best, integers = scratch / folder / "best.h5", scratch / f"{folder}8.h5"
-            run(["checkpoint", "quantise", best, integers, "--samples", 40]).expect(0, "in int8")
+            run(["checkpoint", "quantise", best, integers, "--data.train",
+                 scratch / f"{small_models.MODELS[name][1]}.h5", "--samples", 40]).expect(0, "in int8")
             losses = [float(measured(deck, file, *more, ranks=1).split("loss ")[1].split(",")[0])
                       for file in (best, integers)]
             check(abs(losses[0] - losses[1]) < 0.05, f"int8 of {folder}: losses {losses}")

@@ -96,7 +96,7 @@ def of_torchrun(scratch):
 
 
 def by_pattern(scratch, data):
-    """The pattern of a deck in a checkpoint is compared with the output, and no directory is read for it."""
+    """The pattern of a deck in a checkpoint is compared with the output, and neither a directory nor data are read."""
     sets, run_ = scratch / "sets", scratch / "by-pattern"
     sets.mkdir()
     shutil.copy(data, sets / "set.h5")
@@ -111,6 +111,7 @@ def by_pattern(scratch, data):
         run(["checkpoint", "export", run_, scratch / f"pattern-{name}", "--format", format_]).expect(0)
     run(["checkpoint", "export", run_, sets / "set.h5", "--format", "hdf5", "--overwrite"]).expect(
         73, "the deck names this file")
+    run(["checkpoint", "quantise", run_, scratch / "pattern8.h5"]).expect(64, "data.train is not set")
     try:
         sys.exit(f"failed: the export has read {sets}: {os.read(watch, 4096)}")
     except BlockingIOError:

@@ -278,10 +278,11 @@ def pruned(scratch):
 
 def quantised(scratch, teacher):
     best, deck = teacher / "best.h5", teacher / "deck.ini"
-    exact = measured(deck, best, ranks=RANKS)
+    exact, mine = measured(deck, best, ranks=RANKS), ("--data.train", DATA / "train.h5")
     for method in some(("minmax", "percentile", "mse")):
         small = scratch / f"{method}.h5"
-        run(["checkpoint", "quantise", best, small, "--method", method, "--samples", 200]).expect(0, "in int8")
+        run(["checkpoint", "quantise", best, small, *mine, "--method", method, "--samples", 200]).expect(
+            0, "in int8")
         run(["checkpoint", "verify", small]).expect(0, "all bytes are intact")
         lines = {measured(deck, small, ranks=ranks)
                  for ranks in ((1, 2, 4) if LONG else (1, 2))}
@@ -291,21 +292,21 @@ def quantised(scratch, teacher):
         check(lines != {exact}, "int8 was used")
     again = scratch / "again.h5"
     how = [] if method == "mse" else ["--method", method]
-    run(["checkpoint", "quantise", best, again, "--samples", 200, *how]).expect(0)
+    run(["checkpoint", "quantise", best, again, *mine, "--samples", 200, *how]).expect(0)
     check(again.read_bytes() == small.read_bytes(), "the same when made twice")
-    run(["checkpoint", "quantise", best, again]).expect(73)
-    run(["checkpoint", "quantise", teacher, again, "--overwrite"]).expect(0)  # a checkpoint
+    run(["checkpoint", "quantise", best, again, *mine]).expect(73)
+    run(["checkpoint", "quantise", teacher, again, *mine, "--overwrite"]).expect(0)  # a checkpoint
     check(again.stat().st_size < 0.5 * best.stat().st_size, "smaller, even where the record is most of the file")
     # What cannot be.
     for command, code in some(((["evaluate", DECK, small, "--data.validation", DATA / "test.h5", "--data.train",
                             DATA / "train.h5", "--model.channels", "8, 16, 32"], 65),
                           (["checkpoint", "export", small, scratch / "no.safetensors"], 64),
                           (["checkpoint", "export", small, scratch / "no.pt"], 64),
-                          (["checkpoint", "quantise", small, scratch / "no.h5"], 64),
-                          (["checkpoint", "quantise", best, scratch / "no.h5", "--method", "guess"], 64),
-                          (["checkpoint", "quantise", best, scratch / "no.h5", "--samples", 0], 64),
+                          (["checkpoint", "quantise", small, scratch / "no.h5", *mine], 64),
+                          (["checkpoint", "quantise", best, scratch / "no.h5", *mine, "--method", "guess"], 64),
+                          (["checkpoint", "quantise", best, scratch / "no.h5", *mine, "--samples", 0], 64),
                           (["checkpoint", "quantise", DECK, scratch / "no.h5"], 65),
-                          (["checkpoint", "quantise", best, scratch / "none/no.h5"], 73),
+                          (["checkpoint", "quantise", best, scratch / "none/no.h5", *mine], 73),
                           (["checkpoint", "quantise", best, scratch / "no.h5", "--data.train", "none.h5"], 66)), 2):
         run(command).expect(code)
     for more in some((("--model.channels", "8, 16", "--model.weights", small), ("--distill.teacher", small))):

@@ -197,7 +197,8 @@ def check_deployed(scratch, newest, model, images):
         run(["export", "check", scratch / name, "--data", scratch / "cnn.h5"]).expect(0, "It agrees with")
 
     def integers():
-        run(["checkpoint", "quantise", newest, scratch / "own8.h5"]).expect(0, "weights in int8")
+        run(["checkpoint", "quantise", newest, scratch / "own8.h5", "--data.train", scratch / "cnn.h5"]).expect(
+            0, "weights in int8")
         run(["evaluate", scratch / "cnn.ini", scratch / "own8.h5", *own]).expect(
             64, "an int8 model of task.kind = export cannot be evaluated")
         in_c(scratch / "own8.h5", "own8.c")

@@ -185,8 +185,11 @@ def named_in_export(trained, change):
 
 
 def quantised(trained, change):
-    out = trained.scratch / "int8.h5"
-    trained.refuses(change, ["checkpoint", "quantise", trained.newest, out, "--overwrite"])
+    """The samples are the user's choice: the deck in a file leads to no other."""
+    words = ["checkpoint", "quantise", trained.newest, trained.scratch / "int8.h5", "--overwrite"]
+    text = run(words).expect(64, "data.train is not set", "Add --data.train FILE").text
+    check(str(trained.current) in text, f"says where they were: {text}")
+    trained.refuses(change, [*words, "--data.train", trained.current])
 
 
 def share(trained, change):

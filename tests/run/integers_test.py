@@ -96,7 +96,8 @@ def small_cnn(scratch):
     """Of images of bytes, with pooling, norms and fully connected layers."""
     train(scratch / "cnn_run", *SHORT, "--train.steps", 16, ranks=2 if LONG else 1).expect(0)
     integers = scratch / "cnn8.h5"
-    run(["checkpoint", "quantise", scratch / "cnn_run/best.h5", integers, "--samples", 200]).expect(0)
+    run(["checkpoint", "quantise", scratch / "cnn_run/best.h5", integers, "--data.train", DATA / "train.h5",
+         "--samples", 200]).expect(0)
     source, inputs, expected = exported(scratch, "cnn8", integers, DATA / "test.h5")
     from_c(source, inputs, expected)
     with h5py.File(integers) as file:
@@ -115,7 +116,8 @@ def small_cnn(scratch):
         run(["checkpoint", "export", integers, scratch / f"no.{extension}"]).expect(64, "quantised")
     if LONG:
         other = scratch / "other.h5"
-        run(["checkpoint", "quantise", checkpoints(scratch / "cnn_run")[0], other, "--samples", 200]).expect(0)
+        run(["checkpoint", "quantise", checkpoints(scratch / "cnn_run")[0], other, "--data.train", DATA / "train.h5",
+             "--samples", 200]).expect(0)
         run(["export", "check", source, "--data", DATA / "test.h5", "--checkpoint", other]).expect(1, "does not agree")
 
 
@@ -129,10 +131,11 @@ def others(scratch, names):
     for name in names:
         small = scratch / f"{name}8.h5"
         embeds = name in ("transformer", "vit")
-        told = run(["checkpoint", "quantise", scratch / name, small, "--samples", 40]).expect(0).text
+        data = scratch / f"{MODELS[name][1]}.h5"
+        told = run(["checkpoint", "quantise", scratch / name, small, "--data.train", data,
+                    "--samples", 40]).expect(0).text
         check(("; in float32: " in told) == embeds, f"{name}: what is left in float32 is told: {told}")
         identifier = f"{name}8".replace("-", "_")
-        data = scratch / f"{MODELS[name][1]}.h5"
         source, inputs, expected = exported(scratch, identifier, small, data)
         from_c(source, inputs, expected)
 
@@ -148,8 +151,10 @@ def learnt(scratch, names):
         one, two = aware(1), aware(2)
         check_same(one, two, f"{name} with learnt scales on 1 and 2 ranks")
         small = scratch / f"{name}_learnt8.h5"
-        run(["checkpoint", "quantise", checkpoints(one)[-1], small]).expect(0, "with learnt scales")
-        told = run(["evaluate", scratch / f"{name}.ini", small, "--data.test", scratch / f"{MODELS[name][1]}.h5"]).text
+        data = scratch / f"{MODELS[name][1]}.h5"
+        run(["checkpoint", "quantise", checkpoints(one)[-1], small, "--data.train", data]).expect(
+            0, "with learnt scales")
+        told = run(["evaluate", scratch / f"{name}.ini", small, "--data.test", data]).text
         loss = float(told.split("loss ")[1].split(",")[0])
         measured = records(one, "validation")[-1]["loss"]
         check(abs(loss - measured) < 0.02 * measured, f"{name}: {loss} in int8, {measured} in training")

@@ -146,7 +146,8 @@ with Scratch() as scratch:
         train(scratch / "resumed", "--checkpoint.resume", file, ranks=1).expect(65, "is not a checkpoint", kind)
 
     # What each file holds.
-    run(["checkpoint", "quantise", best, scratch / "int8.h5", "--samples", 40]).expect(0)
+    run(["checkpoint", "quantise", best, scratch / "int8.h5", "--data.train", DATA / "train.h5",
+         "--samples", 40]).expect(0)
     run(["checkpoint", "info", scratch / "int8.h5"]).expect(
         0, "int8.h5: an int8 model", "model       cnn", "int8, calibrated by mse", "features.conv1.weight i8 [4, 1, 3, 3]")
     run(["checkpoint", "info", outputs]).expect(0, "a file of outputs", "task        classification", "outputs f32 [")

@@ -7,7 +7,6 @@
 
 #include <iostream>
 
-#include "../output_file.hpp"
 #include "check_export.hpp"
 #include "commands.hpp"
 #include "deploy/c_writer.hpp"
@@ -81,9 +80,8 @@ void print_costs(std::filesystem::path const& out, deploy::Graph const& graph,
 ExitCode export_graph_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     auto words = invocation.arguments;
-    auto const deck = saved_deck(file, words);
     std::filesystem::path const out = words.at(1);
-    require_not_named(out, deck, DeckFrom::file);
+    auto const deck = saved_deck(file, words, out);
     auto const rows = number_of<std::int64_t>(words.at(3)).value_or(0);
     auto const saved = train::open_saved_model(deck, file, rows);
     tell(saved.remarks);

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include "../output_file.hpp"
 #include "commands.hpp"
 #include "model_files/saved_model.hpp"
 #include "saved_deck.hpp"
@@ -11,8 +10,7 @@ namespace lockstep::app {
 ExitCode export_script_command(Invocation const& invocation) {
     checkpoint::VerifiedFile const file(invocation.arguments.at(0));
     auto words = invocation.arguments;
-    auto const deck = saved_deck(file, words);
-    require_not_named(words.at(1), deck, DeckFrom::file);
+    auto const deck = saved_deck(file, words, words.at(1));
     tell(train::export_script(deck, file, words.at(1)));
     std::cout << words[1] << ": the model of " << file.path().string() << ", for evaluation\n";
     return ExitCode::ok;

@@ -1,6 +1,5 @@
 #include <iostream>
 
-#include "../output_file.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "model_files/quantised_file.hpp"
@@ -14,9 +13,8 @@ ExitCode quantise_command(Invocation const& invocation) {
     auto const words = quantise_options(told).parse(invocation.arguments);
     checkpoint::VerifiedFile const file(words.positions[0]);
     auto keys = words.keys;
-    auto const deck = saved_deck(file, keys);
     auto const& out = words.positions[1];
-    require_not_named(out, deck, DeckFrom::file);
+    auto const deck = saved_deck(file, keys, out);
     std::cout << out << ": " << train::quantise_file(deck, file, out, told) << "\n";
     return ExitCode::ok;
 }

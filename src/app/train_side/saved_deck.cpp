@@ -11,6 +11,7 @@
 
 #include <iostream>
 
+#include "../output_file.hpp"
 #include "model_files/model_changes.hpp"
 #include "model_files/same_code.hpp"
 
@@ -23,6 +24,16 @@ namespace {
 void leave_out_compiled_step(config::DeckSource& source) {
     if (auto const found = source.values().find("model.compiled"); found != source.values().end()) {
         source.set(found->first, {.value = "none", .origin = found->second.origin});
+    }
+}
+
+/// Where the samples of the training lay is no place to read here, unless the user names it.
+void leave_out_places(config::DeckSource& source, std::string const& file) {
+    for (auto const* const key : {"data.train", "data.validation", "data.test"}) {
+        if (auto const found = source.values().find(key);
+            found != source.values().end() && found->second.origin == file) {
+            source.set(key, {.value = "", .origin = file});
+        }
     }
 }
 
@@ -76,7 +87,8 @@ Error no_deck_in(std::filesystem::path const& file) {
 
 } // namespace
 
-config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words) {
+config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
+                        std::filesystem::path const& out) {
     config::DeckSource source;
     auto const deck = concat("the deck in ", file.path().string());
     auto const record = checkpoint::open_weights(file)->record();
@@ -86,6 +98,10 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     if (record.deck.empty() && !source.values().contains("model.name")) {
         throw no_deck_in(file.path());
     }
+    if (!out.empty()) {
+        require_not_named(out, source.parse(), DeckFrom::file);
+    }
+    leave_out_places(source, deck);
     auto parsed = source.parse();
     for (auto const& sentence : config::ignored_values(source, parsed)) {
         std::cerr << "lockstep: " << sentence << "\n";
