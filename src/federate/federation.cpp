@@ -11,6 +11,7 @@
 
 #include "federate/roster.hpp"
 #include "federate/shared_path.hpp"
+#include "signature_block.hpp"
 
 namespace lockstep::federate {
 
@@ -128,7 +129,9 @@ std::filesystem::path Federation::file(Binding const& binding) const {
 }
 
 std::filesystem::path Federation::global_file(std::int64_t round) const {
-    return shared_path(directory_, concat("global/", round_name(round), ".h5"));
+    auto path = shared_path(directory_, concat("global/", round_name(round), ".h5"));
+    require_no_link(path);
+    return path;
 }
 
 bool Federation::has(Binding const& binding) const {

@@ -73,6 +73,7 @@ class Federation {
     Binding binding(std::int64_t round, std::string const& phase, std::string const& sender) const;
     /// DIRECTORY/rounds/0001/PHASE.h5, or …/PHASE/SITE.h5; round 0: in DIRECTORY, or its sites/.
     std::filesystem::path file(Binding const& binding) const;
+    /// DIRECTORY/global/round-0001.h5. Throws  Error 65 where it is a link
     std::filesystem::path global_file(std::int64_t round) const;
 
     bool has(Binding const& binding) const;

@@ -46,7 +46,15 @@ std::string SignatureBlock::field(std::string const& name) const {
     return {};
 }
 
+void require_no_link(std::filesystem::path const& path) {
+    std::error_code none;
+    if (std::filesystem::is_symlink(path, none)) {
+        throw refused(path, "it is a link, which could lead to files outside the federation");
+    }
+}
+
 SignatureBlock read_signature_block(std::filesystem::path const& path) {
+    require_no_link(path);
     auto const file = File::open_read(path);
     if (file.size() < signed_from) {
         throw refused(path,

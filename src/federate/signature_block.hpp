@@ -31,9 +31,13 @@ struct SignatureBlock {
 /// That the message at `path` is not used, and why.
 Error refused(std::filesystem::path const& path, std::string const& why);
 
+/// Throws  Error 65 where a file of a federation is a link: all who take part may write there, and
+///         theirs may lead to any file of this user
+void require_no_link(std::filesystem::path const& path);
+
 /// Reads and hashes the whole file.
 ///
-/// Throws  Error 66 when there is no such file, 65 when it is damaged
+/// Throws  Error 66 when there is no such file, 65 when it is damaged or a link
 SignatureBlock read_signature_block(std::filesystem::path const& path);
 
 /// Each throws Error 65 that says what is wrong with the message at `path`.

@@ -1008,6 +1008,27 @@ TEST_CASE("a site that did not count keeps its control variate, and the mean mov
           }) == ExitCode::no_input);
 }
 
+TEST_CASE("no file of a federation that is a link is read") {
+    World const world(charter_of(0), 2);
+    world.advance();
+    auto const& federation = *world.federation;
+    auto const linked = [&](std::filesystem::path const& file, std::function<void()> const& read) {
+        read();
+        auto const mine = world.scratch / "of-this-user.h5";
+        std::filesystem::rename(file, mine);
+        std::filesystem::create_symlink(mine, file);
+        auto const error = test::error_of(read);
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, concat(file.string(), " was refused")));
+        CHECK(test::says(error, "it is a link"));
+        std::filesystem::rename(mine, file);
+    };
+    auto const plan = federation.binding(1, phase::plan, coordinator_name);
+    linked(federation.file(plan), [&] { federation.read_of_coordinator(1, phase::plan); });
+    linked(federation.global_file(0), [&] { federation.model_before(1); });
+    linked(federation.directory() / "charter.h5", [&] { Federation(federation.directory()); });
+}
+
 TEST_CASE("no directory in a federation's is a link, and what it leads to stays as it is") {
     auto const place = GENERATE("sites", "global", "rounds", "rounds/0001", "rounds/0001/announce");
     CAPTURE(place);
