@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "program/bounded.hpp"
+
 namespace lockstep::program {
 
 namespace {
@@ -146,6 +148,45 @@ void check_bags(std::vector<c10::IValue>& given) {
     }
 }
 
+double elements_of(at::Tensor const& tensor) {
+    return static_cast<double>(tensor.numel());
+}
+
+double largest(at::Tensor const& numbers) {
+    return numbers.numel() == 0 ? 0 : numbers.max().item().toDouble();
+}
+
+/// Checks the arguments of bincount(input, weights, minlength).
+void check_bins(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    require_moderate(std::max(largest(input) + 1, given[2].toScalar().toDouble()),
+                     elements_of(input));
+}
+
+/// Checks the arguments of one_hot(input, num_classes).
+void check_classes(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    auto const said = given[1].toScalar().toDouble();
+    require_moderate((said < 0 ? largest(input) + 1 : said) * elements_of(input),
+                     elements_of(input));
+}
+
+/// Checks the arguments of repeat_interleave(repeats).
+void check_repeats(std::vector<c10::IValue>& given) {
+    auto const& repeats = given[0].toTensor();
+    require_moderate(repeats.to(at::kDouble).sum().item().toDouble(), elements_of(repeats));
+}
+
+/// Checks the arguments of repeat_interleave(input, repeats, dim).
+void check_repeated(std::vector<c10::IValue>& given) {
+    auto const& input = given[0].toTensor();
+    auto const& repeats = given[1].toTensor();
+    if (input.numel() > 0 && repeats.numel() > 0) {
+        auto const mean = repeats.to(at::kDouble).mean().item().toDouble();
+        require_moderate(mean * elements_of(input), elements_of(input));
+    }
+}
+
 using Check = void (*)(std::vector<c10::IValue>&);
 
 } // namespace
@@ -162,6 +203,8 @@ std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
         {"aten::_weight_norm", check_weight_norm},
         {"aten::_embedding_bag", check_bags},
         {"aten::_embedding_bag_forward_only", check_bags},
+        {"aten::bincount", check_bins},
+        {"aten::bincount.out", check_bins},
         {"aten::chunk", check_sections},
         {"aten::dsplit.int", check_sections},
         {"aten::embedding_bag", check_bags},
@@ -169,8 +212,12 @@ std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
         {"aten::gru.data", check_rows},
         {"aten::hsplit.int", check_sections},
         {"aten::lstm.data", check_rows},
+        {"aten::one_hot", check_classes},
         {"aten::range.out", check_step},
         {"aten::range.step", check_step},
+        {"aten::repeat_interleave.Tensor", check_repeats},
+        {"aten::repeat_interleave.Tensor_out", check_repeats},
+        {"aten::repeat_interleave.self_Tensor", check_repeated},
         {"aten::rnn_relu.data", check_rows},
         {"aten::rnn_tanh.data", check_rows},
         {"aten::split.Tensor", check_split},

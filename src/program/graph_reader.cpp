@@ -11,6 +11,7 @@
 #include "argument_reader.hpp"
 #include "checked.hpp"
 #include "origin.hpp"
+#include "program/bounded.hpp"
 #include "program/filled.hpp"
 #include "program/operators.hpp"
 #include "sized.hpp"
@@ -52,6 +53,7 @@ class GraphReader {
             graph_->outputs.push_back(arguments_.read(output));
         }
         find_last_uses(*graph_);
+        bound_results(*graph_);
         return graph_;
     }
 

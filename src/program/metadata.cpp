@@ -1,5 +1,6 @@
 #include "program/metadata.hpp"
 
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -48,8 +49,9 @@ std::optional<LossMetadata> read_loss_metadata(Archive const& archive) {
         result.loss = place("loss");
         result.weight = place(json.at("weight").get<std::string>());
         for (auto const& [name, ratio] : json.at("metrics").items()) {
-            if (name.empty() || name == "loss") {
-                archive.damaged("a metric has no name, or is named loss");
+            if (name.empty() || name == "loss" || escaped_line(name) != name) {
+                archive.damaged("a metric has no name, is named loss, or has control characters in "
+                                "its name");
             }
             auto const better = ratio.size() > 2 ? ratio.at(2).get<std::string>() : "max";
             if (better != "max" && better != "min") {

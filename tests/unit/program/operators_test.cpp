@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/core/enum_tag.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "program/checked.hpp"
 #include "program/filled.hpp"
 #include "program/operators.hpp"
 
@@ -42,6 +44,42 @@ TEST_CASE("operators that trust the sizes or indices that they are given are ref
         CHECK(refusal_of(concat("torch.ops.aten.", name)).why.find("does not check") !=
               std::string::npos);
     }
+}
+
+TEST_CASE("no values in a tensor ask for a result that fills the memory") {
+    auto const names = {"index",    "linalg_lstsq", "masked_select",      "nonzero",
+                        "argwhere", "unique_dim",   "unique_consecutive", "unique_dim_consecutive"};
+    for (auto const& [name, overload] : c10::Dispatcher::singleton().getAllOpNames()) {
+        auto const own = name.starts_with("aten::") ? name.substr(6) : std::string();
+        auto const target =
+            concat("torch.ops.aten.", own, ".", overload.empty() ? "default" : overload);
+        if (own.empty() || std::ranges::find(names, own) != names.end()) { // inputs bound them
+            continue;
+        }
+        CAPTURE(target);
+        auto const found = program::find_operator(target);
+        auto const* const op = std::get_if<c10::OperatorHandle>(&found);
+        if (op != nullptr && op->hasTag(at::Tag::dynamic_output_shape)) {
+            CHECK(program::checked(*op) != nullptr);
+        }
+    }
+    auto const is_refused = [](std::string const& name, std::vector<c10::IValue> stack) {
+        CAPTURE(name);
+        auto const op = program::find_operator("torch.ops.aten." + name);
+        auto const bounded = program::checked(std::get<c10::OperatorHandle>(op));
+        CHECK_THROWS_WITH((*bounded)(stack), Catch::Contains("its values ask for a result of"));
+    };
+    c10::IValue const none;
+    auto const huge = at::full({1}, std::int64_t{1} << 40, at::kLong);
+    is_refused("bincount.default", {huge, none, 0});
+    is_refused("bincount.default", {huge - huge, none, std::int64_t{1} << 40});
+    is_refused("one_hot.default", {huge, -1});
+    is_refused("repeat_interleave.Tensor", {huge, none});
+    is_refused("repeat_interleave.self_Tensor", {huge, huge, none, none});
+    std::vector<c10::IValue> stack{at::full({3}, 1000000, at::kLong), none, 0};
+    auto const count = program::find_operator("torch.ops.aten.bincount.default");
+    (*program::checked(std::get<c10::OperatorHandle>(count)))(stack);
+    CHECK(stack.at(0).toTensor().numel() == 1000001);
 }
 
 TEST_CASE("no operator lets a program see what was in memory before it") {
