@@ -378,10 +378,18 @@ std::filesystem::path safetensors_of(std::filesystem::path const& path) {
     if (!std::filesystem::is_directory(path)) {
         return path;
     }
-    for (auto const* const name : {"model.safetensors.index.json", "model.safetensors"}) {
-        if (std::filesystem::exists(path / name)) {
-            return path / name;
-        }
+    auto const index = path / "model.safetensors.index.json";
+    auto const single = path / "model.safetensors";
+    bool const has_index = std::filesystem::exists(index);
+    bool const has_single = std::filesystem::exists(single);
+    if (has_index && has_single) {
+        throw Error(ExitCode::usage,
+                    {concat(path.string(), " has both ", single.filename().string(), " and ",
+                            index.filename().string()),
+                     "they may hold the weights of different models", "Name one of the two"});
+    }
+    if (has_index || has_single) {
+        return has_index ? index : single;
     }
     throw Error(ExitCode::no_input,
                 {concat(path.string(), " is a directory"),

@@ -10,6 +10,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace lockstep::checkpoint {
 
@@ -37,11 +38,12 @@ class ModelWeights : public Weights {
         auto const note = record_.notes.find(buffers_note);
         auto const buffers =
             note == record_.notes.end() ? std::vector<std::string>() : split(note->second, '\n');
+        std::set<std::string> const is_buffer(buffers.begin(), buffers.end());
         for (auto const& entry : file_.entries()) {
             quantised_ = quantised_ || entry.path.starts_with(concat(quantised_group, "/"));
             if (entry.path.starts_with(model_group)) {
-                bool const is_buffer = std::ranges::find(buffers, entry.path) != buffers.end();
-                entries_.push_back({name_of_path(entry.path), entry.type, entry.shape, is_buffer});
+                entries_.push_back({name_of_path(entry.path), entry.type, entry.shape,
+                                    is_buffer.contains(entry.path)});
             }
         }
     }

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "fault.hpp"
 #include "origin.hpp"
@@ -37,9 +38,15 @@ herr_t collect_foreign(hid_t, char const* name, H5L_info_t const* info, void* in
     return groups_above(name) < max_groups ? 0 : 1;
 }
 
-herr_t collect_name(hid_t, char const* name, H5O_info_t const* info, void* into) {
+/// A dataset, and where its header lies: opened by its name, it would be looked for from the root.
+struct Found {
+    std::string name;
+    haddr_t address;
+};
+
+herr_t collect_dataset(hid_t, char const* name, H5O_info_t const* info, void* into) {
     if (info->type == H5O_TYPE_DATASET) {
-        static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+        static_cast<std::vector<Found>*>(into)->push_back({name, info->addr});
     }
     return groups_above(name) < max_groups ? 0 : 1;
 }
@@ -54,11 +61,19 @@ void require_all_visited(herr_t visited, char const* call, std::filesystem::path
     }
 }
 
+std::vector<Found> datasets_in(Handle const& file, std::filesystem::path const& path) {
+    std::vector<Found> found;
+    require_all_visited(
+        H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &found, H5O_INFO_BASIC),
+        "H5Ovisit2", path);
+    return found;
+}
+
 std::vector<std::string> names_of_datasets(Handle const& file, std::filesystem::path const& path) {
     std::vector<std::string> names;
-    require_all_visited(
-        H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_INC, collect_name, &names, H5O_INFO_BASIC),
-        "H5Ovisit2", path);
+    for (auto& each : datasets_in(file, path)) {
+        names.push_back(std::move(each.name));
+    }
     return names;
 }
 
@@ -157,8 +172,11 @@ void File::require_self_contained() const {
     if (!links.empty()) {
         refuse(links.front(), "is a link to another place or file");
     }
-    for (auto const& name : names_of_datasets(file_, path_)) {
-        if (lies_elsewhere(creation_of(open_named(name)))) {
+    for (auto const& [name, address] : datasets_in(file_, path_)) {
+        Handle const dataset{
+            check(H5Oopen_by_addr(file_.id(), address), Doing::reading, "H5Oopen_by_addr"),
+            H5Oclose};
+        if (lies_elsewhere(creation_of(dataset))) {
             refuse(name, "has its values in another file");
         }
     }

@@ -143,8 +143,12 @@ TEST_CASE("an index joins the tensors of several files, and a directory stands f
     shard("2.safetensors", "b", 3);
     std::ofstream(index) << R"({"metadata":{},"weight_map":)"
                          << R"({"b":"2.safetensors","a":"1.safetensors"}})";
-    CHECK(checkpoint::safetensors_of(scratch / "") == index);
+    auto const both = test::error_of([&] { checkpoint::safetensors_of(scratch / ""); });
+    CHECK(both.code() == ExitCode::usage);
+    CHECK(test::says(both, "has both model.safetensors and model.safetensors.index.json"));
     CHECK(checkpoint::safetensors_of(index) == index);
+    std::filesystem::remove(scratch / "model.safetensors");
+    CHECK(checkpoint::safetensors_of(scratch / "") == index);
     CHECK(checkpoint::is_safetensors(index));
     auto const read = open_weights(index);
     REQUIRE(read->entries().size() == 2);
