@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/escaped.hpp"
 #include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
@@ -128,12 +129,13 @@ ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {
     auto const comparison =
         checkpoint::diff(files_of(a, false).front(), files_of(b, false).front());
     for (auto const& difference : comparison.state) {
-        std::cout << difference.where << ": " << difference.what << "\n";
+        std::cout << escaped_line(concat(difference.where, ": ", difference.what)) << "\n";
     }
     if (!comparison.records.empty()) {
         std::cout << "differing records (not part of the state):\n";
         for (auto const& difference : comparison.records) {
-            std::cout << "  " << difference.where << ": " << difference.what << "\n";
+            std::cout << "  " << escaped_line(concat(difference.where, ": ", difference.what))
+                      << "\n";
         }
     }
     for (auto const& line : measure::where_runs_part(a, b)) {

@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/clock.hpp"
+#include "base/escaped.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -58,22 +59,23 @@ void print(import::ImportReport const& report, std::vector<std::string> const& c
         bool const classified =
             std::any_of(counts.begin(), counts.end(), [](auto count) { return count > 0; });
         for (std::size_t c = 0; classified && c < counts.size(); ++c) {
-            std::cout << (c == 0 ? "; " : ", ") << classes[c] << " " << count_text(counts[c]);
+            std::cout << (c == 0 ? "; " : ", ") << escaped_line(classes[c]) << " "
+                      << count_text(counts[c]);
         }
         std::cout << "\n";
     }
     for (auto const& text : remarks) {
-        std::cout << text << "\n";
+        std::cout << escaped_line(text) << "\n";
     }
     for (auto const& text : report.notes) {
-        std::cout << text << "\n";
+        std::cout << escaped_line(text) << "\n";
     }
     for (auto const& text : report.skipped) {
-        std::cout << "skipped " << text << "\n";
+        std::cout << "skipped " << escaped_line(text) << "\n";
     }
     for (auto const& file : report.files) {
-        std::cout << file.path.string() << ": " << count_text(file.samples) << " samples, "
-                  << bytes_text(file.bytes) << "\n";
+        std::cout << escaped_line(file.path.string()) << ": " << count_text(file.samples)
+                  << " samples, " << bytes_text(file.bytes) << "\n";
     }
 }
 

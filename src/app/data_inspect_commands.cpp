@@ -121,26 +121,27 @@ bool verify(data::DatasetOptions const& options) {
         checksums = true;
         if (auto const added = data::datasets_added_to(path); !added.empty()) {
             std::cout << path.string() << ": datasets added since the import, without checksums: "
-                      << joined(added, ", ") << "\n";
+                      << escaped_line(joined(added, ", ")) << "\n";
         }
         for (auto const& block : data::verify(path)) {
-            std::cout << path.string() << ": " << block.dataset << " has changed in bytes "
-                      << block.first_byte << " to " << block.last_byte << "\n";
+            std::cout << path.string() << ": " << escaped_line(block.dataset)
+                      << " has changed in bytes " << block.first_byte << " to " << block.last_byte
+                      << "\n";
             damaged = true;
         }
     }
     if (!damaged) {
         for (auto const& warning : data::warnings_of(options)) {
-            std::cout << warning << "\n";
+            std::cout << escaped_line(warning) << "\n";
         }
         data::look_through_mask(data::alone(options));
     }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {
         std::cout << options.files << ": " << count_text(field.count, "value") << " of "
-                  << field.dataset << (field.count == 1 ? " is" : " are") << " not finite, in "
-                  << count_text(field.samples, "sample") << "; the first is sample " << field.first
-                  << "\n";
+                  << escaped_line(field.dataset) << (field.count == 1 ? " is" : " are")
+                  << " not finite, in " << count_text(field.samples, "sample")
+                  << "; the first is sample " << field.first << "\n";
     }
     std::cout << options.files
               << (damaged        ? ": damaged\n"

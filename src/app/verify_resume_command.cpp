@@ -1,4 +1,5 @@
 #include "app/command.hpp"
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "measure/resume_trial.hpp"
@@ -56,7 +57,7 @@ ExitCode verify_resume_command(Invocation const& invocation) {
     trial.run();
     auto const comparison = trial.compare();
     for (auto const& difference : comparison.state) {
-        std::cout << difference.where << ": " << difference.what << "\n";
+        std::cout << escaped_line(concat(difference.where, ": ", difference.what)) << "\n";
     }
     for (auto const& line : trial.where_they_part()) {
         std::cout << line << "\n";

@@ -1,5 +1,6 @@
 #include "lockstep/base/error.hpp"
 
+#include "base/escaped.hpp"
 #include "base/failed_allocation.hpp"
 #include "base/input_error.hpp"
 #include "base/memory.hpp"
@@ -31,7 +32,8 @@ std::string sentence(ErrorText const& text) {
     if (!text.next.empty()) {
         message += ". " + text.next;
     }
-    return message;
+    return escaped_line(
+        message); // names in files could begin a line of their own, as if it were ours
 }
 
 // Of whoever trains; imports and exports end here, too.

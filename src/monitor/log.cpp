@@ -64,26 +64,26 @@ void Log::line(std::string const& text, Style style) const {
     if (talk_ >= Talk::normal) {
         show(text, style);
     }
-    file_->info(escaped(text));
+    file_->info(escaped_line(text));
 }
 
 void Log::important(std::string const& text, Style style) const {
     if (talk_ >= Talk::quiet) {
         show(text, style);
     }
-    file_->info(escaped(text));
+    file_->info(escaped_line(text));
 }
 
 void Log::note(std::string const& text) const {
     if (talk_ >= Talk::verbose) {
         show(text, Style::dim);
     }
-    file_->info(escaped(text));
+    file_->info(escaped_line(text));
 }
 
 /// A reader that left, a terminal that was closed, a full disk: seen in the state of the stream.
 void Log::show(std::string const& text, Style style) const {
-    screen_->info(paint_(style, text));
+    screen_->info(paint_(style, escaped_line(text)));
     if (std::ferror(stdout) != 0 && !*screen_is_gone_) {
         *screen_is_gone_ = true;
         file_->info("warning: standard output can no longer be written. The run continues, and so "

@@ -18,6 +18,11 @@ TEST_CASE("a message says what, why and what next, in this order") {
     CHECK(error.code() == ExitCode::usage);
 }
 
+TEST_CASE("a message is one line, whatever names in files hold") {
+    Error const error(ExitCode::data, {"a\nlockstep: root cause: b\rc", "\033[2J", "Copy it"});
+    CHECK(std::string(error.what()) == "a\\x0alockstep: root cause: b\\x0dc: \\x1b[2J. Copy it");
+}
+
 TEST_CASE("whatever is thrown becomes an error with an exit code") {
     auto const code_of = [](auto const& thrower) {
         try {

@@ -1,6 +1,7 @@
 lockstep_add_unit_test(monitor/hearing)
 lockstep_add_unit_test(monitor/host_address)
 lockstep_add_unit_test(monitor/host_probe)
+lockstep_add_unit_test(monitor/log)
 lockstep_add_unit_test(monitor/root_cause)
 lockstep_add_unit_test(monitor/ledger)
 lockstep_add_unit_test(monitor/run_records)
