@@ -261,7 +261,7 @@ def fixed_state(scratch, name, net):
         "validate-every = 2", ""))
     run(["train", deck, "--run.directory", scratch / name], 1).expect(0)
     for words in some((["export", scratch / name, scratch / f"{name}.pt"],
-                       ["quantise", scratch / name, scratch / f"{name}8.h5"])):
+                       ["quantise", scratch / name, scratch / f"{name}8.h5", "--data.train", scratch / "images.h5"])):
         run(["checkpoint", *words]).expect(
             64, f"initial state of the recurrent layer aten::{name} would keep the batch size")
     files = scratch / f"{name}.onnx", scratch / f"{name}.c"

@@ -417,7 +417,7 @@ def smaller():
         kept = shapes["first"][0]
         check(kept < 8 and shapes["slopes"] == (kept,) and shapes["second"][1] == kept, f"fewer channels: {shapes}")
         check(shapes["third"][0] == 8, f"those of the GLU stay: {shapes}")
-        run(["checkpoint", "quantise", newest, scratch / "int8.h5"]).expect(0)
+        run(["checkpoint", "quantise", newest, scratch / "int8.h5", "--data.train", scratch / "data.h5"]).expect(0)
         for source, name in some(((newest, "small"), (scratch / "int8.h5", "int8")), 2):
             for file in some((f"{name}.onnx", f"{name}.c")):
                 run(["checkpoint", "export", source, scratch / file]).expect(0)
