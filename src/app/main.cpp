@@ -6,6 +6,7 @@
 #include "base/memory.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
+#include "lockstep/app/own_process.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/build_id_value.hpp"
@@ -179,6 +180,7 @@ ExitCode dispatch(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    own_process();
     reset_signals();
     // Names and texts of files are shown, and not obeyed.
     EscapedStream const output(std::cout);

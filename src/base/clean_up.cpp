@@ -25,7 +25,7 @@ constexpr std::array ends{SIGTERM, SIGINT, SIGHUP};
 volatile std::sig_atomic_t came = 0;
 volatile std::sig_atomic_t wake = -1; ///< an eventfd
 
-extern "C" void note_end(int number) {
+void note_end(int number) {
     if (came != 0 && number == SIGTERM) {
         return; // a launcher sends it more than once, and kills in the end
     }

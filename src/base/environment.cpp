@@ -1,5 +1,6 @@
 #include "base/environment.hpp"
 
+#include "base/brief_variable.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -16,6 +17,17 @@ std::optional<std::string> environment(char const* name) {
 
 void set_environment(char const* name, std::string const& value) {
     ::setenv(name, value.c_str(), /*overwrite=*/0); // NOLINT(concurrency-mt-unsafe)
+}
+
+BriefVariable::BriefVariable(char const* name, std::string const& value)
+    : name_(environment(name) ? nullptr : name) {
+    set_environment(name, value);
+}
+
+BriefVariable::~BriefVariable() {
+    if (name_ != nullptr) {
+        ::unsetenv(name_); // NOLINT(concurrency-mt-unsafe)
+    }
 }
 
 std::vector<std::string> initial_environment() {

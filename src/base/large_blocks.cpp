@@ -1,13 +1,13 @@
 #include "base/large_blocks.hpp"
 
-#include <malloc.h>
+#include "base/process_calls.hpp"
 
 namespace lockstep {
 
 void return_large_blocks() {
-    constexpr int large = 1 << 20;
-    // At the start, when there is one thread. Once set, the threshold no longer grows by itself.
-    mallopt(M_MMAP_THRESHOLD, large); // NOLINT(concurrency-mt-unsafe)
+    if (auto const* const calls = process_calls().load()) {
+        calls->return_large_blocks();
+    }
 }
 
 } // namespace lockstep

@@ -1,5 +1,7 @@
 #include "base/memory.hpp"
 
+#include "base/process_calls.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -134,18 +136,15 @@ std::uint64_t proportional_memory() {
 }
 
 void limit_memory(std::uint64_t more) {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_DATA, &limit) == 0) {
-        auto const wanted = kilobytes_in("/proc/self/status", "VmData") + more;
-        limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
-        setrlimit(RLIMIT_DATA, &limit);
+    if (auto const* const calls = process_calls().load()) {
+        calls->limit_data(kilobytes_in("/proc/self/status", "VmData") + more);
     }
 }
 
 void keep_large_blocks() {
-    // At the start, when there is one thread.
-    mallopt(M_MMAP_MAX, 0);                                     // NOLINT(concurrency-mt-unsafe)
-    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max()); // NOLINT(concurrency-mt-unsafe)
+    if (auto const* const calls = process_calls().load()) {
+        calls->keep_large_blocks();
+    }
 }
 
 } // namespace lockstep

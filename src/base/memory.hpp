@@ -16,7 +16,7 @@ std::uint64_t address_space_left();
 /// host and the control group can give, cut to this process's own limits (RLIMIT_AS, RLIMIT_DATA).
 std::uint64_t memory_share(int processes);
 
-/// Bytes that were left for this process at its peak: how little a failed allocation found, although
+/// Bytes that were left for this process at its peak: how little a failed allocation found, though
 /// memory may have been freed since.
 std::uint64_t memory_left_at_peak();
 
@@ -35,13 +35,13 @@ std::uint64_t proportional_memory();
 /// once; any thread may call it.
 void release_reserve() noexcept;
 
-/// Limits this process to `more` bytes beyond what it has, so that asking for too much fails with
-/// an error (71) instead of the kernel ending some process of the host.
+/// Limits a process of ours (base/process_calls.hpp) to `more` bytes beyond what it has: asking
+/// for too much is an error (71), and the kernel does not end some process of the host.
 void limit_memory(std::uint64_t more);
 
-/// Makes the allocator keep large blocks instead of mapping and returning them in every step.
-/// Training allocates the same blocks again and again; with glibc's defaults each of them costs
-/// page faults again.
+/// Makes the allocator of a process that is ours keep large blocks instead of mapping and returning
+/// them in every step. Training allocates the same blocks again and again; with glibc's defaults
+/// each of them costs page faults again.
 void keep_large_blocks();
 
 } // namespace lockstep

@@ -1,5 +1,6 @@
 #include "lockstep/base/signals.hpp"
 
+#include "base/process_calls.hpp"
 #include "base/signal_sender.hpp"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <csignal>
 #include <cstring>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -22,7 +25,14 @@ int objects = 0;
 
 constexpr std::array<int, 5> requests{SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT};
 
-extern "C" void note_signal(int number, siginfo_t* details, void* /*context*/) {
+struct Former {
+    int number;
+    struct sigaction action;
+};
+
+std::vector<Former> former; ///< what the signals meant before the first object
+
+void note_signal(int number, siginfo_t* details, void* /*context*/) {
     if (number == SIGINT && interrupted != 0) {
         static_cast<void>(std::signal(SIGINT, SIG_DFL));
         static_cast<void>(std::raise(SIGINT));
@@ -35,10 +45,12 @@ extern "C" void note_signal(int number, siginfo_t* details, void* /*context*/) {
 
 void install_noting(int number) {
     struct sigaction action {};
+    struct sigaction before {};
     action.sa_sigaction = note_signal;
     action.sa_flags = SA_RESTART | SA_SIGINFO;
     sigemptyset(&action.sa_mask);
-    sigaction(number, &action, nullptr);
+    sigaction(number, &action, &before);
+    former.push_back({number, before});
 }
 
 void install(int number, void (*handler)(int)) {
@@ -73,6 +85,13 @@ SignalRequests::SignalRequests(Hangup hangup) {
 
 SignalRequests::~SignalRequests() {
     if (--objects > 0) {
+        return;
+    }
+    auto const before = std::exchange(former, {});
+    if (process_calls() == nullptr) {
+        for (auto const& [number, action] : before) {
+            sigaction(number, &action, nullptr);
+        }
         return;
     }
     // A request that is repeated while the process leaves, its checkpoint written, must not kill

@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/process_calls.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -35,8 +36,11 @@ bool is_nfs(std::filesystem::path const& directory) {
 
 Transport wanted(std::filesystem::path const& directory) {
     auto const text = environment_text("LOCKSTEP_CHECKPOINT_WRITER");
-    if (text.empty()) {
-        return is_nfs(directory) ? Transport::gather : Transport::collective;
+    if (text.empty() && is_nfs(directory)) {
+        return Transport::gather;
+    }
+    if (text.empty()) { // in a process that is not ours a refused write would leave ranks in HDF5
+        return process_calls() != nullptr ? Transport::collective : Transport::hosts;
     }
     for (auto const& [name, transport] :
          {std::pair("collective", Transport::collective), std::pair("gather", Transport::gather),

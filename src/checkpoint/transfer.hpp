@@ -24,7 +24,8 @@ struct FilePlaces {
 };
 
 /// LOCKSTEP_CHECKPOINT_WRITER if it is set; gather on NFS, whose clients keep their writes to
-/// themselves for a while, so that MPI-IO locks the whole file for each; otherwise collective.
+/// themselves for a while, so that MPI-IO locks the whole file for each; hosts in a process of
+/// another program (base/process_calls.hpp); otherwise collective.
 ///
 /// Collective  over `comm`; rank 0's answer
 /// Throws      AgreedError 64 for a variable with another value

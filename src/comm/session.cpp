@@ -1,6 +1,7 @@
 #include "lockstep/comm/session.hpp"
 
 #include "base/arrival.hpp"
+#include "base/brief_variable.hpp"
 #include "base/environment.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
@@ -53,27 +55,46 @@ bool srun_left_us_alone() {
 }
 
 /// Where ranks fill a host's cores, a rank that waits must leave its core to the threads that read
-/// data and to ranks that compute: Open MPI spins unless it is told. A choice of the user's stays.
-void wait_politely() {
+/// data and to ranks that compute: Open MPI spins unless it is told.
+bool must_wait_politely() {
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
-    if (environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= cores) {
-        set_environment("OMPI_MCA_mpi_yield_when_idle", "1");
-    }
+    return environment_number<int>("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) >= cores;
 }
 
 /// Alone, a process needs no way to start others, and Open MPI ends it where it finds none.
-void do_without_remote_shell() {
-    if (launched_ranks() == 0 && !is_on_path("ssh") && !is_on_path("rsh")) {
-        set_environment("OMPI_MCA_plm", "isolated");
-    }
+bool does_without_remote_shell() {
+    return launched_ranks() == 0 && !is_on_path("ssh") && !is_on_path("rsh");
 }
 
-/// MPI-IO's shared file pointers, which nothing here uses, are made at every opening: two of Open
-/// MPI's three ways write the file's name into a buffer that a path of 180 characters overflows. A
-/// choice of the user's stays.
-void leave_shared_pointers_alone() {
-    set_environment("OMPI_MCA_sharedfp", "^sm,lockedfile");
-}
+/// What Open MPI is told while it starts; choices of the user's stay.
+class StartSettings {
+  public:
+    StartSettings() {
+        if (must_wait_politely()) {
+            politely_.emplace("OMPI_MCA_mpi_yield_when_idle", "1");
+        }
+        if (does_without_remote_shell()) {
+            alone_.emplace("OMPI_MCA_plm", "isolated");
+        }
+    }
+
+    /// MPI-IO reads its settings when a file is opened for the first time: this one is none.
+    static void settle_files() {
+        MPI_File file = MPI_FILE_NULL;
+        if (MPI_File_open(MPI_COMM_SELF, "/dev/null/none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) ==
+            MPI_SUCCESS) {
+            MPI_File_close(&file);
+        }
+    }
+
+  private:
+    std::optional<BriefVariable> politely_;
+    std::optional<BriefVariable> alone_;
+    /// MPI-IO's shared file pointers, which nothing here uses, are made at every opening: two of
+    /// Open MPI's three ways write the file's name into a buffer that a path of 180 characters
+    /// overflows.
+    BriefVariable const pointers_{"OMPI_MCA_sharedfp", "^sm,lockedfile"};
+};
 
 } // namespace
 
@@ -81,14 +102,13 @@ MpiSession::Environment::Environment(int& argc, char**& argv) {
     if (srun_left_us_alone() || (torchrun_launched() && launched_ranks() > 1)) {
         refuse_lonely_ranks(launched_ranks());
     }
-    wait_politely();
-    leave_shared_pointers_alone();
-    do_without_remote_shell();
+    StartSettings const settings;
     auto const own = threads_of_this_process();
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &thread_level) != MPI_SUCCESS) {
         throw Error(ExitCode::unavailable, {"MPI_Init_thread failed", "MPI cannot be started here",
                                             "Check the MPI installation and the launcher"});
     }
+    StartSettings::settle_files();
     threads = threads_of_this_process();
     std::erase_if(threads, [&](int thread) { return std::ranges::count(own, thread) > 0; });
     if (thread_level < MPI_THREAD_SERIALIZED) {

@@ -4,6 +4,7 @@
 #include "base/file_kind.hpp"
 #include "base/text.hpp"
 #include "comm/native.hpp"
+#include "h5/refused_writes.hpp"
 #include "h5/version.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -13,7 +14,6 @@
 #include "fault.hpp"
 #include "origin.hpp"
 #include "property_list.hpp"
-#include "refused_writes.hpp"
 
 namespace lockstep::h5 {
 

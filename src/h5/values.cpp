@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
+#include "h5/refused_writes.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <hdf5.h>
@@ -9,7 +10,6 @@
 
 #include "conversion.hpp"
 #include "property_list.hpp"
-#include "refused_writes.hpp"
 #include "space.hpp"
 #include "types.hpp"
 

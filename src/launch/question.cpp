@@ -15,7 +15,7 @@ namespace lockstep::launch {
 
 namespace {
 
-extern "C" void only_wake(int) {}
+void only_wake(int) {}
 
 /// While it exists, an interrupt ends `wait` instead of the program; one that comes before is kept.
 class Interrupts {

@@ -27,7 +27,7 @@ constexpr int max_frames = 64;
 std::atomic<int> output{-1};
 std::atomic<bool> written{false};
 
-extern "C" void write_stack(int) {
+void write_stack(int) {
     std::array<void*, max_frames> frames;
     int const count = ::backtrace(frames.data(), max_frames);
     ::backtrace_symbols_fd(frames.data(), count, output.load());

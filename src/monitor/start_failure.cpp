@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/host_facts.hpp"
 #include "base/memory.hpp"
+#include "base/process_calls.hpp"
 #include "base/text.hpp"
 
 #include <atomic>
@@ -15,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
@@ -37,7 +37,7 @@ struct Watched {
     std::atomic<pid_t> process{0}; ///< MPI forks: what its children do is not our end
 };
 
-/// What _exit finds has no other way to it.
+/// What a call of _exit finds has no other way to it.
 Watched& watched() {
     static Watched one;
     return one;
@@ -83,6 +83,18 @@ void tell_start_failure(RootCause& root_cause, ExitCode& code) noexcept {
     } catch (...) {
         // Open MPI has said something.
     }
+}
+
+/// The status for the end of a process that MPI ends by _exit.
+int status_of_end(int status) {
+    if (watched().process == ::getpid()) {
+        if (auto* const root_cause = watched().root_cause.exchange(nullptr)) {
+            auto code = ExitCode::unavailable;
+            tell_start_failure(*root_cause, code);
+            return static_cast<int>(code);
+        }
+    }
+    return status;
 }
 
 } // namespace
@@ -162,6 +174,7 @@ void require_launcher_streams() {
 StartFailure::StartFailure(RootCause& root_cause) {
     watched().process = ::getpid();
     watched().root_cause = &root_cause;
+    before_exit() = status_of_end;
 }
 
 StartFailure::~StartFailure() {
@@ -169,19 +182,3 @@ StartFailure::~StartFailure() {
 }
 
 } // namespace lockstep::monitor
-
-/// In place of the C library's, whose task it does, too.
-extern "C" [[noreturn]] void _exit(int status) { // NOLINT(bugprone-reserved-identifier)
-    using namespace lockstep;
-    auto& watched = monitor::watched();
-    if (watched.process == ::getpid()) {
-        if (auto* const root_cause = watched.root_cause.exchange(nullptr)) {
-            auto code = ExitCode::unavailable;
-            monitor::tell_start_failure(*root_cause, code);
-            status = static_cast<int>(code);
-        }
-    }
-    while (true) {
-        ::syscall(SYS_exit_group, status);
-    }
-}

@@ -8,6 +8,7 @@ namespace lockstep::monitor {
 
 /// Reports why MPI has not started, if the process ends while this object exists: where Open MPI
 /// cannot start, it prints pages and ends the process itself by _exit(1), which runs no handler.
+/// Only in a process that is the program's own (lockstep/app/own_process.hpp).
 ///
 /// One at a time.
 class StartFailure {

@@ -1,6 +1,7 @@
 #include "program/operator_fault.hpp"
 
 #include "base/arrival.hpp"
+#include "base/process_calls.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -35,7 +36,7 @@ void say(std::string_view text) {
     static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
-extern "C" void end_by_operator(int number, siginfo_t* information, void*) {
+void end_by_operator(int number, siginfo_t* information, void*) {
     // Else someone sent it; a process aborts itself when it finds that its heap was overwritten.
     bool const is_fault =
         information->si_code > 0 || (number == SIGABRT && information->si_pid == ::getpid());
@@ -88,8 +89,10 @@ Node const* running_node() noexcept {
 }
 
 void watch_operators() {
-    static bool const taken = take_over();
-    static_cast<void>(taken);
+    if (process_calls() != nullptr) {
+        static bool const taken = take_over();
+        static_cast<void>(taken);
+    }
 }
 
 } // namespace lockstep::program

@@ -22,8 +22,8 @@ class OperatorScope {
 /// The node whose operator this thread runs; null outside all scopes.
 Node const* running_node() noexcept;
 
-/// Takes over those signals, once per process. Faults outside a scope go to the handlers before.
-/// After MPI has started, which sets handlers of its own.
+/// Takes over those signals once in a process that is ours (base/process_calls.hpp). Faults outside
+/// a scope go to the handlers before. After MPI has started, which sets handlers of its own.
 void watch_operators();
 
 } // namespace lockstep::program

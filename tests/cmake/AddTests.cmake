@@ -32,13 +32,21 @@ function(lockstep_test_program target main room torch)
         list(APPEND rooms lockstep_trainer)
     endif()
     list(FIND lockstep_rooms_in_order ${room} place)
+    list(FIND lockstep_rooms_in_order h5 place_of_h5)
+    set(process "")
+    if(main STREQUAL "mpi") # its programs have their process for themselves, like ours
+        set(process lockstep_process)
+        if(place GREATER_EQUAL 0 AND place LESS place_of_h5)
+            set(place ${place_of_h5})
+        endif()
+    endif()
     if(LOCKSTEP_SANITIZE AND place GREATER_EQUAL 0)
         math(EXPR count "${place} + 1")
         list(SUBLIST lockstep_rooms_in_order 0 ${count} rooms)
         list(TRANSFORM rooms PREPEND lockstep_)
     endif()
     target_link_libraries(${target} PRIVATE lockstep_options MPI::MPI_CXX Catch2::Catch2
-                          nlohmann_json::nlohmann_json ${rooms})
+                          nlohmann_json::nlohmann_json ${process} ${rooms})
     # Quicker to compile; what is tested is compiled as it is used.
     target_compile_options(${target} PRIVATE -O1)
     set_target_properties(${target} PROPERTIES

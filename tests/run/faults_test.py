@@ -21,6 +21,7 @@ import numpy
 from harness import BUILD, DECK, LOCKSTEP, LONG, SEED, Scratch, check, checkpoints, run
 
 LIBRARY = str(BUILD / "tests/liblockstep_fail_io.so")
+TOOL = str(BUILD / "tests/liblockstep_io_tool.so")  # stands between this program and MPI-IO, as Darshan does
 FIRST = 300  # calls of a rank that are looked at
 STEPS = 6
 OPTIONS = ["--train.steps", STEPS, "--train.validate-every", 3, "--checkpoint.every-steps", 2,
@@ -140,13 +141,14 @@ class Import:
         return "" if self.values(place) == self.content else "set.h5 has other values"
 
 
-def start(case, place, rank, call, how):
+def start(case, place, rank, call, how, tools=()):
     place.mkdir(parents=True, exist_ok=True)
     command = [LOCKSTEP, *map(str, case.words(place))]
     if case.ranks:
         command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(case.ranks), *command]
     log = place.parent / (place.name + ".calls")
-    environment = {**os.environ, "LD_PRELOAD": LIBRARY, "LOCKSTEP_FAIL_UNDER": case.watched(place),
+    environment = {**os.environ, "LD_PRELOAD": ":".join([LIBRARY, *tools]), "LOCKSTEP_IO_TOOL_LOG": f"{log}.tool",
+                   "LOCKSTEP_FAIL_UNDER": case.watched(place),
                    "LOCKSTEP_FAIL_CALL": str(call), "LOCKSTEP_FAIL_HOW": how, "LOCKSTEP_FAIL_LOG": str(log)}
     if case.ranks:
         environment["LOCKSTEP_FAIL_RANK"] = str(rank)
@@ -166,10 +168,10 @@ def start(case, place, rank, call, how):
     return code, text, log.read_text().splitlines() if log.exists() else []
 
 
-def tried(case, scratch, rank, call, how):
+def tried(case, scratch, rank, call, how, *tools):
     """What is wrong with the end of a run whose call of that number goes wrong; the call itself."""
-    place = scratch / f"{case.name}-{rank}-{call}-{how}"
-    code, text, calls = start(case, place, rank, call, how)
+    place = scratch / f"{case.name}-{rank}-{call}-{how}{'-tool' * len(tools)}"
+    code, text, calls = start(case, place, rank, call, how, tools)
     hit = next((line for line in calls if line.startswith(f"{call} ") and line.endswith(how)), "")
     wrong = []
     harmless = not hit or how in ("EINTR", "short")
@@ -180,6 +182,8 @@ def tried(case, scratch, rank, call, how):
         wrong.append(f"exit code {code}, expected one of {sorted(allowed)}")
     if code == 0 and not harmless and TOLD.search(hit) and "warning" not in text:
         wrong.append("not a word of it")
+    if code == 74 and how == "ENOSPC" and " pwrite" in hit and "No space left on device" not in text:
+        wrong.append("not a word of the reason")
     causes = len(CAUSE.findall(text))
     if code not in (0, "no end") and causes != 1:
         wrong.append(f"{causes} lines of a cause")
@@ -187,6 +191,8 @@ def tried(case, scratch, rank, call, how):
         wrong.append("it crashed: " + CRASH.search(text)[0])
     if code != "no end":
         wrong.extend(filter(None, [case.look_at(place, code, text)]))
+    if tools and not (scratch / f"{place.name}.calls.tool").exists():
+        wrong.append("the tool was not called")
     if not wrong:
         shutil.rmtree(place, ignore_errors=True)
     return hit, code, wrong, text
@@ -238,6 +244,10 @@ def main():
             _, _, calls = start(plain, scratch / "count-values", 0, 0, "EIO")
             reads = [int(line.split()[0]) for line in calls if " pread " in line and "source.h5" in line]
             chosen += [(plain, 0, number, "EIO") for number in (reads[-2:] if LONG else reads[-1:])]
+            # A write of one rank to a checkpoint that all write, also where a tool sees it.
+            _, _, calls = start(cases[0], scratch / "count-writes", 1, 0, "EIO")
+            writes = [int(line.split()[0]) for line in calls if re.search(r" pwrite\S* \S*\.h5\.partial-", line)]
+            chosen += [(cases[0], 1, draw.choice(writes), "ENOSPC", *tools) for tools in ((), (TOOL,))]
         failed, codes = 0, collections.Counter()
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             results = {pool.submit(tried, case, scratch, *fault): (case.name, *fault) for case, *fault in chosen}

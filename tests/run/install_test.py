@@ -1,6 +1,6 @@
 """What cmake --install gives works from there: the program trains, a user's project finds the
 package, trains a network of its own through the API, a plug-in of it has the same bits, and so does a
-task of its own. The short form draws what is refused."""
+task of its own. The library leaves the process of that project alone. The short form draws what is refused."""
 import os
 import pathlib
 import re
@@ -65,6 +65,36 @@ def check_run_paths(place):
             check(entry.startswith(("/", "$ORIGIN")), f"{path} looks for libraries in {entry!r}: {entries}")
 
 
+def check_symbols(libraries):
+    """A program finds its own functions and those of the C library and of MPI before and after it is linked with ours,
+    and has its allocator and its limits for itself."""
+    check(len(libraries) == 3, f"the libraries: {libraries}")
+    for library in libraries:
+        own = [line.split()[-1].split("@")[0] for line in call("nm", "-D", "--defined-only", library).splitlines()]
+        foreign = [name for name in own if not re.match("_Z|lockstep_|__bss_start$|_edata$|_end$", name)]
+        check(own and not foreign, f"{library} defines {foreign}")
+        used = call("nm", "-D", "--undefined-only", library)
+        told = re.findall(r" (mallopt|setrlimit|prlimit|_ZSt13set_terminate\w*)\b", used)
+        check(used and not told, f"{library} calls {told}")
+
+
+INTERCEPTED = ["_exit", "MPI_File_read_at", "MPI_File_read_at_all", "MPI_File_sync", "MPI_File_write_at",
+               "MPI_File_write_at_all"]
+
+
+def check_witness(told, ranks, owner=None):
+    """What the witness told of each rank: whose functions it found, and that nothing of the process was changed."""
+    lines = re.findall("^witness: (.*)", told, re.M)
+    check(lines.count("0 calls of mallopt") == ranks, f"each process has a witness: {lines}")
+    places = dict(re.findall(r"(\w+) is of (\S+)", "\n".join(lines)))
+    for name, place in places.items():
+        expected = owner if owner and name in INTERCEPTED else "libc.so" if "exit" in name else "libmpi"
+        check(place.startswith(expected), f"{name} is of {place}, not of {expected}")
+    check(set(INTERCEPTED) < set(places), f"{places}")
+    changes = [line for line in lines if "is changed" in line]
+    check(not changes, f"the process is as it was: {changes}")
+
+
 with Scratch() as scratch:
     check_run_paths(BUILD)
     write_part(scratch / "train.h5", 640)
@@ -72,6 +102,7 @@ with Scratch() as scratch:
     call("cmake", "--install", BUILD, "--prefix", prefix)
     check("lockstep" in call(prefix / "bin/lockstep", "--version"), "the installed program starts")
     check_run_paths(prefix)
+    check_symbols(sorted(prefix.glob("lib*/liblockstep_*.so")) + sorted(prefix.glob("lib/*/liblockstep_*.so")))
     completed = call("bash", "-c", f". {prefix}/share/bash-completion/completions/lockstep; "
                      f"COMP_WORDS=({prefix}/bin/lockstep ''); COMP_CWORD=1; _lockstep; "
                      "echo ${COMPREPLY[@]}; "
@@ -116,14 +147,18 @@ with Scratch() as scratch:
     own = deck(scratch / "own.ini", "name = mlp")
     own.write_text(own.read_text().replace("name = mlp", ""))
     # One epoch on two ranks; the others in another start, of one process with threads.
-    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 2, consumer / "own_trainer", own,
+    witness = ["env", f"LD_PRELOAD={BUILD}/tests/liblockstep_witness.so"]
+    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 2, *witness, consumer / "own_trainer", own,
                 scratch / "by-api", 1)
+    check_witness(told, 2)
     check("validation: accuracy" in told, f"the program's own observer was told:\n{told}")
     steps = int(re.search(r"at step (\d+): accuracy", told)[1])
     check(0 < steps < 20, f"it stopped after its first epoch:\n{told}")
     own.write_text(own.read_text().replace("[run]\n", "[run]\nmode = dp\n"))
-    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 1, consumer / "own_trainer", own,
+    told = call(os.environ["LOCKSTEP_MPIEXEC"], "-n", 1, *witness, consumer / "own_trainer", own,
                 scratch / "by-api")
+    check_witness(told, 1)
+    check_witness(call(*witness, consumer / "process_owner"), 1, "process_owner")
     check("at step 20: accuracy" in told and "epoch 1:" not in told, f"and continued:\n{told}")
 
     library = consumer / "libown_model.so"

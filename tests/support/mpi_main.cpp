@@ -3,6 +3,7 @@
 // guard a collective go through all_ranks(), or one rank would enter the next test alone.
 
 #include "comm/collectives.hpp"
+#include "lockstep/app/own_process.hpp"
 #include "lockstep/comm/session.hpp"
 
 #include <cstdlib>
@@ -53,6 +54,7 @@ comm::Communicator const& world() {
 
 int main(int argc, char** argv) {
     using namespace lockstep;
+    own_process(); // as the program does
     comm::MpiSession session(argc, argv);
     auto const& world = session.world();
     the_world = &world;

@@ -5,10 +5,10 @@
 namespace lockstep {
 
 /// Turns SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and the first SIGINT into a request that the training
-/// loop polls; a second SIGINT ends the process at once. Signal handlers can reach only static
-/// storage, so there is one request per process, however many objects exist; the first object
-/// decides what SIGHUP means. After the last object is gone, SIGTERM and SIGINT end the process
-/// again, and the other signals are ignored. Objects are made and destroyed on one thread.
+/// loop polls; a second SIGINT ends the process at once. There is one request per process, however
+/// many objects exist; the first decides what SIGHUP means. After the last is gone, the signals do
+/// what they did before; after own_process() (app/own_process.hpp), SIGTERM and SIGINT then end the
+/// process, and the other signals are ignored. Objects are made and destroyed on one thread.
 class SignalRequests {
   public:
     /// What SIGHUP (the terminal has closed) means; if it was ignored from the start, it stays

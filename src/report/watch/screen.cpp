@@ -17,7 +17,7 @@ volatile std::sig_atomic_t asked_to_leave = 0;
 volatile std::sig_atomic_t asked_to_stop = 0;
 volatile std::sig_atomic_t size_changed = 0;
 
-extern "C" void note_screen_signal(int number) {
+void note_screen_signal(int number) {
     if (number == SIGWINCH || number == SIGCONT) {
         size_changed = 1;
     } else if (number == SIGTSTP) {

@@ -100,7 +100,7 @@ TEST_CASE("a part of one element is written as it is") {
     CHECK(is_counting(outcome.content));
 }
 
-TEST_CASE("a write that MPI-IO refuses is noted, also where a tool sees the call first") {
+TEST_CASE("a write that MPI-IO refuses is noted, also where a tool sees the call, too") {
     auto const& world = test::world();
     test::ScratchDir const scratch(world);
     auto const path = (scratch / "refused").string();

@@ -1,6 +1,6 @@
 lockstep_add_mpi_test(h5/parallel NP 1 2 3 4)
 
-# A tool that is preloaded stands between HDF5 and this program's own calls of MPI-IO.
+# A tool that is preloaded stands between this program's own functions and MPI's.
 if(NOT LOCKSTEP_SANITIZE)
     add_library(lockstep_io_tool SHARED support/io_tool.cpp)
     target_link_libraries(lockstep_io_tool PRIVATE lockstep_options MPI::MPI_CXX)
