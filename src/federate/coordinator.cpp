@@ -22,6 +22,9 @@ namespace lockstep::federate {
 
 namespace {
 
+/// What is promised as the sum of a round to which no site has contributed.
+constexpr char const* sum_of_no_site = "of-no-site";
+
 /// What a list of the coordinator is made of: the phase that sites answered in before.
 char const* answered_before(std::string_view list) {
     return list == phase::roster    ? phase::announce
@@ -39,6 +42,14 @@ Coordinator::Coordinator(Federation const& federation, PrivateKey const& key)
             {"the given key is not the key of the federation's coordinator",
              concat("the federation was started with the key ", hex_text(federation.coordinator())),
              "With --key, name the file that was given to lockstep federate init"});
+    }
+    if (federation.charter().is_private() && !key.knows(federation.charter().id)) {
+        throw Error(ExitCode::usage,
+                    {"the journal of the coordinator's key (KEY.journal) has no record of this "
+                     "federation",
+                     "it tells which noisy sums were published: without it, epsilon could become "
+                     "too small, and two sums could have the same noise",
+                     "Copy KEY.journal back from a backup. Without one, start a new federation"});
     }
     federation.know_list_of(key);
 }
@@ -302,7 +313,8 @@ bool Coordinator::finish_round(std::int64_t round, Progress& progress) const {
 void Coordinator::publish_noise(std::int64_t round, Progress& progress) const {
     auto model = federation_.first_model(round);
     auto const& charter = federation_.charter();
-    apply_change(model, mean_of_noise(model.values.size(), charter, noise_key(round, "of-no-site")),
+    apply_change(model,
+                 mean_of_noise(model.values.size(), charter, noise_key(round, sum_of_no_site)),
                  charter);
     write_result(round, model, {});
     auto const sites = sites_of(round, phase::plan).size();
@@ -333,7 +345,8 @@ bool Coordinator::unmask(std::int64_t round, std::vector<std::uint32_t>& sum,
 }
 
 void Coordinator::write_result(std::int64_t round, ModelVector const& model,
-                               std::vector<std::string> const& counted) const {
+                               std::vector<std::string> const& counted,
+                               std::string const& abandoned_sum) const {
     auto const path = federation_.global_file(round);
     inject_fault_in(0, "federate global", round, Names::whole);
     model.write(path, round);
@@ -343,7 +356,10 @@ void Coordinator::write_result(std::int64_t round, ModelVector const& model,
     auto const before = federation_.expected_model(round);
     bool const abandoned = counted.empty() && model.has_digest(before);
     result.add_text("model", abandoned ? before : model.digest());
-    auto const rounds = spent(federation_, abandoned ? 0 : 1);
+    if (!abandoned_sum.empty()) {
+        result.add_text("sum", abandoned_sum);
+    }
+    auto const rounds = spent(federation_, abandoned && abandoned_sum.empty() ? 0 : 1);
     result.add_text("epsilon", federation_.charter().is_private()
                                    ? concat(rounds.published, " ", rounds.known)
                                    : std::string());
@@ -359,7 +375,10 @@ std::string Coordinator::abandon() const {
                      all_ended ? "all rounds have ended" : "the next round has not begun",
                      "Leave --abandon out"});
     }
-    if (!can_be_summed(round)) {
+    auto const& charter = federation_.charter();
+    auto const promised = key_.promised(charter.id, "sum", round).value_or(no_sum);
+    auto const sum = promised == no_sum ? std::string() : promised;
+    if (!can_be_summed(round) && (sum.empty() || sum == sum_of_no_site)) {
         throw Error(ExitCode::usage, {concat("round ", round, " cannot be abandoned"),
                                       "this would show that too few sites were drawn, and the "
                                       "privacy guarantee must hide that",
@@ -368,14 +387,20 @@ std::string Coordinator::abandon() const {
     }
     auto const model = federation_.first_model(round);
     auto const path = federation_.global_file(round);
-    if (std::filesystem::exists(path) && ModelVector::read(path).digest() != model.digest()) {
+    if (sum.empty() && std::filesystem::exists(path) &&
+        ModelVector::read(path).digest() != model.digest()) {
         throw Error(ExitCode::usage,
                     {concat("round ", round, " cannot be abandoned"),
                      concat("its result was already written to ", path.string()),
                      "Repeat the command without --abandon to end the round with this result"});
     }
-    write_result(round, model, {});
-    return concat("round ", round, " is abandoned: the model stays as it is");
+    if (charter.is_private() && sum.empty()) {
+        key_.promise(charter.id, "sum", no_sum, round);
+    }
+    write_result(round, model, {}, sum);
+    return concat("round ", round, " is abandoned: the model stays as it is",
+                  sum.empty() ? ""
+                              : "; epsilon counts the round, because its noisy sum may be known");
 }
 
 } // namespace lockstep::federate

@@ -35,7 +35,8 @@ class Coordinator {
     ///         that too few are left: the round is refused
     Progress advance(Waiting waiting) const;
 
-    /// Ends the round without a result: the model stays as it is.
+    /// Ends the round without a result: the model stays as it is. Where the key's journal has a
+    /// noisy sum of this round, somebody may know it, and epsilon counts the round.
     ///
     /// Throws  Error 64 where no round has begun, or the one that has must end with its result
     std::string abandon() const;
@@ -57,8 +58,10 @@ class Coordinator {
     bool finish_round(std::int64_t round, Progress& progress) const;
     void publish_noise(std::int64_t round, Progress& progress) const;
     bool unmask(std::int64_t round, std::vector<std::uint32_t>& sum, Progress& progress) const;
+    /// `abandoned_sum`: of a round that is abandoned although this sum of it was made.
     void write_result(std::int64_t round, ModelVector const& model,
-                      std::vector<std::string> const& counted) const;
+                      std::vector<std::string> const& counted,
+                      std::string const& abandoned_sum = {}) const;
 
     Federation const& federation_;
     PrivateKey const& key_;

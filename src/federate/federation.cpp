@@ -84,6 +84,7 @@ Federation Federation::found(std::filesystem::path const& directory, Charter con
     Message message({charter.id, 0, phase::charter, coordinator_name, charter.model});
     message.add_text("charter", charter.text());
     message.add_text("first", first.digest());
+    coordinator.record_newest(charter.id, "founded", 1);
     message.write(path, coordinator.signing_key());
     return Federation(directory);
 }
@@ -266,6 +267,11 @@ std::int64_t Federation::current_round() const {
 bool Federation::is_abandoned(std::int64_t round) const {
     auto const result = read_of_coordinator(round, phase::result);
     return result.text("counted").empty() && result.text("model") == expected_model(round);
+}
+
+bool Federation::counts_in_epsilon(std::int64_t round) const {
+    return !is_abandoned(round) ||
+           contains(read_of_coordinator(round, phase::result).names(), std::string("sum"));
 }
 
 std::string Federation::expected_model(std::int64_t round) const {

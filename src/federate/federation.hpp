@@ -108,6 +108,8 @@ class Federation {
     std::int64_t current_round() const;
     /// Whether a round that is over left the model as it was, without a site: it tells nothing.
     bool is_abandoned(std::int64_t round) const;
+    /// Whether somebody may know a noisy sum of a round that is over, although it is abandoned.
+    bool counts_in_epsilon(std::int64_t round) const;
     /// The global model before a round: that of the charter, or the result of the round before.
     ///
     /// Throws  Error 65 where the file is damaged or is another model

@@ -19,6 +19,14 @@ std::string key_text(std::string const& name, Secret const& secret) {
     return concat(key_format, "\n", name, "\n", hex_text(secret.bytes()), "\n");
 }
 
+/// After its journal: a kill in between leaves no key without one.
+void make_key(std::filesystem::path const& file, std::string const& name, Secret const& secret) {
+    if (auto const journal = file.string() + ".journal"; !std::filesystem::exists(journal)) {
+        write_secret_text(journal, "");
+    }
+    write_secret_text(file, key_text(name, secret));
+}
+
 Error no_key(std::filesystem::path const& file) {
     return {ExitCode::data,
             {concat(file.string(), " is not a key of a federation"),
@@ -33,9 +41,14 @@ std::string sites_in(std::string const& phase) {
                                 : "the coordinator's list of the sites whose updates count";
 }
 
-/// The message where `what` differs from what the key's journal has recorded.
-ErrorText broken_promise(std::string const& what, std::int64_t round, std::string const& key,
-                         std::string const& journal) {
+/// What a promise's line begins with; the digest follows.
+std::string line_of(std::string const& federation, std::string const& what, std::int64_t round) {
+    return concat(federation, " ", what, round > 0 ? concat("-of-round-", round) : "", " ");
+}
+
+/// The message where `what` differs from `recorded` in the key's journal.
+ErrorText broken_promise(std::string const& what, std::int64_t round, std::string const& recorded,
+                         std::string const& key, std::string const& journal) {
     if (what == "coordinator") {
         return {"the federation's charter.h5 is not signed by the coordinator that this site "
                 "trusts",
@@ -65,12 +78,18 @@ ErrorText broken_promise(std::string const& what, std::int64_t round, std::strin
                 "which then makes the first update again. Or ask the coordinator to abandon the "
                 "round (--abandon)"};
     }
+    if (what == "sum" && recorded == no_sum) {
+        return {concat("round ", round, " was already abandoned"),
+                concat(journal, " has recorded this, and epsilon does not count the round"),
+                "End the round with --abandon again"};
+    }
     if (what == "sum") {
         return {concat("round ", round, " was already ended with other updates"),
                 concat(journal, " has recorded the sum to which the noise of this round was added, "
                                 "and two sums with the same noise could reveal a site's update"),
                 "Copy the federation's directory back from a backup that has the same survivors.h5 "
-                "in this round, or end the round with --abandon"};
+                "in this round. Without one, end the round with --abandon: epsilon then counts it, "
+                "because the first sum may be known"};
     }
     return {concat(sites_in(what), " in round ", round, " has changed"),
             concat(journal, " has recorded another list, and to answer two lists could reveal "
@@ -93,7 +112,7 @@ void require_key_outside(std::filesystem::path const& key, std::filesystem::path
 
 PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::string const& name) {
     if (!std::filesystem::exists(file)) {
-        write_secret_text(file, key_text(name, Secret::random()));
+        make_key(file, name, Secret::random());
     }
     return open(file, name);
 }
@@ -101,7 +120,7 @@ PrivateKey PrivateKey::open_or_make(std::filesystem::path const& file, std::stri
 PrivateKey PrivateKey::simulated(std::filesystem::path const& file, std::string const& name,
                                  Secret const& secret) {
     if (!std::filesystem::exists(file)) {
-        write_secret_text(file, key_text(name, secret));
+        make_key(file, name, secret);
     }
     return open(file, name);
 }
@@ -124,10 +143,6 @@ PrivateKey PrivateKey::open(std::filesystem::path const& file, std::string const
     return {file, name, Secret(*secret)};
 }
 
-std::filesystem::path PrivateKey::journal() const {
-    return file_.string() + ".journal";
-}
-
 /// The journal's lines that begin so.
 std::vector<std::string> PrivateKey::promises(std::string const& begin) const {
     if (auto const why = distrust(journal()); !why.empty()) {
@@ -142,23 +157,26 @@ std::vector<std::string> PrivateKey::promises(std::string const& begin) const {
     return lines;
 }
 
-bool PrivateKey::has_promised(std::string const& federation, std::string const& what) const {
-    return !promises(concat(federation, " ", what, " ")).empty();
+std::optional<std::string> PrivateKey::promised(std::string const& federation,
+                                                std::string const& what, std::int64_t round) const {
+    auto const begin = line_of(federation, what, round);
+    auto const known = promises(begin);
+    return known.empty() ? std::nullopt : std::optional(known.front().substr(begin.size()));
+}
+
+bool PrivateKey::knows(std::string const& federation) const {
+    return !promises(federation + " ").empty();
 }
 
 void PrivateKey::promise(std::string const& federation, std::string const& what,
                          std::string const& digest, std::int64_t round) const {
-    auto const begin =
-        concat(federation, " ", what, round > 0 ? concat("-of-round-", round) : "", " ");
-    auto const known = promises(begin);
-    if (std::ranges::any_of(known, [&](auto const& line) { return line != begin + digest; })) {
+    auto const known = promised(federation, what, round);
+    if (!known) {
+        append(line_of(federation, what, round) + digest);
+    } else if (*known != digest) {
         throw Error(ExitCode::data,
-                    broken_promise(what, round, file_.string(), journal().string()));
+                    broken_promise(what, round, *known, file_.string(), journal().string()));
     }
-    if (!known.empty()) {
-        return;
-    }
-    append(begin + digest);
 }
 
 void PrivateKey::append(std::string const& line) const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace lockstep::federate {
 /// may send only what it has sent before.
 class PrivateKey {
   public:
-    /// Reads the file, or makes one that only its owner may read.
+    /// Reads the file, or makes one that only its owner may read, and an empty journal before it: a
+    /// key without a journal has lost it.
     ///
     /// Throws  Error 64 where others may read it, or it belongs to another name; 65 where it is no
     ///         key; 73 where it cannot be made
@@ -28,6 +30,7 @@ class PrivateKey {
 
     std::string const& name() const noexcept { return name_; }
     Secret const& secret() const noexcept { return secret_; }
+    std::filesystem::path journal() const { return file_.string() + ".journal"; }
     SigningKey signing_key() const { return SigningKey(secret_.derived("signing")); }
 
     /// Records durably that `what`, with this digest, was sent or answered in a federation: once,
@@ -38,8 +41,11 @@ class PrivateKey {
     void promise(std::string const& federation, std::string const& what, std::string const& digest,
                  std::int64_t round = 0) const;
 
-    /// Whether anything was recorded under `what`.
-    bool has_promised(std::string const& federation, std::string const& what) const;
+    /// The digest that was recorded under `what`, once or in a `round`; nothing where none was.
+    std::optional<std::string> promised(std::string const& federation, std::string const& what,
+                                        std::int64_t round = 0) const;
+    /// Whether anything was recorded of a federation.
+    bool knows(std::string const& federation) const;
 
     /// The largest number that was recorded under `what`; 0: none.
     std::int64_t newest(std::string const& federation, std::string const& what) const;
@@ -48,7 +54,6 @@ class PrivateKey {
                        std::int64_t number) const;
 
   private:
-    std::filesystem::path journal() const;
     /// Throws  Error 64 for a journal that others may write to
     std::vector<std::string> promises(std::string const& begin) const;
     void append(std::string const& line) const;
@@ -59,6 +64,9 @@ class PrivateKey {
     std::string name_;
     Secret secret_;
 };
+
+/// What is promised as the "sum" of a round that was abandoned before one was made.
+inline constexpr char const* no_sum = "abandoned";
 
 /// Throws  Error 64 for a key file in a federation's directory, which all sites see
 void require_key_outside(std::filesystem::path const& key, std::filesystem::path const& directory);

@@ -100,7 +100,9 @@ std::string report(Federation const& federation) {
         text +=
             concat("round ", round, ": ",
                    !over                            ? "under way"
-                   : federation.is_abandoned(round) ? "abandoned"
+                   : federation.is_abandoned(round) ? federation.counts_in_epsilon(round)
+                                                          ? "abandoned after its sum was made"
+                                                          : "abandoned"
                    : counted.empty()                ? "over, with noise only"
                                      : concat("over, with the updates of ", joined(counted, ", ")),
                    "\n");

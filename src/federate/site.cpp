@@ -11,7 +11,7 @@ namespace lockstep::federate {
 Site::Site(Federation const& federation, PrivateKey const& key, std::filesystem::path local)
     : federation_(federation), key_(key), local_(std::move(local)),
       control_(federation, key.name(), local_) {
-    if (key_.has_promised(federation_.charter().id, "coordinator")) {
+    if (key_.promised(federation_.charter().id, "coordinator")) {
         trust();
     }
 }
@@ -21,6 +21,24 @@ void Site::trust() const {
     auto const& id = federation_.charter().id;
     key_.promise(id, "coordinator", hex_text(federation_.coordinator()));
     key_.promise(id, "charter", hex_text(federation_.charter_digest()));
+}
+
+/// A journal that has lost what this key has answered would let it answer twice: two different
+/// answers with the same masks reveal secrets. A site that has sent its card trusts a coordinator.
+void Site::require_whole_journal() const {
+    auto const cards = federation_.cards();
+    auto const own = cards.find(key_.name());
+    bool const has_joined = own != cards.end() && own->second == key_.signing_key().public_key();
+    bool const is_lost = !std::filesystem::exists(key_.journal());
+    if (is_lost || (has_joined && !key_.promised(federation_.charter().id, "coordinator"))) {
+        throw Error(ExitCode::usage,
+                    {concat("the journal of this site's key (", key_.journal().string(),
+                            is_lost ? ") is missing" : ") does not know that this site has joined"),
+                     "without the record of what this key has answered, it could answer the same "
+                     "round in two ways, which would reveal secrets",
+                     "Copy the journal back from where the key is from. If it is lost, join under "
+                     "another name with a new key (--site NAME, --key FILE)"});
+    }
 }
 
 Message Site::answer(std::int64_t round, std::string const& phase) const {
@@ -43,6 +61,7 @@ void Site::join() const {
              "Choose another name with --site, or name the key file of that site with "
              "--key"});
     }
+    require_whole_journal();
     trust();
     auto const card = answer(0, phase::card);
     key_.promise(federation_.charter().id, "card", hex_text(key_.signing_key().public_key()));
@@ -79,8 +98,7 @@ Roster Site::roster(std::int64_t round) const {
     auto const message = federation_.read_of_coordinator(round, phase::roster);
     auto roster = Roster::of_text(message.text("members"));
     require_enough(round, roster.members.size());
-    if (!key_.has_promised(message.binding().federation,
-                           concat(phase::roster, "-of-round-", round))) { // looked at once
+    if (!key_.promised(message.binding().federation, phase::roster, round)) { // looked at once
         for (auto const& member : roster.members) {
             require_as_announced(round, member);
         }
@@ -172,12 +190,13 @@ Standing Site::proceed(std::optional<std::int64_t> samples) const {
     auto const said = [&](std::string const& phase) {
         return federation_.has(federation_.binding(round, phase, coordinator_name));
     };
-    if (!key_.has_promised(charter.id, "coordinator")) {
+    if (!key_.promised(charter.id, "coordinator")) {
+        require_whole_journal();
         throw Error(ExitCode::data,
                     {concat("the federation in ", federation_.directory().string(),
                             " is not one that this site has joined"),
                      "this site has not run lockstep federate join for this federation, or the "
-                     "charter or the site's journal (KEY.journal) has changed since then",
+                     "charter has changed since then",
                      "Ask the coordinator for its fingerprint, then run lockstep federate join "
                      "with --coordinator FINGERPRINT"});
     }

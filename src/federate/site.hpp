@@ -90,6 +90,7 @@ class Site {
     std::vector<std::string> listed(std::int64_t round, std::string const& phase) const;
     static std::vector<std::string> listed_in(Message const& message);
     void trust() const;
+    void require_whole_journal() const;
     bool is_partial(std::int64_t round) const;
     void announce(std::int64_t round, std::int64_t samples) const;
     void send_shares(std::int64_t round) const;

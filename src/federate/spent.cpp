@@ -8,7 +8,7 @@ Spent spent(Federation const& federation, std::int64_t more_rounds) {
     auto const& charter = federation.charter();
     Spent spent{.rounds = more_rounds};
     for (std::int64_t round = 1; round < federation.current_round(); ++round) {
-        spent.rounds += federation.is_abandoned(round) ? 0 : 1;
+        spent.rounds += federation.counts_in_epsilon(round) ? 1 : 0;
     }
     if (charter.is_private()) {
         auto const of = [&](double rate) {

@@ -6,8 +6,8 @@
 
 namespace lockstep::federate {
 
-/// Epsilon at the charter's delta after the rounds that are over and were not abandoned: also those
-/// that nobody was drawn for, whose models have noise, too.
+/// Epsilon at the charter's delta after the rounds that are over: also those that nobody was drawn
+/// for, whose models have noise, too, but not those that were abandoned before their sum was made.
 struct Spent {
     std::int64_t rounds = 0;
     double published = 0; ///< against those who see only the models: sites are drawn in secret

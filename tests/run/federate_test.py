@@ -281,6 +281,8 @@ def one_noise(scratch, data):
     (fed.directory / "rounds/0001/update" / f"{SITES[2]}.h5").unlink()
     fed.coordinate("--close").expect(65, "round 1 was already ended with other updates")
     check(not (fed.directory / "global/round-0001.h5").exists(), "nothing of other survivors is published")
+    fed.coordinate("--abandon").expect(0, "round 1 is abandoned", "epsilon counts the round")
+    run(["federate", "info", fed.directory]).expect(0, "after 1 round,", "round 1: abandoned after its sum was made")
     found = []
     for _ in range(2):
         restored()
@@ -590,6 +592,8 @@ with Scratch() as scratch:
     simple.coordinate("--abandon").expect(0, "round 1 is abandoned")
     run(["federate", "join", simple.directory, "--site", "x", "--key", simple.keys / "x", "--coordinator", "ab"]).expect(65)
     run(["federate", "join", simple.directory, "--site", "a/b", "--key", simple.keys / "x"]).expect(64)
+    copy = shutil.copy(simple.keys / SITES[0], scratch / "copy.key")
+    run(["federate", "join", simple.directory, "--site", SITES[0], "--key", copy]).expect(64, "copy.key.journal) is missing")
     run(["federate", "join", simple.directory, "--site", "x", "--key", simple.directory / "x.key"]).expect(
         64, "all sites see that directory")
     run(["federate", "join", simple.directory, "--site", SITES[0], "--key", simple.keys / "other"]).expect(

@@ -186,7 +186,8 @@ TEST_CASE("mutated charters with a good signature are refused, or taken part in"
                 Site(federation, world.own, world.scratch / "local").proceed(10);
             },
             changed);
-        std::filesystem::remove(world.scratch / "keys/site.journal");
+        std::filesystem::remove(world.directory() / "sites/site.h5");
+        write_text_durably(world.scratch / "keys/site.journal", "");
     }
 }
 

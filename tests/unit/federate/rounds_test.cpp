@@ -817,6 +817,70 @@ TEST_CASE("the noise of a round goes into one sum, whatever becomes of the direc
     CHECK(world.global(1) == first);
 }
 
+TEST_CASE("a round whose noisy sum the journal has counts in epsilon, whatever becomes of the "
+          "directory") {
+    auto charter = charter_of(0);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.expected_sites = 3;
+    World const world(charter, 3);
+    auto const& made = *world.federation;
+    auto const remove = [&](std::int64_t round, std::vector<char const*> const& phases) {
+        for (auto const* const phase : phases) {
+            std::filesystem::remove(made.file(made.binding(round, phase, coordinator_name)));
+        }
+        std::filesystem::remove(made.global_file(round));
+    };
+    auto const finish_round = [&] {
+        for (int step = 0; step < 2; ++step) {
+            world.advance();
+            world.answer();
+        }
+        world.advance();
+    };
+    finish_round();
+    REQUIRE(made.current_round() == 2);
+    // Somebody puts an older state of the directory back: no sum was made, as it seems.
+    remove(1, {phase::result, phase::survivors});
+    remove(2, {phase::plan});
+    CHECK(world.coordinator().abandon().find("epsilon counts the round") != std::string::npos);
+    CHECK(spent(made).rounds == 1);
+    CHECK(report(made).find("round 1: abandoned after its sum was made") != std::string::npos);
+    CHECK(world.global(1) == world.global(0));
+    finish_round();
+    CHECK(spent(made).rounds == 2);
+    // And the other way round: what was abandoned without a sum gets none.
+    World const other(charter, 3);
+    other.advance();
+    other.coordinator().abandon();
+    CHECK(spent(*other.federation).rounds == 0);
+    std::filesystem::remove(
+        other.federation->file(other.federation->binding(1, phase::result, coordinator_name)));
+    other.answer();
+    other.advance();
+    other.answer();
+    auto const error = test::error_of([&] { other.advance(); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "round 1 was already abandoned"));
+    CHECK_FALSE(other.federation->current_round() == 2);
+    other.coordinator().abandon();
+    CHECK(spent(*other.federation).rounds == 0);
+}
+
+TEST_CASE("a coordinator whose journal has lost a federation with noise does not continue it") {
+    auto charter = charter_of(0);
+    charter.clip = 1;
+    charter.noise = 2;
+    charter.expected_sites = 2;
+    World const world(charter, 2);
+    std::filesystem::rename(world.scratch / "keys/coordinator.journal", world.scratch / "kept");
+    auto const error = test::error_of([&] { world.coordinator(); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "Copy KEY.journal back from a backup"));
+    std::filesystem::rename(world.scratch / "kept", world.scratch / "keys/coordinator.journal");
+    CHECK(world.advance().waiting.size() == 2);
+}
+
 TEST_CASE("a round for which nobody is drawn ends by itself, with noise only, and counts") {
     auto charter = charter_of(GENERATE(std::int64_t{0}, std::int64_t{2}));
     charter.clip = 1;
@@ -1172,6 +1236,7 @@ TEST_CASE("a journal is for its owner alone, whatever the umask is") {
     auto const path = scratch / "k";
     auto const key = PrivateKey::open_or_make(path, "anna");
     auto const journal = scratch / "k.journal";
+    std::filesystem::remove(journal);
     auto const before = ::umask(0);
     key.promise("f", "update", "aa", 1);
     ::umask(before);
@@ -1184,12 +1249,41 @@ TEST_CASE("a journal is for its owner alone, whatever the umask is") {
         auto const error = test::error_of([&] { key.promise("f", "update", "aa", 1); });
         CHECK(error.code() == ExitCode::usage);
         CHECK(test::says(error, "other users may write to it"));
-        CHECK(test::code_of([&] { key.has_promised("f", "coordinator"); }) == ExitCode::usage);
+        CHECK(test::code_of([&] { key.promised("f", "coordinator"); }) == ExitCode::usage);
     }
     std::filesystem::rename(journal, scratch / "other");
     std::filesystem::permissions(scratch / "other", perms::owner_read | perms::owner_write);
     std::filesystem::create_symlink(scratch / "other", journal);
     CHECK(test::code_of([&] { key.promise("f", "update", "aa", 1); }) == ExitCode::usage);
+}
+
+TEST_CASE("a site's key without its journal, or with another, neither joins again nor answers") {
+    World const world(charter_of(2), 3);
+    world.advance();
+    auto const kept = world.scratch / "keys/site0.journal";
+    auto const file = world.scratch / "copy";
+    auto const journal = world.scratch / "copy.journal";
+    std::filesystem::copy_file(world.scratch / "keys/site0", file);
+    auto const copy = PrivateKey::open(file, "site0");
+    auto const refused = [&](char const* why) {
+        for (bool const joins : {true, false}) {
+            auto const error = test::error_of([&] {
+                Site const site(*world.federation, copy, world.scratch / "local/copy");
+                joins ? site.join() : static_cast<void>(site.proceed(10));
+            });
+            CHECK(error.code() == ExitCode::usage);
+            CHECK(test::says(error, why));
+            CHECK(test::says(error, "with a new key"));
+        }
+    };
+    refused("copy.journal) is missing");
+    CHECK_FALSE(std::filesystem::exists(journal));
+    write_text_durably(journal, "another f\n");
+    refused("copy.journal) does not know that this site has joined");
+    std::filesystem::copy_file(kept, journal, std::filesystem::copy_options::overwrite_existing);
+    Site const site(*world.federation, copy, world.scratch / "local/copy");
+    site.join();
+    CHECK(site.proceed(10).words.find("announced") != std::string::npos);
 }
 
 TEST_CASE("a list of a round's sites says what they have announced, of enough of them") {
