@@ -31,17 +31,35 @@ Json json_of(std::vector<FieldInfo> const& fields) {
     return all;
 }
 
+/// The JSON library would cut off fractions, and what does not fit the type.
+template <class Number>
+Number whole_of(Json const& json) {
+    if (!json.is_number_integer() || json != json.get<Number>()) {
+        throw std::runtime_error(concat(json.dump(), " stands where a whole number should"));
+    }
+    return json.get<Number>();
+}
+
+template <class Number>
+std::vector<Number> wholes_of(Json const& json) {
+    std::vector<Number> numbers;
+    for (auto const& each : json) {
+        numbers.push_back(whole_of<Number>(each));
+    }
+    return numbers;
+}
+
 std::vector<FieldInfo> fields_of(Json const& json) {
     std::vector<FieldInfo> fields;
     for (auto const& each : json) {
         auto const type = h5::type_named(each.at("type"));
         fields.push_back({.name = each.at("name"),
                           .type = type.value(),
-                          .shape = each.at("shape"),
+                          .shape = wholes_of<std::uint64_t>(each.at("shape")),
                           .whole = each.at("whole"),
                           .ragged = each.at("ragged"),
-                          .vocabulary = each.at("vocabulary"),
-                          .end_of_text = each.at("end_of_text")});
+                          .vocabulary = whole_of<std::int64_t>(each.at("vocabulary")),
+                          .end_of_text = whole_of<std::int64_t>(each.at("end_of_text"))});
     }
     return fields;
 }
@@ -50,14 +68,14 @@ Facts facts_of_json(Json const& json) {
     return {.inputs = fields_of(json.at("inputs")),
             .targets = fields_of(json.at("targets")),
             .classes = json.at("classes"),
-            .class_count = json.at("class_count"),
+            .class_count = whole_of<std::int64_t>(json.at("class_count")),
             .mean = json.at("mean"),
             .std = json.at("std"),
             .channels_last = json.value("channels_last", false), // of earlier versions, nowhere
             .scale_known = json.at("scale_known"),
             .columns = json.at("columns"),
             .sample_rate = json.at("sample_rate"),
-            .token_bytes = json.at("token_bytes"),
+            .token_bytes = wholes_of<std::uint8_t>(json.at("token_bytes")),
             .tokenizer = json.at("tokenizer")};
 }
 
@@ -93,6 +111,14 @@ std::string fault_of(Facts const& facts) {
         return concat("it has ",
                       std::max<std::int64_t>(facts.class_count, std::ssize(facts.classes)),
                       " classes, but may have at most ", count_text(max_classes));
+    }
+    if (facts.class_count > 0 && std::ssize(facts.classes) > facts.class_count) {
+        return concat("it names ", facts.classes.size(), " classes, but has ", facts.class_count);
+    }
+    if (!facts.inputs.empty() && !fit_channels(facts.mean.size(), facts.inputs.front().shape)) {
+        return concat("its mean and std are those of ", facts.mean.size(),
+                      " channels, but its samples have the shape ",
+                      h5::shape_text(facts.inputs.front().shape));
     }
     auto const type = facts.inputs.empty() ? h5::Type::f32 : facts.inputs.front().type;
     return are_scales(type, facts.mean, facts.std) ? ""
@@ -143,8 +169,11 @@ void require_sound(Facts const& facts, std::string const& from) {
     if (auto const fault = fault_of(facts); !fault.empty()) {
         refuse_facts(from, fault);
     }
+    if (facts.class_count > 0) {
+        require_names(facts.classes, concat(from, ": "));
+    }
     for (std::size_t i = 0; i < facts.classes.size(); ++i) {
-        if (!facts.classes[i].empty()) { // as actions of a plug-in may be
+        if (!facts.classes[i].empty()) { // as actions of a plug-in may be, and alike
             require_name(facts.classes[i], concat(from, ": class ", i));
         }
     }

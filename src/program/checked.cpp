@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <span>
@@ -86,12 +88,42 @@ void check_weight_norm(std::vector<c10::IValue>& given) {
                 given[1].toTensor().sizes(), ", but must have ", at::IntArrayRef(wanted));
 }
 
-/// Checks an attention for the CPU, which divides by sizes of its query, keys and values.
+/// Checks the inner attention for the CPU, which divides by sizes of its query, keys and values,
+/// and reads as much of each as another has.
 void check_attention(std::vector<c10::IValue>& given) {
-    for (std::size_t at = 0; at < 3; ++at) {
-        TORCH_CHECK(given[at].toTensor().numel() > 0,
-                    "its query, keys and values must have elements");
+    auto const& query = given[0].toTensor();
+    auto const& keys = given[1].toTensor();
+    auto const& values = given[2].toTensor();
+    for (auto const& each : {query, keys, values}) {
+        TORCH_CHECK(each.dim() == 4 && each.numel() > 0,
+                    "its query, keys and values must have four dimensions, and elements");
     }
+    TORCH_CHECK(keys.sizes() == values.sizes() && query.size(0) == keys.size(0) &&
+                    query.size(1) % keys.size(1) == 0 && query.size(3) == keys.size(3),
+                "its query, keys and values have the shapes ", query.sizes(), ", ", keys.sizes(),
+                " and ", values.sizes(), ", which do not fit together");
+    if (!given[5].isTensor()) {
+        return;
+    }
+    auto const& mask = given[5].toTensor();
+    std::array const wanted{query.size(0), query.size(1), query.size(2), keys.size(2)};
+    TORCH_CHECK(mask.dim() == 2 || mask.dim() == 4, "its mask must have two or four dimensions");
+    for (std::int64_t back = 1; back <= mask.dim(); ++back) {
+        auto const extent = mask.size(-back);
+        TORCH_CHECK(extent == 1 ||
+                        extent == wanted.at(wanted.size() - static_cast<std::size_t>(back)),
+                    "its mask has the shape ", mask.sizes(), ", which does not fit ",
+                    at::IntArrayRef(wanted.data(), wanted.size()));
+    }
+}
+
+/// Checks scaled_dot_product_attention(query, key, value, …), which compares all of their sizes but
+/// this one before it calls the inner one.
+void check_keys(std::vector<c10::IValue>& given) {
+    auto const& keys = given[1].toTensor();
+    auto const& values = given[2].toTensor();
+    TORCH_CHECK(keys.dim() < 2 || values.dim() < 2 || keys.size(-2) == values.size(-2),
+                "its keys and values have the shapes ", keys.sizes(), " and ", values.sizes());
 }
 
 /// Checks the step of range: LibTorch divides by it as a number of the result's type.
@@ -138,14 +170,69 @@ void check_split(std::vector<c10::IValue>& given) {
     }
 }
 
-/// Checks embedding_bag(weight, indices, offsets, …): it reads its indices and offsets as lists.
+/// A list on the CPU, of either type of whole numbers, read without calls that would be recorded.
+class Wholes {
+  public:
+    explicit Wholes(at::Tensor const& list)
+        : start_(static_cast<std::byte const*>(list.const_data_ptr())),
+          is_long_(list.scalar_type() == at::kLong),
+          stride_(list.stride(0) * static_cast<std::int64_t>(list.element_size())),
+          count_(list.size(0)) {}
+
+    std::int64_t count() const { return count_; }
+    std::int64_t operator[](std::int64_t at) const {
+        auto const* const place = start_ + at * stride_;
+        return is_long_ ? *reinterpret_cast<std::int64_t const*>(place)
+                        : *reinterpret_cast<std::int32_t const*>(place);
+    }
+
+  private:
+    std::byte const* start_;
+    bool is_long_;
+    std::int64_t stride_;
+    std::int64_t count_;
+};
+
+/// Each bag begins where the one before it ends, or later, and the last one at most at the end.
+void require_bags(Wholes const& offsets, std::int64_t indices, bool ends_with_last) {
+    TORCH_CHECK(offsets.count() > 0 || (indices == 0 && !ends_with_last),
+                "there must be offsets where there are indices");
+    std::int64_t before = 0;
+    for (std::int64_t at = 0; at < offsets.count(); ++at) {
+        auto const offset = offsets[at];
+        TORCH_CHECK(at == 0 ? offset == 0 : offset >= before && offset <= indices,
+                    "offsets must rise from 0 to at most ", indices, ", but offset ", at, " is ",
+                    offset);
+        before = offset;
+    }
+    TORCH_CHECK(!ends_with_last || before == indices, "the last offset is ", before,
+                ", but must be the number of indices, ", indices);
+}
+
+/// Checks embedding_bag(weight, indices, offsets, …): it reads its indices and offsets as lists,
+/// and sums what the offsets say.
 void check_bags(std::vector<c10::IValue>& given) {
-    for (std::size_t const at : {1U, 2U}) {
-        auto const& numbers = given[at].toTensor();
+    auto const& weight = given[0].toTensor();
+    auto const& indices = given[1].toTensor();
+    auto const& offsets = given[2].toTensor();
+    for (auto const& numbers : {indices, offsets}) {
         TORCH_CHECK(numbers.dim() == 1 &&
                         (numbers.scalar_type() == at::kLong || numbers.scalar_type() == at::kInt),
-                    at == 1 ? "indices" : "offsets", " must be a list of whole numbers");
+                    "indices and offsets must be lists of whole numbers");
     }
+    TORCH_CHECK(weight.dim() == 2, "its weight must have two dimensions");
+    TORCH_CHECK(!given[6].isTensor() || !given[6].toTensor().defined() ||
+                    given[6].toTensor().sizes() == indices.sizes(),
+                "per_sample_weights must be as many as the indices");
+    if (!indices.device().is_cpu() || !offsets.device().is_cpu()) {
+        return; // they would have to be waited for
+    }
+    Wholes const numbers(indices);
+    for (std::int64_t at = 0; at < numbers.count(); ++at) {
+        TORCH_CHECK(numbers[at] >= 0 && numbers[at] < weight.size(0), "index ", numbers[at],
+                    " is none of its ", weight.size(0), " rows");
+    }
+    require_bags(Wholes(offsets), indices.size(0), given[7].toBool());
 }
 
 double elements_of(at::Tensor const& tensor) {
@@ -220,6 +307,7 @@ std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
         {"aten::repeat_interleave.self_Tensor", check_repeated},
         {"aten::rnn_relu.data", check_rows},
         {"aten::rnn_tanh.data", check_rows},
+        {"aten::scaled_dot_product_attention", check_keys},
         {"aten::split.Tensor", check_split},
         {"aten::tensor_split.sections", check_sections},
         {"aten::tensor_split.tensor_indices_or_sections", check_sections},

@@ -94,20 +94,28 @@ void Execution::operate(Node const& node) {
         } else {
             node.op->callBoxed(results_);
         }
+    } catch (Error const&) {
+        throw;
     } catch (c10::OutOfMemoryError const&) {
         throw;
     } catch (c10::Error const& error) {
-        std::string const why = split(error.what_without_backtrace(), '\n').front();
-        if (!device_.is_cpu() || why.find("memory") != std::string::npos) {
-            throw; // perhaps not of this operator, or not the program's fault
-        }
-        throw Error(ExitCode::usage,
-                    {concat("operator ", node.target, " of the exported program failed",
-                            node.origin.empty() ? "" : concat(" (", node.origin, ")")),
-                     why,
-                     "Use batches of the shapes that the program was exported for, or export the "
-                     "program for the shapes of these batches"});
+        rethrow_of(node, error.what_without_backtrace());
+    } catch (std::exception const& error) { // checked conversions in LibTorch throw others
+        rethrow_of(node, error.what());
     }
+}
+
+void Execution::rethrow_of(Node const& node, std::string const& text) const {
+    auto const code = current_error().code();
+    if (!device_.is_cpu() || (code != ExitCode::software && code != ExitCode::usage)) {
+        throw; // perhaps not of this operator, or not the program's fault
+    }
+    throw Error(ExitCode::usage,
+                {concat("operator ", node.target, " of the exported program failed",
+                        node.origin.empty() ? "" : concat(" (", node.origin, ")")),
+                 first_line(text),
+                 "Use batches of the shapes that the program was exported for, or export the "
+                 "program for the shapes of these batches"});
 }
 
 void Execution::nest(Node const& node) {

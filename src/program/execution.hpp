@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,7 @@ class Execution {
     std::vector<c10::IValue> values_from(Node const& node, std::size_t first) const;
     void give_up(Node const& node);
     void operate(Node const& node);
+    [[noreturn]] void rethrow_of(Node const& node, std::string const& text) const;
     void nest(Node const& node);
     void keep(std::optional<std::size_t> slot, c10::IValue value);
     void keep_results(Node const& node);

@@ -49,12 +49,13 @@ constexpr std::array<std::string_view, 12> forbidden{
 
 /// Parts of the names of operators that take indices or sizes as they are: derivatives, which
 /// autograd calls with its own; sparse layouts; inner forms for quantised numbers or one library,
-/// which only LibTorch itself calls; and what computes without end for a huge degree.
-constexpr std::array<std::string_view, 16> unchecked{
-    "backward",       "sparse", "segment_reduce",   "_csr",      "_csc",
-    "_bsr",           "_bsc",   "quantized",        "lu_unpack", "batch_norm_update_stats",
-    "choose_qparams", "fbgemm", "mkldnn_rnn_layer", "slow_conv", "thnn_conv",
-    "_polynomial_"};
+/// which only LibTorch itself calls; what computes without end for a huge degree; and pivots that
+/// LAPACK follows.
+constexpr std::array<std::string_view, 17> unchecked{
+    "backward",       "sparse",   "segment_reduce",   "_csr",      "_csc",
+    "_bsr",           "_bsc",     "quantized",        "lu_unpack", "batch_norm_update_stats",
+    "choose_qparams", "fbgemm",   "mkldnn_rnn_layer", "slow_conv", "thnn_conv",
+    "_polynomial_",   "ldl_solve"};
 
 bool holds(auto const& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "catch.hpp"
 #include "error_of.hpp"
@@ -195,9 +197,32 @@ TEST_CASE("facts that no data set has are refused") {
     for (auto const* const name : {"a\nb", "a\x1b[31m", "\t", "a\x7f"}) {
         refused("a name of a class", [&](Facts& f) { f.classes[1] = name; });
     }
+    refused("two classes of a name", [](Facts& f) { f.classes[2] = "cat"; });
+    refused("more names than classes", [](Facts& f) { f.class_count = 2; });
+    refused("scales of more channels", [](Facts& f) {
+        f.mean = {1, 2, 4, 8}, f.std = {1, 1, 1, 1};
+    });
+    refused("scales of fewer channels", [](Facts& f) { f.inputs[0].shape = {3, 4}; });
+    auto const text = data::text_of(known());
+    for (auto const& [was, is] : {std::pair("\"shape\":[2,3]", "\"shape\":[2.5,3]"),
+                                  {"\"shape\":[2,3]", "\"shape\":[true,3]"},
+                                  {"\"class_count\":3", "\"class_count\":3.5"},
+                                  {"\"vocabulary\":300", "\"vocabulary\":300.25"},
+                                  {"\"end_of_text\":2", "\"end_of_text\":2.5"},
+                                  {"[1,2,255]", "[1,2,256]"},
+                                  {"[1,2,255]", "[1,2,-1]"}}) {
+        CAPTURE(is);
+        auto other = text;
+        REQUIRE(other.find(was) != std::string::npos);
+        other.replace(other.find(was), std::string_view(was).size(), is);
+        CHECK(test::error_of([&] { data::facts_of_text(other, "a file"); }).code() ==
+              ExitCode::data);
+    }
+    Facts const actions{.classes = {"left", "", "left"}}; // of a plug-in
+    CHECK(data::facts_of_text(data::text_of(actions), "a file") == actions);
     auto most = known();
     most.class_count = 100000;
-    most.inputs[0].shape = {1, 4096, 4096, 4096};
+    most.inputs[0].shape = {2, 4096, 4096, 2048};
     CHECK(data::facts_of_text(data::text_of(most), "a file") == most);
 }
 

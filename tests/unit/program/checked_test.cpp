@@ -141,18 +141,104 @@ TEST_CASE("steps of 0 and countless sections are refused") {
     CHECK_THROWS_AS((*program::checked(found("split.Tensor")))(split), c10::Error);
 }
 
-TEST_CASE("bags take lists, and give what they gave") {
-    auto const bags = [](at::Tensor const& indices, at::Tensor const& offsets) {
-        std::vector<c10::IValue> stack{
-            at::arange(6.0F).view({3, 2}), indices, offsets, false, 0, false, at::Tensor(), false};
+TEST_CASE("bags take indices and offsets that fit, and give what they gave") {
+    auto const none = at::Tensor();
+    auto const bags = [](at::Tensor const& indices, at::Tensor const& offsets,
+                         at::Tensor const& weights = {}, bool ends_with_last = false,
+                         int mode = 0) {
+        std::vector<c10::IValue> stack{at::arange(6.0F).view({3, 2}),
+                                       indices,
+                                       offsets,
+                                       false,
+                                       mode,
+                                       false,
+                                       weights,
+                                       ends_with_last};
         (*program::checked(found("embedding_bag.default")))(stack);
         return stack[0].toTensor();
     };
-    auto const offsets = at::tensor({0, 2}, at::kLong);
-    CHECK(at::equal(bags(at::tensor({0, 2, 1}, at::kLong), offsets),
-                    at::tensor({4.0F, 6.0F, 2.0F, 3.0F}).view({2, 2})));
-    CHECK_THROWS_AS(bags(at::zeros({17, 3}, at::kShort), offsets), c10::Error);
-    CHECK_THROWS_AS(bags(at::zeros({3}, at::kLong), at::zeros({2, 3}, at::kLong)), c10::Error);
+    auto const indices = whole({0, 2, 1});
+    auto const expected = at::tensor({4.0F, 6.0F, 2.0F, 3.0F}).view({2, 2});
+    CHECK(at::equal(bags(indices, whole({0, 2})), expected));
+    CHECK(at::equal(bags(indices.to(at::kInt), whole({0, 2}).to(at::kInt)), expected));
+    CHECK(at::equal(bags(whole({0, 7, 2, 7, 1, 7}).slice(0, 0, 6, 2), whole({0, 2})), expected));
+    CHECK(at::equal(bags(indices, whole({0, 2, 3}), none, true), expected));
+    CHECK(at::equal(bags(indices, whole({0, 2}), at::ones({3})), expected));
+    CHECK(bags(whole({}), whole({})).numel() == 0);
+    for (int mode = 0; mode < 3; ++mode) { // of an empty bag
+        CHECK(at::equal(bags(indices, whole({0, 0, 3, 3}), none, false, mode)[3], at::zeros({2})));
+    }
+    CHECK_THROWS_AS(bags(at::zeros({17, 3}, at::kShort), whole({0, 2})), c10::Error);
+    CHECK_THROWS_AS(bags(indices, at::zeros({2, 3}, at::kLong)), c10::Error);
+    auto const huge = std::int64_t{1} << 40;
+    for (auto const& offsets : {whole({1, 2}), whole({0, -1, 2}), whole({0, 2, 1}), whole({0, 4}),
+                                whole({0, huge}), whole({-huge}), whole({})}) {
+        CHECK_THROWS_AS(bags(indices, offsets), c10::Error);
+    }
+    CHECK_THROWS_AS(bags(indices, whole({0, 2, 1}).to(at::kInt)), c10::Error);
+    CHECK_THROWS_AS(bags(indices, whole({0, 2}), none, true), c10::Error);
+    CHECK_THROWS_AS(bags(whole({}), whole({}), none, true), c10::Error);
+    for (auto const& others : {whole({0, 3, 1}), whole({0, -1, 1}), whole({huge, 0, 0})}) {
+        CHECK_THROWS_AS(bags(others, whole({0, 2})), c10::Error);
+    }
+    CHECK_THROWS_AS(bags(indices, whole({0, 2}), at::ones({2})), c10::Error);
+    CHECK(program::checked(found("embedding_bag.padding_idx")) != nullptr);
+}
+
+TEST_CASE("queries, keys, values and masks of an attention fit together") {
+    struct Case {
+        std::vector<std::int64_t> query;
+        std::vector<std::int64_t> keys;
+        std::vector<std::int64_t> values;
+        std::vector<std::int64_t> mask{};
+        bool fits = false;
+    };
+    for (auto const& [query, keys, values, mask, fits] :
+         {Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {}, true},
+          Case{{2, 4, 5, 8}, {2, 2, 7, 8}, {2, 2, 7, 8}, {}, true}, // groups of queries
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {5, 7}, true},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {1, 7}, true},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {2, 1, 5, 7}, true},
+          Case{{3, 4, 5, 8}, {1, 4, 7, 8}, {1, 4, 7, 8}}, // samples
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {1, 4, 7, 8}},
+          Case{{2, 4, 5, 8}, {2, 3, 7, 8}, {2, 3, 7, 8}}, // heads
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 2, 7, 8}},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 6, 8}}, // pairs of keys and values
+          Case{{2, 4, 5, 8}, {2, 4, 7, 9}, {2, 4, 7, 8}}, // sizes
+          Case{{2, 4, 5, 8}, {2, 4, 0, 8}, {2, 4, 0, 8}}, Case{{4, 5, 8}, {4, 7, 8}, {4, 7, 8}},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {3, 3}},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {3, 1, 5, 7}},
+          Case{{2, 4, 5, 8}, {2, 4, 7, 8}, {2, 4, 7, 8}, {4, 5, 7}}}) {
+        CAPTURE(query, keys, values, mask);
+        c10::IValue const masked = mask.empty() ? c10::IValue() : c10::IValue(at::zeros(mask));
+        std::vector<c10::IValue> stack{at::ones(query), at::ones(keys), at::ones(values), 0.0,
+                                       false,           masked,         c10::IValue()};
+        auto const inner =
+            program::checked(found("_scaled_dot_product_flash_attention_for_cpu.default"));
+        if (!fits) {
+            CHECK_THROWS_AS((*inner)(stack), c10::Error);
+            continue;
+        }
+        (*inner)(stack);
+        CHECK(at::allclose(stack.at(0).toTensor(), at::ones(query)));
+    }
+    auto const outer = program::checked(found("scaled_dot_product_attention.default"));
+    for (std::int64_t const count : {3, 4, 5}) {
+        std::vector<c10::IValue> stack{at::ones({1, 1, 4, 8}),
+                                       at::ones({1, 1, 4, 8}),
+                                       at::ones({1, 1, count, 8}),
+                                       c10::IValue(),
+                                       0.0,
+                                       false,
+                                       c10::IValue(),
+                                       false};
+        if (count == 4) {
+            (*outer)(stack);
+            CHECK(stack.at(0).toTensor().sizes() == at::IntArrayRef{1, 1, 4, 8});
+        } else {
+            CHECK_THROWS_AS((*outer)(stack), c10::Error);
+        }
+    }
 }
 
 TEST_CASE("other operators run as they are") {
