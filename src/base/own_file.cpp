@@ -108,8 +108,8 @@ void make_private_directory(std::filesystem::path const& path) {
             ExitCode::cannot_create,
             {what, concat(owner_text(info.st_uid), ", who could change what it holds"), next});
     }
-    if ((info.st_mode & of_others) != 0 && info.st_uid == ::geteuid()) {
-        ::fchmod(made.get(), (info.st_mode & 07777) & ~of_others);
+    if (info.st_uid == ::geteuid()) {
+        ::fchmod(made.get(), info.st_mode & (07777 & ~(S_IRWXG | S_IRWXO)));
     }
 }
 

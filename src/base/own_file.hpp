@@ -28,8 +28,8 @@ void require_own_place(std::filesystem::path const& file);
 void require_own_choice(std::filesystem::path const& file);
 void require_own_choice(std::filesystem::path const& file, std::filesystem::path const& within);
 
-/// Makes a directory, and those above it, in which only this user can make files. Files of others
-/// that lie there already stay.
+/// Makes a directory, and those above it, that only this user can look into or make files in.
+/// Files of others that lie there already stay.
 ///
 /// Throws  Error 73 where it cannot be made, or there is one of another user, or a link
 void make_private_directory(std::filesystem::path const& path);

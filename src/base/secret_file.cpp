@@ -17,7 +17,20 @@ namespace {
 
 constexpr off_t longest = 4096;
 
+Descriptor made_for_owner(std::filesystem::path const& file) {
+    Descriptor made(
+        ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!made.is_open()) {
+        throw creation_error(concat("cannot make ", file.string()), file.parent_path(), errno);
+    }
+    return made;
+}
+
 } // namespace
+
+void make_secret_file(std::filesystem::path const& file) {
+    static_cast<void>(made_for_owner(file));
+}
 
 void write_secret_text(std::filesystem::path const& file, std::string const& text) {
     auto const directory = file.parent_path();
@@ -25,15 +38,10 @@ void write_secret_text(std::filesystem::path const& file, std::string const& tex
         make_directories(directory);
     }
     PartialFile partial(partial_path(file));
-    auto const name = partial.path().string();
-    Descriptor const made(
-        ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!made.is_open()) {
-        throw creation_error(concat("cannot make ", name), directory, errno);
-    }
+    auto const made = made_for_owner(partial.path());
     if (::write(made.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::fsync(made.get()) != 0) {
-        throw system_error(concat("cannot write ", name), errno,
+        throw system_error(concat("cannot write ", partial.path().string()), errno,
                            "Check the disk's free space, quota and health");
     }
     partial.rename(file);

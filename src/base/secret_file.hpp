@@ -5,6 +5,11 @@
 
 namespace lockstep {
 
+/// Makes an empty file that only its owner may read, whatever the umask is.
+///
+/// Throws  Error 73 or 74 where it cannot be made, or there is one
+void make_secret_file(std::filesystem::path const& file);
+
 /// Makes a file that only its owner may read, durably; nobody sees it before it is complete.
 ///
 /// Throws  Error 73 or 74 where it cannot be made

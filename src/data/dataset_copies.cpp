@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "dataset_parts.hpp"
 
@@ -38,6 +39,9 @@ void Dataset::keep_in_memory(comm::Communicator const& host) {
 }
 
 void Dataset::keep_on_disk(std::filesystem::path const& directory, comm::Communicator const& host) {
+    if (std::exchange(parts_->on_disk, true)) {
+        return; // the other part of these files has asked for it
+    }
     auto& files = parts_->source.files;
     std::set<std::size_t> numbers;
     for (auto const* const some : {&parts_->inputs, &parts_->targets}) {

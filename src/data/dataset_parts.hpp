@@ -21,6 +21,7 @@ struct Dataset::Parts {
     std::vector<Field> inputs;
     std::vector<Field> targets;
     std::optional<comm::SharedBlock> memory; ///< of what is kept there
+    bool on_disk = false;                    ///< the files are read from copies
     std::string weights;                     ///< name of their dataset
     Labels labels = Labels::guessed;
     bool channels_last = false;                      ///< as the options have it

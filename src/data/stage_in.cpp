@@ -4,6 +4,7 @@
 #include "base/hash.hpp"
 #include "base/own_file.hpp"
 #include "base/partial_file.hpp"
+#include "base/secret_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -68,6 +69,16 @@ bool is_alike(Copy const& copy) {
     return true;
 }
 
+/// Whether others may read the one, but not the other.
+bool is_wider(std::filesystem::path const& file, std::filesystem::path const& than) {
+    using std::filesystem::perms;
+    constexpr auto reads = perms::group_read | perms::others_read;
+    std::error_code absent;
+    auto const more = std::filesystem::status(file, absent).permissions() &
+                      ~std::filesystem::status(than).permissions();
+    return !absent && (more & reads) != perms::none;
+}
+
 /// Why what has the copy's name is not that copy; empty: it is, or there is nothing.
 std::string misfit(Copy const& copy) {
     std::error_code absent;
@@ -75,10 +86,27 @@ std::string misfit(Copy const& copy) {
     if (why.empty() && std::filesystem::file_size(copy.to, absent) != copy.bytes && !absent) {
         why = "its size is not that of the file";
     }
+    if (why.empty() && !absent && is_wider(copy.to, copy.from)) {
+        why = "users may read it who may not read the file"; // an earlier version has made it
+    }
     if (why.empty() && !absent && !is_alike(copy)) {
         why = "its bytes are not those of the file";
     }
     return why;
+}
+
+/// A new directory tells only those of private files who may read them.
+void make_place(std::filesystem::path const& directory, std::vector<Copy> const& copies) {
+    using std::filesystem::perms;
+    bool const is_new = !std::filesystem::exists(directory);
+    make_directories(directory);
+    bool const all_public = std::ranges::all_of(copies, [](Copy const& copy) {
+        auto const mode = std::filesystem::status(copy.from).permissions();
+        return (mode & perms::others_read) != perms::none;
+    });
+    if (is_new && !all_public) {
+        std::filesystem::permissions(directory, perms::owner_all);
+    }
 }
 
 void copy_part(Copy const& copy, std::uint64_t at) {
@@ -169,9 +197,10 @@ std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> c
     try {
         comm::agree(host, "claiming room for data", [&] {
             if (host.is_root()) {
-                make_directories(directory);
-                for (auto const& copy : missing) {
-                    File::create_new(copy.partial).claim_space(copy.bytes);
+                make_place(directory, copies);
+                for (auto const& copy : missing) { // its name is of this user's copy alone
+                    make_secret_file(copy.partial);
+                    File::open_write(copy.partial).claim_space(copy.bytes);
                 }
             }
         });

@@ -9,9 +9,10 @@ namespace lockstep::data {
 
 /// Copies files into a directory of this host, each rank of the host its part. A copy is read back
 /// and compared before it gets its final name, which encodes the source's path, size and time of
-/// change, and the user. A copy that exists already is used if nobody but this user or root can
-/// have written it, and if blocks all over it are those of the source; else it is made again, with
-/// a warning on standard error.
+/// change, and the user, who alone may read it. A copy that exists already is used if nobody but
+/// this user or root can have written it, if no more users may read it than the source, and if
+/// blocks all over it are those of the source; else it is made again, with a warning on standard
+/// error.
 ///
 /// Returns     the copies
 /// Collective  over `host`, the ranks of one host; the same files on all ranks

@@ -78,6 +78,23 @@ def copies_of_data(scratch):
     check("was made again" not in trained("twice"), "a good copy is used")
 
 
+def private_copies(scratch):
+    """What Lockstep copies to places of its own choice is for this user alone, whatever the umask is; and once."""
+    private, cache, local = scratch / "private.h5", scratch / "private/cache", scratch / "private/local"
+    shutil.copy(DATA / "train.h5", private)
+    private.chmod(0o600)
+    before = os.umask(0)
+    train(scratch / "kept", *SHORT, "--data.train", private, "--data.validation", "10 %", "--data.cache", f"local:{cache}",
+          "--checkpoint.local", local, ranks=1).expect(0)
+    run(["federate", "simulate", DECK, "--sites", 2, "--rounds", 1, "--min-sites", 1, "--data.train", private, "--train.epochs", 0,
+         "--train.steps", 1, "--data.validation", "", "--run.directory", scratch / "simulated"]).expect(0)
+    os.umask(before)
+    copies = list(cache.iterdir())
+    check(len(copies) == 1, f"one copy of one file: {copies}")
+    for path in (cache, *copies, *local.iterdir(), scratch / "simulated/data"):
+        check(path.stat().st_mode & 0o077 == 0, f"{path} is for its owner alone: {path.stat().st_mode:o}")
+
+
 def checkpoints_of_others(scratch):
     """What a third person has put among a run's checkpoints is not resumed from; a colleague's run is."""
     begun, local = scratch / "begun", scratch / "local"
@@ -204,6 +221,7 @@ def choices(scratch):
 with Scratch() as scratch:
     if not ROOT:
         print("SKIPPED: only root can give files to other users; links and damage were tried")
-    for each in (link_in_place_of_each_file, copies_of_data, checkpoints_of_others, parts_of_imports, locks, choices):
+    for each in (link_in_place_of_each_file, copies_of_data, private_copies, checkpoints_of_others, parts_of_imports, locks,
+                 choices):
         (scratch / each.__name__).mkdir()
         each(scratch / each.__name__)

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/list.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "config/changes.hpp"
@@ -116,7 +117,7 @@ void Simulation::divide() {
 
 void Simulation::write_data() const {
     auto const fields = fields_of_deck();
-    make_directories(directory_ / "data");
+    make_private_directory(directory_ / "data"); // parts of a file that may be private
     // Of a federation without this file, made by an earlier version, nobody knows all options.
     if (!federation_ && !std::filesystem::exists(options_file())) {
         std::string lines;

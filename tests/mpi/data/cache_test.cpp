@@ -126,7 +126,16 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
     write_files(world, scratch);
     auto const host = world.split_by_host();
     auto const files = expand_files((scratch / "part-*.h5").string());
+    auto const mode = [](std::filesystem::path const& path) {
+        return std::filesystem::status(path).permissions();
+    };
+    comm::agree(world, "a private file", [&] {
+        if (world.is_root()) {
+            std::filesystem::permissions(files[0], std::filesystem::perms(0640));
+        }
+    });
     auto const copies = stage_in(files, scratch / "local", host);
+    CHECK(mode(scratch / "local") == std::filesystem::perms(0700));
 
     auto const count = [&] {
         return std::distance(std::filesystem::directory_iterator(scratch / "local"),
@@ -157,6 +166,7 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
         CHECK(told.str().empty() == (*why == '\0' || !host.is_root()));
         CHECK(read_text(copies[0]) == good);
         CHECK(distrust(copies[0]).empty());
+        CHECK(mode(copies[0]) == std::filesystem::perms(0600));
         comm::barrier(world);
     };
     again("", [](auto const&) {});
@@ -164,11 +174,15 @@ TEST_CASE("files are copied to a disk of the host once, and used from there") {
         auto other = good;
         other.back() ^= 1;
         write_text_durably(copy, other);
+        std::filesystem::permissions(copy, std::filesystem::perms(0600));
     });
     again("its size is not that of the file\n",
           [](auto const& copy) { write_text_durably(copy, "short"); });
     again("other users may write to it\n", [](auto const& copy) {
         std::filesystem::permissions(copy, std::filesystem::perms(0666));
+    });
+    again("users may read it who may not read the file\n", [](auto const& copy) {
+        std::filesystem::permissions(copy, std::filesystem::perms(0644));
     });
     again("it is not a regular file\n", [&](auto const& copy) {
         std::filesystem::remove(copy);

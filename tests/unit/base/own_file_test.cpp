@@ -83,15 +83,16 @@ TEST_CASE("in a directory that a user has named its owner is no third person") {
     CHECK_NOTHROW(require_own_place(link));
 }
 
-TEST_CASE("a private directory is one in which others make no files") {
+TEST_CASE("a private directory is one that others neither see into nor make files in") {
     test::ScratchDir const scratch;
     auto const place = scratch / "one/two";
     auto const mode = [&] { return std::filesystem::status(place).permissions(); };
     make_private_directory(place);
     CHECK(std::filesystem::is_directory(place));
+    CHECK(mode() == std::filesystem::perms(0700));
     std::filesystem::permissions(place, std::filesystem::perms(0777));
     make_private_directory(place);
-    CHECK(mode() == std::filesystem::perms(0755));
+    CHECK(mode() == std::filesystem::perms(0700));
     std::filesystem::create_directory_symlink(place, scratch / "link");
     write_text_durably(scratch / "file", "x");
     for (char const* name : {"link", "file"}) {
