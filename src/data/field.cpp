@@ -111,7 +111,25 @@ std::int64_t Field::add(h5::File const& file, Source& source) {
                      "For N samples, store N + 1 integers in this dataset: the first row of each "
                      "sample, then the number of rows"});
     }
+    require_all_rows(file, offsets, rows);
     return offsets_.back().rows() - 1;
+}
+
+/// What lies before the first sample or after the last would be left out without a word.
+void Field::require_all_rows(h5::File const& file, std::string const& offsets,
+                             std::int64_t rows) const {
+    std::array<std::int64_t, 2> ends{};
+    auto const last = static_cast<std::uint64_t>(offsets_.back().rows()) - 1;
+    auto const bytes = std::as_writable_bytes(std::span(ends));
+    file.read_rows(offsets, h5::Type::i64, {0, 1}, bytes.first(sizeof(std::int64_t)));
+    file.read_rows(offsets, h5::Type::i64, {last, 1}, bytes.last(sizeof(std::int64_t)));
+    if (ends[0] != 0 || ends[1] != rows) {
+        throw Error(ExitCode::data,
+                    {file.path().string(),
+                     concat("the values of dataset ", offsets, " go from ", ends[0], " to ",
+                            ends[1], ", but must go from 0 to ", rows, ", the number of rows"),
+                     "Copy the file again from its source, or create the file again"});
+    }
 }
 
 /// The last sample has an entry after it, which is the last target.

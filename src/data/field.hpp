@@ -112,6 +112,8 @@ class Field {
                         Values const& values) const;
     void require_marks(Source const& source, std::span<std::int64_t const> indices,
                        Values const& values) const;
+    void require_all_rows(h5::File const& file, std::string const& offsets,
+                          std::int64_t rows) const;
     std::int64_t samples_in(std::int64_t rows, h5::File const& file) const;
     std::span<std::byte const> read_run(Source& source, Run const& run, Scratch& scratch) const;
     void read_ragged(Source& source, std::span<std::int64_t const> indices, Values& into,

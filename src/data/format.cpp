@@ -44,9 +44,23 @@ std::vector<double> moment(h5::File const& file, std::string const& name,
     return values;
 }
 
+void require_known_version(h5::File const& file) {
+    if (file.text_attribute("/", "format") != format_name) {
+        return;
+    }
+    if (auto const version = file.integer_attribute("/", "version").value_or(format_version);
+        version != format_version) {
+        refuse(file.path(),
+               concat("it is a data set of version ", version, ", and only version ",
+                      format_version, " is known"),
+               "Use a newer Lockstep, or import the data again");
+    }
+}
+
 } // namespace
 
 h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, Entries entries) {
+    require_known_version(file);
     if (!file.exists(name)) {
         if (auto const kind = kind_of_file(file.path()); !kind.name.empty()) {
             refuse(file.path(), concat("it is ", kind.name, ", not a data set"), kind.data);

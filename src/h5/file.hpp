@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -175,7 +176,7 @@ class File {
     void require_self_contained() const;
     [[nodiscard]] Handle open_named(std::string const& path) const;
     [[nodiscard]] Handle open_to_read(std::string const& path, int depth = 0) const;
-    void require_sources(Handle const& dataset, std::string const& path, int depth) const;
+    int require_sources(Handle const& dataset, std::string const& path, int depth) const;
 
     /// Throws Error 74 where a write has failed.
     void require_written() const;
@@ -185,7 +186,8 @@ class File {
     Access access_ = Access::alone;
     Handle file_;
     std::vector<Handle> kept_open_;
-    mutable std::set<std::string> readable_; ///< datasets that need not be checked again
+    /// Datasets that need not be checked again, with how many sources HDF5 follows to read each.
+    mutable std::map<std::string, int> readable_;
 };
 
 } // namespace lockstep::h5

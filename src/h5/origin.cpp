@@ -26,6 +26,10 @@ namespace {
 /// Views of views; a ring of them has no end.
 constexpr int max_views = 16;
 
+/// Sources of sources that HDF5 follows whenever it reads a view: their number may grow with each
+/// level.
+constexpr int max_nested = 100'000;
+
 } // namespace
 
 fs::path file_of(Id object) {
@@ -62,15 +66,14 @@ Handle File::open_named(std::string const& path) const {
 Handle File::open_to_read(std::string const& path, int depth) const {
     auto dataset = open_named(path);
     if (!readable_.contains(path)) {
-        require_sources(dataset, path, depth);
-        readable_.insert(path);
+        readable_[path] = require_sources(dataset, path, depth);
     }
     // A view of blocks learns its extents when it is asked for them, and is read wrong before.
     space_of_dataset(dataset);
     return dataset;
 }
 
-void File::require_sources(Handle const& dataset, std::string const& path, int depth) const {
+int File::require_sources(Handle const& dataset, std::string const& path, int depth) const {
     auto const creation = creation_of(dataset);
     auto const holder = file_of(dataset.id());
     require_filters(creation.id(), path, holder);
@@ -78,7 +81,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
         require_raw_files(raw, H5Dget_storage_size(dataset.id()), path);
     }
     if (!is_virtual(creation)) {
-        return;
+        return 0;
     }
     if (depth == max_views) {
         throw Error(
@@ -90,6 +93,8 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
              "the data"});
     }
     std::map<std::string, File> files;
+    int followed = 0; // sources, with theirs
+    int nested = 0;
     for (auto const& source : virtual_sources(creation.id())) {
         auto const what = concat("dataset ", path, " of ", holder.string(),
                                  " is a view of dataset ", source.dataset, " in ", source.file);
@@ -110,6 +115,17 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
             throw Error(ExitCode::data, {what, "the source lacks elements that the view shows",
                                          "Put the whole source back, or create the view again"});
         }
+        auto const below = file.readable_.at(source.dataset);
+        followed += 1 + below;
+        nested += below;
+        if (nested > max_nested) {
+            throw Error(ExitCode::data,
+                        {concat("dataset ", path, " of ", holder.string(), " is a view of views"),
+                         concat("to read it, more than ", max_nested,
+                                " sources of its sources would be opened"),
+                         "Recreate the file so that its virtual datasets refer to the files that "
+                         "hold the data"});
+        }
     }
     if (auto const missing = unmapped(creation.id(), dataset); missing > 0) {
         throw Error(
@@ -119,6 +135,7 @@ void File::require_sources(Handle const& dataset, std::string const& path, int d
                     " no source dataset, so HDF5 returns fill values there"),
              "Recreate the view so that it is no larger than its source datasets"});
     }
+    return followed;
 }
 
 Origin File::origin(std::string const& path) const {

@@ -4,6 +4,7 @@
 #include "data/checksums.hpp"
 #include "data/class_names.hpp"
 #include "data/format.hpp"
+#include "data/verify.hpp"
 #include "data/weights.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -34,11 +35,28 @@ h5::Type wanted_type(std::string const& name) {
     return *type;
 }
 
+/// The import gives its file checksums, which would be right for wrong values, too.
+void require_undamaged(std::filesystem::path const& source) {
+    if (!data::has_checksums(source)) {
+        return;
+    }
+    if (auto const damaged = data::verify(source); !damaged.empty()) {
+        throw Error(
+            ExitCode::data,
+            {concat(source.string(), " is damaged"),
+             concat(damaged.front().dataset, " has changed in bytes ", damaged.front().first_byte,
+                    " to ", damaged.front().last_byte, " since its import"),
+             "Copy the file back from a backup, or import the data again from its source. "
+             "If the change was meant, delete the file's group checksums first"});
+    }
+}
+
 /// A file's samples. The only input and the only target get our names, several keep theirs.
 class Hdf5Source : public ImportSource {
   public:
     explicit Hdf5Source(Hdf5Import const& options)
         : options_(options), file_((require_file(options.source), h5::File::open(options.source))) {
+        require_undamaged(options.source);
         std::optional<h5::Type> type;
         if (!options.type.empty()) {
             type = wanted_type(options.type);
