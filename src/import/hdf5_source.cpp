@@ -56,7 +56,6 @@ class Hdf5Source : public ImportSource {
   public:
     explicit Hdf5Source(Hdf5Import const& options)
         : options_(options), file_((require_file(options.source), h5::File::open(options.source))) {
-        require_undamaged(options.source);
         std::optional<h5::Type> type;
         if (!options.type.empty()) {
             type = wanted_type(options.type);
@@ -64,6 +63,7 @@ class Hdf5Source : public ImportSource {
         add_fields(options.inputs, "inputs", type);
         first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
+        require_undamaged(options.source);
         name_classes(fields_[first_target_]);
         data::require_names(
             form_.class_names,

@@ -205,6 +205,42 @@ with Scratch() as scratch:
             [(scratch / f"by {libver}.h5", "x", "y") for libver in ("v112", "v114", "latest")])):
         check(isinstance(answer, bytes) or "a newer HDF5 wrote it" in answer, f"{libver}: {answer[:200]}")
 
+    # Files that contradict themselves.
+    def edited(name, edit, *words):
+        path = scratch / f"{name}.h5"
+        path.write_bytes((scratch / "ours.h5").read_bytes())
+        with h5py.File(path, "r+") as file:
+            edit(file)
+        for command in (["data", "info", path], ["data", "verify", path],
+                        ["data", "import", "hdf5", path, scratch / "again.h5"]):
+            run(command).expect(65, *words)
+
+    with h5py.File(scratch / "theirs.h5", "w") as file:
+        file["inputs"], file["targets"] = REAL.astype("f4"), LABELS
+    run(["data", "import", "hdf5", scratch / "theirs.h5", scratch / "ours.h5"]).expect(0)
+    edited("newer", lambda file: file.attrs.modify("version", 2), "version 2, and only version 1 is known")
+    damage = bytearray((scratch / "ours.h5").read_bytes())
+    with h5py.File(scratch / "ours.h5") as file:
+        damage[file["inputs"].id.get_offset() + 5] ^= 1
+    (scratch / "damaged ours.h5").write_bytes(damage)
+    run(["data", "import", "hdf5", scratch / "damaged ours.h5", scratch / "again.h5"]).expect(
+        65, "damaged ours.h5 is damaged", "inputs has changed in bytes")
+    for ends in ((1, N), (0, N - 1), (0, N + 1)):
+        with h5py.File(scratch / "rows.h5", "w") as file:
+            file["inputs"], file["targets"] = REAL[:, 0, 0].astype("f4"), LABELS[:2]
+            file["inputs_offsets"] = np.array([ends[0], 20, ends[1]])
+        for command in ("info", "verify"):
+            run(["data", command, scratch / "rows.h5"]).expect(65, f"go from {ends[0]} to {ends[1]}", f"from 0 to {N}")
+    with h5py.File(scratch / "views.h5", "w") as file:  # 8^12 sources
+        file["x0"], file["targets"] = REAL[:8, 0, 0, 0].astype("f4"), LABELS[:8]
+        for level in range(1, 13):
+            layout = h5py.VirtualLayout((8,), "f4")
+            for part in range(8):
+                layout[part] = h5py.VirtualSource("views.h5" if level % 2 else ".", f"x{level - 1}", (8,))[part]
+            file.create_virtual_dataset("inputs" if level == 12 else f"x{level}", layout)
+    for command in ("info", "verify"):
+        run(["data", command, scratch / "views.h5"], limit=120).expect(65, "is a view of views", "sources of its sources")
+
     # Damaged files: whatever is read of them, no reader crashes, hangs or calls it a bug.
     sources = []
     for name, options in (("plain", {}), ("chunked", {"chunks": (8, 1, 4, 4), "compression": "gzip", "shuffle": True}),

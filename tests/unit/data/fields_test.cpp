@@ -75,7 +75,7 @@ TEST_CASE("the lengths of ragged samples are known without reading them") {
 TEST_CASE("offsets that lead elsewhere are an error that names the sample") {
     test::ScratchDir const scratch;
     for (std::vector<std::int32_t> const& offsets :
-         {std::vector<std::int32_t>{0, 0, 1, 3, 7}, {0, 0, 1, 3, 2}, {-1, 0, 1, 3, 6}}) {
+         {std::vector<std::int32_t>{0, 0, 1, 7, 6}, {0, 0, 4, 3, 6}, {0, 0, -1, 3, 6}}) {
         write_fields(scratch / "a.h5", offsets);
         Dataset const set(all_of(scratch / "a.h5"));
         auto const error = test::error_of([&] {
@@ -85,7 +85,20 @@ TEST_CASE("offsets that lead elsewhere are an error that names the sample") {
             set.read(batch, buffers);
         });
         CHECK(error.code() == ExitCode::data);
-        CHECK(test::says(error, offsets[0] < 0 ? "sample 0" : "sample 3"));
+        CHECK(test::says(error, offsets[2] < 0 ? "sample 1" : "sample 2"));
+    }
+}
+
+TEST_CASE("offsets that leave rows out are refused before a sample is read") {
+    test::ScratchDir const scratch;
+    for (std::vector<std::int32_t> const& offsets : {std::vector<std::int32_t>{0, 0, 1, 3, 7},
+                                                     {0, 0, 1, 3, 5},
+                                                     {-1, 0, 1, 3, 6},
+                                                     {1, 1, 1, 3, 6}}) {
+        write_fields(scratch / "a.h5", offsets);
+        auto const error = test::error_of([&] { Dataset(all_of(scratch / "a.h5")); });
+        CHECK(error.code() == ExitCode::data);
+        CHECK(test::says(error, "must go from 0 to 6"));
     }
 }
 
