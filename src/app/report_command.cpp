@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/own_file.hpp"
 #include "report/plots.hpp"
 #include "report/report.hpp"
 
@@ -11,6 +12,8 @@
 namespace lockstep::app {
 
 namespace {
+
+constexpr char const* of_several = "report"; ///< the directory where none is told
 
 struct ReportTold {
     std::string output;
@@ -53,8 +56,12 @@ std::filesystem::path place_of(std::vector<monitor::RunRecords> const& runs,
     if (!output.empty()) {
         return output;
     }
+    if (runs.size() > 1) {
+        require_own_place(of_several);
+        return of_several;
+    }
     auto const own = runs[0].path().parent_path();
-    return runs.size() > 1 ? "report" : own.empty() ? "." : own;
+    return own.empty() ? "." : own;
 }
 
 } // namespace
@@ -72,9 +79,11 @@ ExitCode report_command(Invocation const& invocation) {
     if (!told.output.empty()) {
         require_free(options.directory / "report.md", told.overwrite);
     }
+    auto const plots = options.directory / "plots";
+    require_own_place(plots);
     std::vector<std::string> pictures;
     try {
-        pictures = report::draw_plots(runs, options.directory / "plots", {.formats = told.formats});
+        pictures = report::draw_plots(runs, plots, {.formats = told.formats});
     } catch (Error const& error) {
         std::cerr << "lockstep: warning: " << error.what() << "\n";
     }

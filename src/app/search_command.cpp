@@ -4,6 +4,7 @@
 #include "base/lease.hpp"
 #include "base/lock_holder.hpp"
 #include "base/number.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
 #include "report/search_pictures.hpp"
@@ -176,9 +177,11 @@ ExitCode report_search_command(Invocation const& invocation) {
     std::filesystem::path const directory =
         search_report_options(told).parse(invocation.arguments).positions[0];
     auto const study = search::Study::look_at(directory);
+    auto const plots = directory / "plots";
+    require_own_place(plots);
     std::vector<std::string> pictures;
     try {
-        for (auto const& file : report::draw_search(*study, directory / "plots")) {
+        for (auto const& file : report::draw_search(*study, plots)) {
             pictures.push_back("plots/" + file);
         }
     } catch (Error const& error) {

@@ -4,6 +4,8 @@
 #include "base/file.hpp"
 #include "base/host_facts.hpp"
 #include "base/number.hpp"
+#include "base/own_directory.hpp"
+#include "base/own_file.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -88,9 +90,9 @@ void leave_arrival_mark(std::filesystem::path const& directory) {
     if (directory.empty()) {
         return;
     }
-    std::error_code failure;
-    std::filesystem::create_directories(directory, failure);
     try {
+        make_own_directory(directory.parent_path());
+        make_private_directory(directory);
         File::create_new(directory / std::to_string(launched_rank()))
             .append_text(concat(own_host(), " ", ::getpid()));
     } catch (Error const&) {

@@ -2,6 +2,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/input_error.hpp"
+#include "base/output_error.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -70,48 +71,44 @@ std::filesystem::path target_of_own_link(std::filesystem::path const& link) {
     return link.parent_path() / target;
 }
 
-/// What is not a regular file, in words; empty for one that is, and for what is not there.
-std::string kind_of(std::filesystem::path const& path) {
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
-        return {};
-    }
-    return S_ISDIR(info.st_mode)    ? "a directory"
-           : S_ISFIFO(info.st_mode) ? "a pipe"
-           : S_ISSOCK(info.st_mode) ? "a socket"
-                                    : "a device";
-}
-
 } // namespace
 
 File::File(std::filesystem::path path, int flags) : path_(std::move(path)) {
     bool const reading = (flags & O_ACCMODE) == O_RDONLY;
-    auto const kind = kind_of(path_);
+    struct stat info {};
     // A pipe's other end may never come, and opening a device may do something.
-    if (reading && !kind.empty()) {
+    if (reading && ::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
         throw Error(ExitCode::no_input, {concat("cannot open ", path_.string()),
-                                         concat("it is ", kind), "Name a file"});
+                                         concat("it is ", kind_text(info.st_mode)), "Name a file"});
     }
-    // Of a pipe only what somebody reads is opened, such as /dev/stdout; writing waits for the
-    // reader.
-    bool const pipe = kind == "a pipe";
-    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC | (pipe ? O_NONBLOCK : 0), 0644);
-    if (descriptor_ < 0 && errno == ELOOP && !reading) {
+    // Not blocking: a pipe that somebody puts there meanwhile would wait for its other end.
+    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);
+    bool const linked = descriptor_ < 0 && errno == ELOOP && !reading;
+    if (linked) { // to a pipe, too, that somebody reads, such as /dev/stdout
         auto const target = target_of_own_link(path_);
-        descriptor_ = ::open(target.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC, 0644);
+        descriptor_ = ::open(target.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NONBLOCK, 0644);
     }
-    if (pipe && descriptor_ >= 0) {
+    int const error_number = errno;
+    bool const known =
+        descriptor_ >= 0 ? ::fstat(descriptor_, &info) == 0 : ::lstat(path_.c_str(), &info) == 0;
+    if (known && !linked && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))) {
+        ::close(descriptor_);
+        throw Error(reading ? ExitCode::no_input : ExitCode::cannot_create,
+                    {concat("cannot open ", path_.string()),
+                     concat("it is ", kind_text(info.st_mode)),
+                     "Remove it, or name another directory"});
+    }
+    if (descriptor_ >= 0) {
         ::fcntl(descriptor_, F_SETFL, flags);
     }
     if (descriptor_ < 0) {
         bool const creating = (flags & O_CREAT) != 0;
-        int const error_number = errno;
         auto const what = concat(creating ? "cannot create " : "cannot open ", path_.string());
         if (creating && error_number == ENOENT) {
             throw Error(ExitCode::cannot_create,
                         {what, "its directory does not exist", "Make the directory first"});
         }
-        throw creating ? creation_error(what, path_.parent_path(), error_number)
+        throw creating ? output_error(what, path_, error_number)
         : reading      ? input_error(path_, error_number)
                        : system_error(what, error_number, "Check the path and its permissions");
     }

@@ -1,6 +1,6 @@
 #include "base/file_lock.hpp"
 
-#include "base/file.hpp"
+#include "base/output_error.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -26,21 +26,15 @@ FileLock::FileLock(std::filesystem::path const& file)
     // Of a link the kernel says several things, in a directory with the sticky bit that it may not
     // be opened.
     struct stat info {};
-    bool const known = file_.is_open() ? ::fstat(file_.get(), &info) == 0
-                                       : ::lstat(file.c_str(), &info) == 0;
+    bool const known =
+        file_.is_open() ? ::fstat(file_.get(), &info) == 0 : ::lstat(file.c_str(), &info) == 0;
     if (known && !S_ISREG(info.st_mode)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot lock ", file.string()),
-                     concat("it is ", S_ISLNK(info.st_mode)   ? "a link"
-                                      : S_ISDIR(info.st_mode) ? "a directory"
-                                      : S_ISFIFO(info.st_mode) ? "a pipe"
-                                                               : "no regular file"),
-                     "Remove it, or name another directory"});
+        throw Error(ExitCode::cannot_create, {concat("cannot lock ", file.string()),
+                                              concat("it is ", kind_text(info.st_mode)),
+                                              "Remove it, or name another directory"});
     }
     if (!file_.is_open()) {
-        auto const directory = file.parent_path();
-        throw creation_error(concat("cannot write in ", directory.string()), directory,
-                             error_number);
+        throw output_error(concat("cannot lock ", file.string()), file, error_number);
     }
     if ((info.st_mode & reading_by_others) != 0 &&
         info.st_uid == ::geteuid()) { // of an earlier version

@@ -2,6 +2,8 @@
 
 #include "base/descriptor.hpp"
 #include "base/file.hpp"
+#include "base/output_error.hpp"
+#include "base/own_directory.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -22,6 +24,17 @@ bool is_trusted(uid_t owner) {
 
 std::string owner_text(uid_t owner) {
     return concat("it belongs to another user (uid ", owner, ")");
+}
+
+std::filesystem::path directory_of(std::filesystem::path const& file) {
+    return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+std::string third_person_text(std::filesystem::path const& file, uid_t owner) {
+    struct stat above {};
+    bool const known = is_trusted(owner) ||
+                       (::stat(directory_of(file).c_str(), &above) == 0 && above.st_uid == owner);
+    return known ? "" : owner_text(owner);
 }
 
 void refuse_choice(std::filesystem::path const& file, std::string const& whose) {
@@ -51,13 +64,7 @@ std::string distrust(std::filesystem::path const& file) {
 
 std::string third_person(std::filesystem::path const& file) {
     struct stat info {};
-    struct stat above {};
-    auto const directory = file.has_parent_path() ? file.parent_path() : ".";
-    if (::lstat(file.c_str(), &info) != 0 || is_trusted(info.st_uid) ||
-        (::stat(directory.c_str(), &above) == 0 && above.st_uid == info.st_uid)) {
-        return {};
-    }
-    return owner_text(info.st_uid);
+    return ::lstat(file.c_str(), &info) == 0 ? third_person_text(file, info.st_uid) : "";
 }
 
 std::string third_person(std::filesystem::path const& file, std::filesystem::path const& within) {
@@ -66,17 +73,34 @@ std::string third_person(std::filesystem::path const& file, std::filesystem::pat
 }
 
 void require_own_place(std::filesystem::path const& file) {
-    std::error_code none;
-    auto const whose = third_person(file);
-    if (whose.empty()) {
-        return;
+    has_own_place(file);
+}
+
+bool has_own_place(std::filesystem::path const& file) {
+    struct stat info {};
+    if (::lstat(file.c_str(), &info) != 0) {
+        return false;
     }
-    bool const link = std::filesystem::is_symlink(file, none);
-    if (link || std::filesystem::is_directory(file, none)) {
-        throw Error(ExitCode::cannot_create,
-                    {concat("cannot write in ", file.parent_path().string()),
-                     concat(file.filename().string(), link ? " is a link, and " : ": ", whose),
-                     concat("Remove ", file.string(), ", or name another directory")});
+    bool const link = S_ISLNK(info.st_mode);
+    bool const leads_on = link || S_ISDIR(info.st_mode);
+    auto const whose = leads_on ? third_person_text(file, info.st_uid) : std::string();
+    if (leads_on ? whose.empty() : S_ISREG(info.st_mode)) {
+        return true;
+    }
+    auto const why = leads_on ? concat(link ? " is a link, and " : ": ", whose)
+                              : concat(" is ", kind_text(info.st_mode));
+    throw Error(ExitCode::cannot_create,
+                {concat("cannot write in ", directory_of(file).string()),
+                 concat(file.filename().string(), why),
+                 concat("Remove ", file.string(), ", or name another directory")});
+}
+
+void make_own_directory(std::filesystem::path const& path) {
+    require_own_place(path);
+    make_directories(path);
+    if (!has_own_place(path)) { // somebody has made and removed it meanwhile
+        throw creation_error(concat("cannot make directory ", path.string()), path.parent_path(),
+                             ENOENT);
     }
 }
 

@@ -17,9 +17,9 @@ std::string third_person(std::filesystem::path const& file);
 /// exchange its files can do so whoever made them.
 std::string third_person(std::filesystem::path const& file, std::filesystem::path const& within);
 
-/// Throws  Error 73 where a third person has made a link or a directory of this name: a link may
-///         lead to files of this user that are not meant, and in a directory they can exchange
-///         what is written there
+/// Throws  Error 73 where a third person has made a link or a directory of this name: it may lead
+///         to files of this user that are not meant, or they can exchange what is written there.
+///         Also where there is a pipe, a socket or a device, whoever has made it
 void require_own_place(std::filesystem::path const& file);
 
 /// For a file that the program has chosen itself in a directory that a user has named.

@@ -13,6 +13,8 @@ class ArrivalsDirectory {
   public:
     /// Marks that exist already are of an earlier attempt of this process. If the directory cannot
     /// be made, no marks are left.
+    ///
+    /// Throws  Error 73 where a third person has made the directory of all launches
     explicit ArrivalsDirectory(std::filesystem::path const& run);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 
@@ -17,7 +18,7 @@ void record_flight(Recorder const& recorder, Flight const& flight) noexcept {
             text.add(thread);
         }
         auto const directory = flight.directory / "flight";
-        make_directories(directory);
+        make_own_directory(directory);
         auto const file = directory / concat(name, ".json");
         PartialFile partial(partial_path(file));
         File::create_new(partial.path())

@@ -3,6 +3,7 @@
 #include "base/child.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
 #include "base/scratch_directory.hpp"
 #include "base/text.hpp"
@@ -61,7 +62,7 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
         return {};
     }
     require_gnuplot(options.limit_s / 2);
-    make_directories(directory);
+    make_own_directory(directory);
     // The script is for any directory. It runs in one that nobody else can exchange: gnuplot follows
     // links, and a script can do anything.
     auto const place = std::filesystem::absolute(directory);

@@ -1,6 +1,7 @@
 #include "report/sample_files.hpp"
 
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "report/png.hpp"
@@ -23,7 +24,7 @@ class SampleFiles : public train::Observer {
         if (pictures == nullptr) {
             return;
         }
-        make_directories(directory_);
+        make_own_directory(directory_);
         for (std::size_t i = 0; i < pictures->samples.size(); ++i) {
             auto const file = directory_ / name_of(i);
             PartialFile partial(partial_path(file));

@@ -1,6 +1,7 @@
 #include "trace/trace_file.hpp"
 
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -36,7 +37,7 @@ Error write_error(std::filesystem::path const& path) {
 
 TraceFile::TraceFile(std::filesystem::path path)
     : path_(std::move(path)), partial_(partial_path(path_)), stream_(std::make_unique<Stream>()) {
-    make_directories(path_.parent_path());
+    make_own_directory(path_.parent_path());
     errno = 0;
     stream_->file = ::gzopen(partial_.c_str(), "wbx3"); // x: new, and no link
     if (stream_->file == nullptr) {

@@ -3,8 +3,10 @@ ours, and their locks keep nobody out; a colleague's files that a deck names are
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from harness import DATA, DECK, LOCKSTEP, Scratch, check, check_same, checkpoints, run, some, train
 
@@ -14,10 +16,19 @@ MINE = "a line of this user's\n"
 LOCK = ("import fcntl, sys, time\nf = open(sys.argv[1], sys.argv[2])\nfcntl.flock(f, fcntl.LOCK_EX)\n"
         "print('held', flush=True)\ntime.sleep(100)")
 ROOT = os.geteuid() == 0
+NAMES = ("deck.ini", "metrics.jsonl", "history.jsonl", "log.txt", "tensorboard", "plots", "checkpoints", "best.h5",
+         "report.md", "samples", "flight", "profile")
 
 
 def give(path, user=OTHER):
     os.chown(path, user, -1, follow_symlinks=False)
+
+
+def search_words(directory):
+    space = directory.parent / "space.ini"
+    space.write_text("[search]\ntrials = 2\n[space]\noptimizer.learning-rate = log-uniform(1e-3, 1e-1)\n")
+    return ["search", space, DECK, "--directory", directory, "--data.train", DATA / "train.h5", "--data.validation",
+            DATA / "test.h5", "--train.steps", 2]
 
 
 def link_in_place_of_each_file(scratch):
@@ -49,12 +60,114 @@ def link_in_place_of_each_file(scratch):
     train(scratch / "near", *SHORT, ranks=1).expect(0)
     check_same(scratch / "near", whole, "through links of this user")
     if ROOT:
-        for name in some(("checkpoints", "plots", "tensorboard", "flight", "log.txt"), 2):
+        for name in some(NAMES, 2):
             run_ = scratch / f"of-others-{name}"
             run_.mkdir()
             (run_ / name).symlink_to(scratch / "far")
             give(run_ / name)
             train(run_, *SHORT, ranks=1).expect(73, f"{name} is a link, and it belongs to another user (uid {OTHER})")
+
+
+def pipes(scratch):
+    """What is no file, whoever has put it there and whether somebody reads it, is named, and not waited for."""
+    for name in some((*NAMES, "search.jsonl"), 3):
+        run_ = scratch / f"run-{name}"
+        run_.mkdir()
+        os.mkfifo(run_ / name)
+        with open(run_ / name, "rb+", buffering=0):
+            if name == "search.jsonl":
+                run(search_words(run_), limit=60).expect(66, f"cannot open {run_}/{name}: it is a pipe")
+            else:
+                train(run_, *SHORT, ranks=1, limit=60).expect(73, f"cannot write in {run_}: {name} is a pipe")
+
+
+def marks_of_ranks(scratch):
+    """launch leaves marks in no directory of others, and removes only what a launch of this user has left."""
+    run_, mine = scratch / "run", scratch / "mine"
+    launch = ["launch", "--yes", "--devices", 1, "--restarts", 0]
+    words = [*launch, DECK, "--data.train", DATA / "train.h5", "--run.directory", run_, *SHORT]
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    token = f"{os.uname().nodename.split('.')[0][:32]}-{ended.pid}-"
+    stale = token + 16 * "a"
+    for place in (mine, run_ / "arrivals"):
+        for name in (stale, token + "notes", f"{token}{15 * 'a'}g"):
+            (place / name).mkdir(parents=True)
+            (place / name / "0").write_text(MINE)
+    (run_ / "arrivals" / (token + 16 * "b")).symlink_to(mine / stale)
+    (run_ / "arrivals" / (token + 16 * "c")).mkdir()
+    if ROOT:
+        give(run_ / "arrivals" / (token + 16 * "c"))
+    run(words).expect(0)
+    left = {path.name[len(token):] for path in (run_ / "arrivals").iterdir()}
+    check(left == {"notes", 15 * "a" + "g", 16 * "b", *([16 * "c"] if ROOT else [])}, f"what was left: {left}")
+    # What a rank is told: not through a link, and not in a directory of others.
+    (scratch / "link").symlink_to(mine / stale)
+    told = [scratch / "link"]
+    if ROOT:
+        told += [scratch / "theirs", scratch / "far/ours"]
+        told[1].mkdir()
+        give(told[1])
+        (scratch / "far").symlink_to(mine)
+        give(scratch / "far")
+        (mine / "ours").mkdir()
+    for place in told:
+        train(scratch / f"told-{place.name}", *SHORT, ranks=1, env={"LOCKSTEP_ARRIVALS": str(place)}).expect(0)
+        check(place == scratch / "link" or not any(place.iterdir()), f"a mark in {place}")
+    if ROOT:
+        for number, make in enumerate((pathlib.Path.mkdir, lambda path: path.symlink_to(mine))):
+            for command in (words, [*launch, "--search", *search_words(run_)[1:2], "--search-directory", run_, DECK,
+                                    *search_words(run_)[5:]]):
+                shutil.rmtree(run_)
+                run_.mkdir()
+                make(run_ / "arrivals")
+                give(run_ / "arrivals")
+                run(command).expect(73, f"cannot write in {run_}: arrivals", f"it belongs to another user (uid {OTHER})")
+    kept = {path.relative_to(mine): path.read_text() for path in mine.rglob("0")}
+    check(len(kept) == 3 and set(kept.values()) == {MINE}, f"in a directory of this user: {kept}")
+
+
+def planted_while_it_runs(scratch):
+    """Names that a run has not used yet when it starts. The run stops itself until they are taken."""
+    if not ROOT:
+        return
+    run_, mine = scratch / "run", scratch / "mine"
+    mine.mkdir()
+    words = ["train", DECK, "--data.train", DATA / "train.h5", "--run.directory", run_, *SHORT, "--monitor.plots", "true",
+             "--monitor.images", 2]
+    child = subprocess.Popen([LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env={**os.environ, "LOCKSTEP_INJECT": "stop:rank=0:step=3"})
+    while pathlib.Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
+        check(child.poll() is None, "it stops itself")
+        time.sleep(0.02)
+    names = [name for name in ("plots", "samples", "flight") if not (run_ / name).exists()]
+    check("plots" in names, f"made later: {names}")
+    for name in names:
+        (run_ / name).symlink_to(mine)
+        give(run_ / name)
+    child.send_signal(signal.SIGCONT)
+    text = child.communicate(timeout=300)[0]
+    check(child.returncode == 0 and "finished at step 6" in text, text)
+    check(not any(mine.iterdir()), f"written through a link: {list(mine.iterdir())}\n{text}")
+    check(f"plots is a link, and it belongs to another user (uid {OTHER})" in text, text)
+
+
+def reports(scratch):
+    """Neither pictures nor reports are written where a third person's link leads."""
+    run_, search, mine = scratch / "run", scratch / "search", scratch / "mine"
+    train(run_, *SHORT, ranks=1).expect(0)
+    run(search_words(search)).expect(0)
+    if ROOT:
+        mine.mkdir()
+        out = scratch / "out"
+        out.mkdir()
+        for place, words in ((run_, ["report", run_]), (out, ["report", run_, "--output", out]),
+                             (search, ["search", "report", search])):
+            shutil.rmtree(place / "plots", ignore_errors=True)
+            (place / "plots").symlink_to(mine)
+            give(place / "plots")
+            run(words).expect(73, f"cannot write in {place}: plots is a link, and it belongs to another user (uid {OTHER})")
+        check(not any(mine.iterdir()), f"written through a link: {list(mine.iterdir())}")
 
 
 def copies_of_data(scratch):
@@ -198,10 +311,7 @@ def choices(scratch):
     check("deck.ini" in done.stderr and "quota" not in done.stderr, done.stderr)
     # The journal of a search, and its trials.
     search = scratch / "search"
-    space = scratch / "space.ini"
-    space.write_text("[search]\ntrials = 2\n[space]\noptimizer.learning-rate = log-uniform(1e-3, 1e-1)\n")
-    data = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5", "--train.steps", 2]
-    words = ["search", space, DECK, "--directory", search, *data]
+    words = search_words(search)
     search.mkdir()
     (search / "search.jsonl").write_text("{}\n")
     give(search / "search.jsonl")
@@ -212,7 +322,7 @@ def choices(scratch):
     run(words).expect(73, f"cannot write in {search}: trials: {other}")
     # A key that somebody else has made is known to them.
     key = scratch / "site.key"
-    found = ["federate", "init", scratch / "one", DECK, "--key", key, "--min-sites", 2, *data]
+    found = ["federate", "init", scratch / "one", DECK, "--key", key, "--min-sites", 2, *words[5:]]
     run(found).expect(0)
     give(key)
     run([*found[:2], scratch / "two", *found[3:]]).expect(64, f"cannot use {key}: {other}")
@@ -221,7 +331,7 @@ def choices(scratch):
 with Scratch() as scratch:
     if not ROOT:
         print("SKIPPED: only root can give files to other users; links and damage were tried")
-    for each in (link_in_place_of_each_file, copies_of_data, private_copies, checkpoints_of_others, parts_of_imports, locks,
-                 choices):
+    for each in (link_in_place_of_each_file, pipes, marks_of_ranks, planted_while_it_runs, reports, copies_of_data,
+                 private_copies, checkpoints_of_others, parts_of_imports, locks, choices):
         (scratch / each.__name__).mkdir()
         each(scratch / each.__name__)

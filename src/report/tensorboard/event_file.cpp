@@ -1,6 +1,7 @@
 #include "event_file.hpp"
 
 #include "base/crc32c.hpp"
+#include "base/own_directory.hpp"
 #include "base/text.hpp"
 
 #include <bit>
@@ -27,7 +28,7 @@ std::uint32_t masked_sum(std::string const& bytes) {
 /// Thirteen digits of milliseconds: a resumed run's file comes after those before it.
 File make(std::filesystem::path const& directory) {
     using namespace std::chrono;
-    make_directories(directory);
+    make_own_directory(directory);
     auto time = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     auto const file = [&] { return directory / concat("events.out.tfevents.", time, ".lockstep"); };
     while (std::filesystem::exists(file())) {

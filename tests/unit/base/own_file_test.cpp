@@ -1,7 +1,10 @@
 #include "base/file.hpp"
+#include "base/output_error.hpp"
+#include "base/own_directory.hpp"
 #include "base/own_file.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <cerrno>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +84,49 @@ TEST_CASE("in a directory that a user has named its owner is no third person") {
     give(scratch.path(), other);
     CHECK(third_person(file).empty());
     CHECK_NOTHROW(require_own_place(link));
+}
+
+TEST_CASE("a directory of the program's own name is made where no third person is in its place") {
+    test::ScratchDir const scratch;
+    auto const place = scratch / "one/two";
+    make_own_directory(place);
+    make_own_directory(place);
+    CHECK(has_own_place(place));
+    CHECK_FALSE(has_own_place(scratch / "none"));
+    std::filesystem::create_directory_symlink(place, scratch / "link");
+    CHECK_NOTHROW(make_own_directory(scratch / "link"));
+    auto const code = [](std::filesystem::path const& path) {
+        return test::code_of([&] { make_own_directory(path); });
+    };
+    std::filesystem::create_directory_symlink(scratch / "gone", scratch / "nowhere");
+    CHECK(code(scratch / "nowhere") == ExitCode::cannot_create);
+    REQUIRE(::mkfifo((scratch / "pipe").c_str(), 0600) == 0);
+    CHECK(code(scratch / "pipe") == ExitCode::cannot_create);
+    auto const error = test::error_of([&] { require_own_place(scratch / "pipe"); });
+    CHECK(test::says(error, "pipe is a pipe"));
+    if (can_give()) {
+        for (char const* const name : {"link", "one"}) {
+            give(scratch / name, other);
+            CHECK(code(scratch / name) == ExitCode::cannot_create);
+        }
+    }
+}
+
+TEST_CASE("a file that the kernel keeps for another user is not told as a matter of permissions") {
+    test::ScratchDir const scratch;
+    auto const file = scratch / "file";
+    write_text_durably(file, "x");
+    auto const told = [&](int error_number) { return output_error("what", file, error_number); };
+    CHECK(test::says(told(EACCES), "Permission denied"));
+    if (can_give()) {
+        give(file, other);
+        CHECK(test::says(told(EACCES), "it belongs to another user (uid 65534)"));
+        CHECK(told(ENOSPC).code() == ExitCode::io);
+        std::filesystem::remove(file);
+        std::filesystem::create_symlink("anywhere", file);
+        give(file, other);
+        CHECK(test::says(told(EACCES), "it is a link, and it belongs to another user"));
+    }
 }
 
 TEST_CASE("a private directory is one that others neither see into nor make files in") {
