@@ -35,20 +35,29 @@ h5::Type wanted_type(std::string const& name) {
     return *type;
 }
 
-/// The import gives its file checksums, which would be right for wrong values, too.
-void require_undamaged(std::filesystem::path const& source) {
+/// The import gives its file checksums, which would be right for damaged samples, too.
+///
+/// Throws   Error 65 where samples have changed since they were imported
+/// Returns  a remark where something else has: somebody may have set an attribute; else empty
+std::string require_undamaged(h5::File const& file) {
+    auto const& source = file.path();
     if (!data::has_checksums(source)) {
-        return;
+        return {};
     }
-    if (auto const damaged = data::verify(source); !damaged.empty()) {
-        throw Error(
-            ExitCode::data,
-            {concat(source.string(), " is damaged"),
-             concat(damaged.front().dataset, " has changed in bytes ", damaged.front().first_byte,
-                    " to ", damaged.front().last_byte, " since its import"),
-             "Copy the file back from a backup, or import the data again from its source. "
-             "If the change was meant, delete the file's group checksums first"});
+    auto const damaged = data::verify(source);
+    auto const samples = std::ranges::find_if(
+        damaged, [&](data::DataDamage const& block) { return file.exists(block.dataset); });
+    if (samples != damaged.end()) {
+        throw Error(ExitCode::data,
+                    {concat(source.string(), " is damaged"),
+                     concat(samples->dataset, " has changed in bytes ", samples->first_byte, " to ",
+                            samples->last_byte, " since its import"),
+                     "Copy the file back from a backup, or import the data again from its source. "
+                     "If the change was meant, delete the file's group checksums first"});
     }
+    return damaged.empty() ? ""
+                           : concat("warning: the names, shapes or attributes of ", source.string(),
+                                    " have changed since its import, and are taken as they are");
 }
 
 /// A file's samples. The only input and the only target get our names, several keep theirs.
@@ -63,7 +72,7 @@ class Hdf5Source : public ImportSource {
         add_fields(options.inputs, "inputs", type);
         first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
-        require_undamaged(options.source);
+        changed_ = require_undamaged(file_);
         name_classes(fields_[first_target_]);
         data::require_names(
             form_.class_names,
@@ -99,8 +108,10 @@ class Hdf5Source : public ImportSource {
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
         std::vector<std::string> lines;
-        if (!remark_.empty()) {
-            lines.push_back(remark_);
+        for (auto const& remark : {changed_, remark_}) {
+            if (!remark.empty()) {
+                lines.push_back(remark);
+            }
         }
         for (auto const& field : fields_) {
             if (auto const unapplied = data::unapplied_attributes(file_, field.path());
@@ -298,6 +309,7 @@ class Hdf5Source : public ImportSource {
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
     std::size_t first_target_ = 0;
     std::vector<std::int64_t> labels_;
+    std::string changed_;              ///< as `require_undamaged` returns it
     std::string remark_;               ///< about the labels; empty: none
     bool renumbered_ = false;          ///< whether these labels are others than the file's
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for

@@ -225,6 +225,11 @@ with Scratch() as scratch:
     (scratch / "damaged ours.h5").write_bytes(damage)
     run(["data", "import", "hdf5", scratch / "damaged ours.h5", scratch / "again.h5"]).expect(
         65, "damaged ours.h5 is damaged", "inputs has changed in bytes")
+    (scratch / "changed.h5").write_bytes((scratch / "ours.h5").read_bytes())
+    with h5py.File(scratch / "changed.h5", "r+") as file:
+        file.attrs["mean"], file.attrs["std"] = 1.0, 2.0
+    run(["data", "import", "hdf5", scratch / "changed.h5", scratch / "changed again.h5"]).expect(
+        0, "changed.h5 have changed since its import")
     for ends in ((1, N), (0, N - 1), (0, N + 1)):
         with h5py.File(scratch / "rows.h5", "w") as file:
             file["inputs"], file["targets"] = REAL[:, 0, 0].astype("f4"), LABELS[:2]
