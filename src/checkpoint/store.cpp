@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/own_file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
@@ -99,7 +100,7 @@ std::int64_t Store::set_aside(std::int64_t step, std::string const& folder) cons
             if (still_ours_) {
                 still_ours_();
             }
-            make_directories(directory_ / folder);
+            make_own_directory(directory_ / folder);
             rename_durably(entry.path, directory_ / folder / entry.path.filename());
             ++moved;
         }
@@ -179,7 +180,7 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
     comm::agree(comm, "making the checkpoint directory", [&] {
         if (comm.is_root()) {
             require_home(directory_);
-            make_directories(directory_);
+            make_own_directory(directory_);
         }
     });
     auto written = in_room(comm, [&](auto const& make_room) {

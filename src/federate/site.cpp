@@ -1,6 +1,6 @@
 #include "federate/site.hpp"
 
-#include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -323,7 +323,7 @@ bool Site::send_kept_update(std::int64_t round) const {
 
 std::filesystem::path Site::write_first(std::int64_t round) const {
     auto const file = run_directory(round) / "first.h5";
-    make_directories(run_directory(round));
+    make_own_directory(run_directory(round));
     federation_.first_model(round).write(file, round - 1);
     return file;
 }
@@ -331,7 +331,7 @@ std::filesystem::path Site::write_first(std::int64_t round) const {
 std::filesystem::path Site::write_correction(std::int64_t round) const {
     auto const correction = control_.correction(round);
     auto const file = run_directory(round) / "correction.h5";
-    make_directories(run_directory(round));
+    make_own_directory(run_directory(round));
     correction.write(file, round);
     return file;
 }
@@ -358,7 +358,7 @@ std::string Site::send_update(std::int64_t round, ModelVector const& trained, do
     }
     auto message = answer(round, phase::update);
     message.add_words("change", change.words);
-    make_directories(run_directory(round));
+    make_own_directory(run_directory(round));
     message.write(run_directory(round) / "update.h5", key_.signing_key());
     promise(message);
     send(message);

@@ -1,6 +1,6 @@
 #include "federate/site_control.hpp"
 
-#include "base/file.hpp"
+#include "base/own_directory.hpp"
 
 #include "federate/roster.hpp"
 #include "federate/scaffold.hpp"
@@ -57,7 +57,7 @@ EncodedChange SiteControl::keep_next(std::int64_t round, ModelVector const& trai
     }
     auto const change = encoded_change(own, next, form);
     next.control.clear();
-    make_directories(file(round).parent_path());
+    make_own_directory(file(round).parent_path());
     next.write(file(round), round);
     return change;
 }

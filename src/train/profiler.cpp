@@ -1,5 +1,6 @@
 #include "profiler.hpp"
 
+#include "base/own_directory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -271,6 +272,7 @@ std::string Profiler::write_files(Window const& window) const {
     auto const place = std::filesystem::path(parts_.facts.deck().run.directory) / window.name();
     auto own = trace::rank_trace(of, activity, window.last, max_operators);
     auto const failure = comm::failure_of([&] {
+        make_own_directory(place.parent_path());
         trace::TraceFile file(place / (trace::rank_name(world.rank()) + ".json.gz"));
         file.append(own.whole_of_rank(facts, world.size()));
         file.commit();

@@ -1,8 +1,10 @@
 #include "run_directory.hpp"
 
+#include "base/arrival.hpp"
 #include "base/awake_clock.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -22,12 +24,17 @@ constexpr double ending_s = 3; ///< that a run's last process may outlive its mp
 constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.jsonl", "log.txt",
                                      "tensorboard", "plots",         "checkpoints",   "best.h5",
                                      "report.md",   "samples",       "flight",        "profile"};
+/// What it uses there besides, which stays when a run is archived.
+constexpr std::array used_by_runs{"lease", arrivals_name};
 } // namespace
 
 RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> const& waiting)
     : path_(std::move(path)) {
     make_directories(path_);
     for (auto const* const name : written_by_runs) {
+        require_own_place(path_ / name);
+    }
+    for (auto const* const name : used_by_runs) {
         require_own_place(path_ / name);
     }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
@@ -48,7 +55,7 @@ void RunDirectory::archive() const {
     auto place = std::filesystem::absolute(path_).lexically_normal();
     place = place.has_filename() ? place : place.parent_path();
     target = place.string() + ".archived-" + utc_for_names();
-    make_directories(target);
+    make_own_directory(target);
     for (auto const* const name : written_by_runs) {
         if (std::filesystem::exists(path_ / name)) {
             rename_durably(path_ / name, target / name);

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/own_file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
@@ -96,7 +97,7 @@ void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
     bool const has_best = std::filesystem::exists(best) &&
                           !is_best_of(best, checkpoint::reader_of(*run.found)->record());
     if (has_best) {
-        make_directories(checkpoints / folder); // they may have been in checkpoint.local alone
+        make_own_directory(checkpoints / folder); // they may have been in checkpoint.local alone
         rename_durably(best, checkpoints / folder / "best.h5");
     }
     run.aside = concat("moved ", amount_of(moved, "later checkpoint"),
@@ -125,11 +126,14 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
                 std::filesystem::exists(checkpoints)) {
                 run.directory->archive();
             }
-            make_directories(checkpoints);
+            make_own_directory(checkpoints);
             require_writable(checkpoints); // not only when the first one is due
             remove_partials(run.directory->path());
-            remove_partials(run.directory->path() / "plots");
-            remove_partials(checkpoints);
+            for (auto const& place : {run.directory->path() / "plots", checkpoints}) {
+                if (has_own_place(place)) {
+                    remove_partials(place);
+                }
+            }
         }
     });
     auto const token =

@@ -17,7 +17,7 @@ LOCK = ("import fcntl, sys, time\nf = open(sys.argv[1], sys.argv[2])\nfcntl.floc
         "print('held', flush=True)\ntime.sleep(100)")
 ROOT = os.geteuid() == 0
 NAMES = ("deck.ini", "metrics.jsonl", "history.jsonl", "log.txt", "tensorboard", "plots", "checkpoints", "best.h5",
-         "report.md", "samples", "flight", "profile")
+         "report.md", "samples", "flight", "profile", "arrivals", "lease")
 
 
 def give(path, user=OTHER):
@@ -134,14 +134,14 @@ def planted_while_it_runs(scratch):
     run_, mine = scratch / "run", scratch / "mine"
     mine.mkdir()
     words = ["train", DECK, "--data.train", DATA / "train.h5", "--run.directory", run_, *SHORT, "--monitor.plots", "true",
-             "--monitor.images", 2]
+             "--monitor.images", 2, "--profile.steps", "5-6"]
     child = subprocess.Popen([LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "LOCKSTEP_INJECT": "stop:rank=0:step=3"})
     while pathlib.Path(f"/proc/{child.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
         check(child.poll() is None, "it stops itself")
         time.sleep(0.02)
-    names = [name for name in ("plots", "samples", "flight") if not (run_ / name).exists()]
-    check("plots" in names, f"made later: {names}")
+    names = [name for name in ("plots", "profile", "samples", "flight") if not (run_ / name).exists()]
+    check({"plots", "profile"} <= set(names), f"made later: {names}")
     for name in names:
         (run_ / name).symlink_to(mine)
         give(run_ / name)
@@ -149,7 +149,8 @@ def planted_while_it_runs(scratch):
     text = child.communicate(timeout=300)[0]
     check(child.returncode == 0 and "finished at step 6" in text, text)
     check(not any(mine.iterdir()), f"written through a link: {list(mine.iterdir())}\n{text}")
-    check(f"plots is a link, and it belongs to another user (uid {OTHER})" in text, text)
+    for name in ("plots", "profile"):
+        check(f"{name} is a link, and it belongs to another user (uid {OTHER})" in text, text)
 
 
 def reports(scratch):

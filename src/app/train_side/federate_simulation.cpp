@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/list.hpp"
+#include "base/own_directory.hpp"
 #include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -224,7 +225,7 @@ void Simulation::found(federate::ModelVector const& first) {
         }
     }
     write_data();
-    make_directories(directory_ / "keys");
+    make_own_directory(directory_ / "keys");
     coordinator_key_ = std::make_unique<federate::PrivateKey>(key_of("coordinator"));
     if (!federation_) {
         federation_ = std::make_unique<federate::Federation>(

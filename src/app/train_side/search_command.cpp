@@ -1,3 +1,4 @@
+#include "base/arrival.hpp"
 #include "base/awake_clock.hpp"
 #include "base/batch_job.hpp"
 #include "base/file_lock.hpp"
@@ -244,7 +245,9 @@ void require_same_data(std::vector<nlohmann::json> const& before, std::string co
 
 void open_head(Head& head, SearchTask const& task, comm::Communicator const& world) {
     make_directories(task.directory);
-    require_own_place(task.directory / "trials");
+    for (char const* const name : {"trials", "lease", arrivals_name}) {
+        require_own_place(task.directory / name);
+    }
     require_own_choice(task.directory / search::journal_name);
     AwakeClock clock;
     head.lock.emplace(task.directory / "lock");

@@ -1,4 +1,5 @@
 #include "base/file.hpp"
+#include "base/own_directory.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 
@@ -75,7 +76,7 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
              "Copy this checkpoint back from a backup, or start a new search in another "
              "--directory"});
     }
-    make_directories(own);
+    make_own_directory(own);
     std::error_code failure;
     std::filesystem::create_hard_link(found->path, from, failure);
     if (failure) { // a file system without links
