@@ -39,11 +39,6 @@ class GradientSum {
   public:
     GradientSum(GradientSum&& other) noexcept
         : exchange_(std::exchange(other.exchange_, nullptr)), announced_(other.announced_) {}
-    GradientSum& operator=(GradientSum&& other) noexcept {
-        exchange_ = std::exchange(other.exchange_, nullptr);
-        announced_ = other.announced_;
-        return *this;
-    }
 
     /// Bucket `index` of this rank's gradients is final. Call it once per bucket, in order; a
     /// thread of backward may.

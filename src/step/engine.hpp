@@ -2,12 +2,9 @@
 
 #include "base/clock.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/config/deck.hpp"
 #include "lockstep/events/events.hpp"
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +21,6 @@
 #include "trace/rank_trace.hpp"
 
 namespace lockstep::train {
-
-class StepSums;
 
 /// What all ranks know after a step; the same bits on each of them, except for times.
 struct StepOutcome {
