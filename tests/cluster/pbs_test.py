@@ -9,7 +9,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, records, together  # noqa: E402
+from harness import (BUILD, DATA, SOURCE, Scratch, check, check_same, checkpoints, readme_block,  # noqa: E402
+                     records, together)
 
 STEPS = 120
 SLOW = "slow:rank=0"  # a tenth of a second per step
@@ -148,11 +149,22 @@ def is_a_chain(scratch, whole):
     check(site.job(site.count())["code"] == 0, site.output())
 
 
+def is_of_the_readme(scratch, whole):
+    """What README.md says to paste, with its deck."""
+    pasted = Checkout(scratch, "readme")
+    (pasted.path / "deck.ini").rename(pasted.path / "clothes.ini")
+    pasted.site.command("bash", "-euo", "pipefail", "-c", readme_block("pbs"), cwd=pasted.path)
+    pasted.site.wait_until(pasted.site.all_done, "the job ends")
+    end = records(pasted.path / "runs/clothes", "end")[-1]
+    check(end["step"] == STEPS and pasted.site.job(1)["code"] == 0, f"{end}\n{pasted.site.output()}")
+
+
 with Scratch() as scratch:
     whole = Checkout(scratch, "whole")
     whole.submit()
     whole.ends_like(whole.run, [1])
     check(whole.attempts()[0]["job"] == "1.stand-in" and whole.site.job(1)["code"] == 0, f"{whole.attempts()}")
     together([lambda each=each: each(scratch, whole)
-              for each in (is_resubmitted, is_run_again, is_signalled, loses_its_first_node, loses_a_rank, is_a_chain)])
+              for each in (is_resubmitted, is_run_again, is_signalled, loses_its_first_node, loses_a_rank, is_a_chain,
+                           is_of_the_readme)])
 print("PBS: all jobs came to their end")

@@ -4,13 +4,14 @@ the walltime, a node that fails: requeued, to the same bits as an undisturbed ru
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import (BUILD, DATA, LOCKSTEP, LONG, SOURCE, Scratch, check, check_same,  # noqa: E402
-                     checkpoints, on_terminal, records, together)
+                     checkpoints, on_terminal, readme_block, records, together)
 import slurm  # noqa: E402
 
 STEPS = 450
@@ -116,6 +117,18 @@ class Launched(Job):
               "\r" not in self.output(), f"plain lines: {self.output()}")
 
 
+class OfReadme(Job):
+    """What README.md says to paste, with its deck."""
+
+    def submit(self):
+        (self.checkout / "deck.ini").rename(self.checkout / "clothes.ini")
+        self.run = self.checkout / "runs/clothes"
+        pasted = subprocess.run(["bash", "-euo", "pipefail", "-c", readme_block("slurm")], cwd=self.checkout,
+                                env={**os.environ, "SBATCH_MEM_PER_CPU": "100"}, capture_output=True, text=True)
+        check(pasted.returncode == 0, f"{pasted.stdout}{pasted.stderr}")
+        return pasted.stdout.split()[-1]
+
+
 def was_requeued(job, whole, reason):
     job.wait_for("COMPLETED")
     job.ends_like(whole)
@@ -211,10 +224,12 @@ def keep_their_nodes(cluster, scratch, whole, by_srun, search):
 with Scratch() as scratch, slurm.Slurm() as cluster:
     (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
                                        "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
+    readme = OfReadme(cluster, scratch, "readme")
     undisturbed = [Job(cluster, scratch, "mpirun"),
                    Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"', deck="[monitor]\nplots = true\n"),
                    Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")]
     together([lambda: Launched(cluster, scratch, "launched").runs_to_its_end(),
               lambda: keep_their_nodes(cluster, scratch, *undisturbed),
+              lambda: readme.wait_for("COMPLETED"),
               lambda: loses_its_nodes(cluster, scratch, undisturbed[0], undisturbed)])
 print("Slurm: all jobs came to their end")

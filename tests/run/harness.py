@@ -167,6 +167,11 @@ def run_of(path):
     return path.parent.parent if (path.parent.parent / "metrics.jsonl").exists() else path
 
 
+def readme_block(mark):
+    """What README.md says to paste where `mark` is."""
+    return re.search(rf"```sh {mark}\n(.*?)```", (SOURCE / "README.md").read_text(), re.S)[1]
+
+
 def check(condition, text):
     if not condition:
         sys.exit(f"failed: {text}")
