@@ -16,10 +16,14 @@ std::string data_import_help(HelpWords const& words) {
     }
     auto text = "[mpirun -n RANKS] lockstep data import " + (all ? "KIND" : kinds[0].name) +
                 " SOURCE OUT [OPTION]...\n\n" + (all ? "KIND\n" : "");
+    std::size_t column = 10;
+    for (auto const& kind : kinds) {
+        column = std::max(column, kind.name.size() + 4);
+    }
     for (auto const& kind : kinds) {
         auto head = "  " + kind.name;
-        head.resize(10, ' ');
-        text += paragraph(head, "SOURCE: " + kind.source, 10) + option_lines(kind.rows, 12);
+        head.resize(column, ' ');
+        text += paragraph(head, "SOURCE: " + kind.source, column) + option_lines(kind.rows, 12);
     }
     text += R"(
 OUT is a file or, if there are several sets, a directory. In a list, put a name that contains a
