@@ -155,7 +155,7 @@ def is_of_the_readme(scratch, whole):
     (pasted.path / "deck.ini").rename(pasted.path / "clothes.ini")
     pasted.site.command("bash", "-euo", "pipefail", "-c", readme_block("pbs"), cwd=pasted.path)
     pasted.site.wait_until(pasted.site.all_done, "the job ends")
-    end = records(pasted.path / "runs/clothes", "end")[-1]
+    end = records(pasted.path / "runs/long", "end")[-1]
     check(end["step"] == STEPS and pasted.site.job(1)["code"] == 0, f"{end}\n{pasted.site.output()}")
 
 

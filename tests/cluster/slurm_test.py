@@ -122,7 +122,7 @@ class OfReadme(Job):
 
     def submit(self):
         (self.checkout / "deck.ini").rename(self.checkout / "clothes.ini")
-        self.run = self.checkout / "runs/clothes"
+        self.run = self.checkout / "runs/long"
         pasted = subprocess.run(["bash", "-euo", "pipefail", "-c", readme_block("slurm")], cwd=self.checkout,
                                 env={**os.environ, "SBATCH_MEM_PER_CPU": "100"}, capture_output=True, text=True)
         check(pasted.returncode == 0, f"{pasted.stdout}{pasted.stderr}")
