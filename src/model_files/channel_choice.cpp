@@ -2,12 +2,11 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "optimizer/prune_mask.hpp"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
-
-#include "optimizer/prune_mask.hpp"
 
 namespace lockstep::train {
 
@@ -22,7 +21,7 @@ struct Lot {
 };
 
 /// The sum of the scores of all weights that go with each channel.
-std::vector<double> scores_of(nn::ChannelGraph const& graph, Layout const& layout,
+std::vector<double> scores_of(ChannelGraph const& graph, Layout const& layout,
                               std::span<float const> scores) {
     std::map<std::string, Entry const*> entries;
     for (auto const& entry : layout.entries) {
@@ -42,7 +41,7 @@ std::vector<double> scores_of(nn::ChannelGraph const& graph, Layout const& layou
             auto const& channels = tensor.channels[extent];
             for (std::int64_t i = 0; !channels.empty() && i < entry.count; ++i) {
                 auto const index = static_cast<std::size_t>(i / inner % tensor.shape[extent]);
-                if (auto const channel = channels[index]; channel != nn::ChannelTensor::none) {
+                if (auto const channel = channels[index]; channel != ChannelTensor::none) {
                     sums[static_cast<std::size_t>(channel)] +=
                         static_cast<double>(scores[static_cast<std::size_t>(entry.first + i)]);
                 }
@@ -53,7 +52,7 @@ std::vector<double> scores_of(nn::ChannelGraph const& graph, Layout const& layou
 }
 
 /// Channels that no pattern of prune.except keeps.
-std::vector<char> removable(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<char> removable(config::Prune const& prune, ChannelGraph const& graph,
                             Layout const& layout) {
     std::vector<char> free(graph.channels().size(), 1);
     for (auto const index : exempt_from_pruning(prune, layout)) {
@@ -69,7 +68,7 @@ std::vector<char> removable(config::Prune const& prune, nn::ChannelGraph const& 
 }
 
 /// In the order in which they go.
-std::vector<Lot> lots_of(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<Lot> lots_of(config::Prune const& prune, ChannelGraph const& graph,
                          std::vector<char> const& free, std::vector<double> const& scores) {
     std::vector<std::vector<std::size_t>> layers(graph.layers());
     for (std::size_t c = 0; c < free.size(); ++c) {
@@ -107,7 +106,7 @@ std::vector<Lot> lots_of(config::Prune const& prune, nn::ChannelGraph const& gra
 
 } // namespace
 
-std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<char> kept_channels(config::Prune const& prune, ChannelGraph const& graph,
                                 Layout const& layout, std::span<float const> scores, double macs) {
     std::vector<char> kept(graph.channels().size(), 1);
     auto const lots =
@@ -139,7 +138,7 @@ std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph con
     return kept;
 }
 
-std::vector<char> all_but_one_of_each(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<char> all_but_one_of_each(config::Prune const& prune, ChannelGraph const& graph,
                                       Layout const& layout) {
     auto const free = removable(prune, graph, layout);
     std::vector<char> kept(free.size(), 1);

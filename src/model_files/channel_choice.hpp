@@ -1,12 +1,12 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
-#include "nn/channel_graph.hpp"
 
 #include <span>
 #include <vector>
 
-#include "arena/layout.hpp"
+#include "channel_graph.hpp"
 
 namespace lockstep::train {
 
@@ -18,14 +18,14 @@ namespace lockstep::train {
 ///
 /// Shape   scores [layout.size], not negative; returns [channels], 1: stays
 /// Throws  Error 64 when the target cannot be met, or for a prune.except that matches no parameter
-std::vector<char> kept_channels(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<char> kept_channels(config::Prune const& prune, ChannelGraph const& graph,
                                 Layout const& layout, std::span<float const> scores, double macs);
 
 /// All channels but one of each layer that can lose one.
 ///
 /// Shape   returns [channels], 1: kept
 /// Throws  Error 64 for a prune.except that matches no parameter
-std::vector<char> all_but_one_of_each(config::Prune const& prune, nn::ChannelGraph const& graph,
+std::vector<char> all_but_one_of_each(config::Prune const& prune, ChannelGraph const& graph,
                                       Layout const& layout);
 
 } // namespace lockstep::train

@@ -29,7 +29,7 @@ bool ChannelRemoval::is_any() const {
 
 torch::Tensor ChannelRemoval::rest_of(std::string const& name, torch::Tensor const& values) const {
     auto const& tensors = graph_.tensors();
-    auto const found = std::ranges::find(tensors, name, &nn::ChannelTensor::name);
+    auto const found = std::ranges::find(tensors, name, &ChannelTensor::name);
     auto rest = values;
     for (std::size_t d = 0; found != tensors.end() && d < found->shape.size(); ++d) {
         auto const indices =
@@ -52,7 +52,7 @@ std::string ChannelRemoval::text(double whole) const {
 ChannelPruning::ChannelPruning(config::Prune const& prune, nn::Model& whole,
                                std::vector<std::int64_t> sample_shape)
     : prune_(prune), schedule_(prune), sample_shape_(std::move(sample_shape)) {
-    nn::ChannelGraph const graph(whole, sample_shape_, device_of(whole));
+    ChannelGraph const graph(whole, sample_shape_, device_of(whole));
     whole_ = graph.macs();
     if (whole_ == 0) {
         throw Error(ExitCode::usage,
@@ -69,7 +69,7 @@ ChannelPruning::ChannelPruning(config::Prune const& prune, nn::Model& whole,
 
 ChannelRemoval ChannelPruning::choose(nn::Model& model, Layout const& layout,
                                       torch::Tensor const& scores, std::int64_t steps) const {
-    nn::ChannelGraph graph(model, sample_shape_, device_of(model));
+    ChannelGraph graph(model, sample_shape_, device_of(model));
     auto const squares = prune_.score == "magnitude" ? scores.square() : scores;
     auto kept = kept_channels(prune_, graph, layout, values_in(squares),
                               (1 - schedule_.share_at(steps)) * whole_);
@@ -77,7 +77,7 @@ ChannelRemoval ChannelPruning::choose(nn::Model& model, Layout const& layout,
 }
 
 ChannelRemoval ChannelPruning::one_of_each(nn::Model& model, Layout const& layout) const {
-    nn::ChannelGraph graph(model, sample_shape_, device_of(model));
+    ChannelGraph graph(model, sample_shape_, device_of(model));
     auto kept = all_but_one_of_each(prune_, graph, layout);
     return {std::move(graph), std::move(kept)};
 }

@@ -1,22 +1,22 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
-#include "nn/channel_graph.hpp"
+#include "optimizer/prune_schedule.hpp"
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "arena/layout.hpp"
-#include "optimizer/prune_schedule.hpp"
+#include "channel_graph.hpp"
 
 namespace lockstep::train {
 
 /// Channels that were chosen for removal, and a model's tensors without them.
 class ChannelRemoval {
   public:
-    ChannelRemoval(nn::ChannelGraph graph, std::vector<char> kept)
+    ChannelRemoval(ChannelGraph graph, std::vector<char> kept)
         : graph_(std::move(graph)), kept_(std::move(kept)) {}
 
     bool is_any() const;
@@ -28,7 +28,7 @@ class ChannelRemoval {
     std::string text(double whole) const;
 
   private:
-    nn::ChannelGraph graph_;
+    ChannelGraph graph_;
     std::vector<char> kept_; ///< of its channels
 };
 

@@ -1,20 +1,19 @@
 #include "model_files/saved_model.hpp"
 
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "checkpoint/weights.hpp"
 #include "data/facts_text.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
+#include "model_files/plain_deck.hpp"
+#include "model_files/quantised_file.hpp"
+#include "model_files/stored_deck.hpp"
 #include "nn/export_script.hpp"
 
 #include <algorithm>
 #include <tuple>
-
-#include "batches/model_facts.hpp"
-#include "model_files/plain_deck.hpp"
-#include "model_files/quantised_file.hpp"
-#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 
@@ -115,7 +114,7 @@ config::Deck evaluation_deck(config::Deck deck) {
     return deck;
 }
 
-std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) {
+std::vector<lower::ExportInput> inputs_of(Workload const& work, std::int64_t rows) {
     auto const& inputs = work.samples.inputs;
     bool const ragged = std::ranges::any_of(inputs, &data::FieldInfo::ragged);
     if (inputs.size() > 1 && ragged) {
@@ -134,7 +133,7 @@ std::vector<nn::ExportInput> inputs_of(Workload const& work, std::int64_t rows) 
                    : ErrorText{concat("--rows ", rows),
                                "all samples of this model have the same size", "Leave out --rows"});
     }
-    std::vector<nn::ExportInput> found;
+    std::vector<lower::ExportInput> found;
     for (auto const& info : inputs) {
         found.push_back({info, rows});
     }

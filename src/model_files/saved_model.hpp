@@ -1,16 +1,15 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
-#include "nn/export_graph.hpp"
+#include "lower/export_graph.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 
@@ -39,7 +38,7 @@ std::vector<std::string> export_script(config::Deck const& deck,
 /// A model from a file with its weights, and descriptions of its inputs.
 struct SavedModel {
     std::shared_ptr<nn::Model> model;
-    std::vector<nn::ExportInput> inputs;
+    std::vector<lower::ExportInput> inputs;
     std::vector<std::string> class_names;
     data::Facts facts;                ///< what it knows of its samples
     std::vector<std::string> remarks; ///< for the user

@@ -22,7 +22,7 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 # Under a sanitizer a test is linked with the rooms up to its own alone: minutes less to compile.
-set(lockstep_rooms_in_order base comm config trace h5 data text import checkpoint rl program deploy nn task train)
+set(lockstep_rooms_in_order base comm config trace h5 data text import checkpoint rl program deploy nn lower task train)
 
 function(lockstep_test_program target main room torch)
     add_executable(${target} $<TARGET_OBJECTS:lockstep_${main}_main> $<TARGET_OBJECTS:lockstep_catch>)

@@ -1,6 +1,7 @@
 #include "check_export.hpp"
 
 #include "base/text.hpp"
+#include "deploy/run_exported.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 
@@ -8,15 +9,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "deploy/run_exported.hpp"
-
 namespace lockstep::app {
 
 namespace {
 
 constexpr std::int64_t batch = 64;
 
-std::size_t elements_of(nn::ExportInput const& input) {
+std::size_t elements_of(lower::ExportInput const& input) {
     auto const shape = input.sample();
     return static_cast<std::size_t>(
         std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
@@ -34,7 +33,7 @@ data::Batch first_samples(data::Dataset const& set, std::int64_t samples) {
 /// What `given` has of an input for so many samples, one after the other, each of as many rows.
 template <class Value>
 std::vector<Value> values_of(std::vector<Value> const& given, data::Values const& field,
-                             nn::ExportInput const& input, std::size_t samples) {
+                             lower::ExportInput const& input, std::size_t samples) {
     if (!input.info.ragged) {
         return given;
     }
@@ -58,7 +57,7 @@ std::vector<std::byte> bytes_from(std::vector<Value> const& values) {
 
 /// The bytes of an input's samples, which `set` does not scale, as the exported file takes them.
 std::vector<std::byte> raw_input(data::Dataset const& set, data::Batch const& read, std::size_t at,
-                                 nn::ExportInput const& input) {
+                                 lower::ExportInput const& input) {
     auto const& field = read.fields[at];
     auto const samples = read.indices.size();
     if (input.info.whole) {
@@ -80,17 +79,17 @@ std::vector<std::byte> raw_input(data::Dataset const& set, data::Batch const& re
 
 /// How a file is run on so many samples, whose values `bytes` gives by the number of the input.
 template <class Bytes>
-deploy::RunInputs run_inputs(std::vector<nn::ExportInput> const& inputs, std::size_t samples,
+deploy::RunInputs run_inputs(std::vector<lower::ExportInput> const& inputs, std::size_t samples,
                              int times, Bytes bytes) {
     deploy::RunInputs made{{}, samples, times};
-    auto const names = nn::input_names(inputs);
+    auto const names = lower::input_names(inputs);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         made.inputs.push_back({names[i], inputs[i].element(), bytes(i)});
     }
     return made;
 }
 
-torch::Tensor our_input(data::Values const& field, nn::ExportInput const& input,
+torch::Tensor our_input(data::Values const& field, lower::ExportInput const& input,
                         std::int64_t samples) {
     auto shape = input.sample();
     shape.insert(shape.begin(), samples);
@@ -166,7 +165,7 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
 }
 
 double export_latency(std::filesystem::path const& file,
-                      std::vector<nn::ExportInput> const& inputs) {
+                      std::vector<lower::ExportInput> const& inputs) {
     auto const zeros = run_inputs(inputs, 1, 20, [&](std::size_t i) {
         return std::vector<std::byte>(elements_of(inputs[i]) *
                                       deploy::bytes_of(inputs[i].element()));

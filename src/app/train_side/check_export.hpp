@@ -1,13 +1,12 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
+#include "model_files/saved_model.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "model_files/saved_model.hpp"
 
 namespace lockstep::app {
 
@@ -34,6 +33,6 @@ ExportDifference compare_export(std::filesystem::path const& file, train::SavedM
 ///
 /// Throws  as deploy::run_exported
 double export_latency(std::filesystem::path const& file,
-                      std::vector<nn::ExportInput> const& inputs);
+                      std::vector<lower::ExportInput> const& inputs);
 
 } // namespace lockstep::app

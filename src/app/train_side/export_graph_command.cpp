@@ -1,7 +1,11 @@
 #include "base/file.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "deploy/c_writer.hpp"
+#include "deploy/memory_plan.hpp"
+#include "deploy/onnx_writer.hpp"
 #include "lockstep/base/error.hpp"
+#include "model_files/saved_model.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,10 +13,6 @@
 
 #include "check_export.hpp"
 #include "commands.hpp"
-#include "deploy/c_writer.hpp"
-#include "deploy/memory_plan.hpp"
-#include "deploy/onnx_writer.hpp"
-#include "model_files/saved_model.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {
@@ -28,7 +28,7 @@ std::string ascii_text(nlohmann::json const& json) {
 }
 
 deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkpoint) {
-    auto graph = nn::export_graph(*saved.model, saved.inputs);
+    auto graph = lower::export_graph(*saved.model, saved.inputs);
     deploy::simplify(graph);
     graph.class_names = saved.class_names;
     if (!saved.class_names.empty()) {
@@ -51,7 +51,7 @@ void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
 
 /// Not measured where nothing here runs such files; the export is good all the same.
 std::string latency_text(std::filesystem::path const& out,
-                         std::vector<nn::ExportInput> const& inputs, std::int64_t parameters) {
+                         std::vector<lower::ExportInput> const& inputs, std::int64_t parameters) {
     if (out.extension() == ".c" && parameters > max_compiled_parameters) {
         return "not measured: this many weights would take long to compile";
     }
@@ -63,7 +63,7 @@ std::string latency_text(std::filesystem::path const& out,
 }
 
 void print_costs(std::filesystem::path const& out, deploy::Graph const& graph,
-                 std::vector<nn::ExportInput> const& inputs) {
+                 std::vector<lower::ExportInput> const& inputs) {
     auto const costs = deploy::costs_of(graph);
     std::cout << "  file size              " << bytes_text(std::filesystem::file_size(out))
               << "\n  parameters             " << count_text(costs.parameters)

@@ -23,7 +23,8 @@ ROOMS = {
     "rl": ["base", "config", "comm", "h5"],
     "program": ["base"],
     "deploy": ["base"],
-    "nn": ["base", "config", "comm", "h5", "data", "program", "deploy"],
+    "nn": ["base", "config", "comm", "h5", "data", "program"],
+    "lower": ["base", "config", "comm", "h5", "data", "deploy", "nn"],
     "task": ["base", "config", "comm", "h5", "data", "rl", "program", "nn"],
     "events": [],
     "device": ["base", "config", "comm", "trace", "nn", "task"],
@@ -34,7 +35,7 @@ ROOMS = {
              "device", "arena", "optimizer", "exchange"],
     "batches": ["base", "config", "comm", "h5", "data", "checkpoint", "federate", "rl", "nn", "task",
                 "events", "device", "arena", "optimizer", "step"],
-    "model_files": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "nn", "task", "device",
+    "model_files": ["base", "config", "comm", "h5", "data", "text", "checkpoint", "nn", "lower", "task", "device",
                     "arena", "optimizer", "step", "batches"],
     "train": ["base", "config", "comm", "trace", "h5", "data", "checkpoint", "federate", "nn", "task",
               "events", "device", "arena", "optimizer", "step", "batches", "model_files"],
@@ -46,7 +47,7 @@ ROOMS = {
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
                 "device", "arena", "step", "batches", "model_files"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
-            "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
+            "lower", "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
             "events", "device", "arena", "optimizer", "step", "batches", "model_files"],
 }
 
@@ -58,6 +59,8 @@ ONLY = {
     ("step", "program"): ["src/program/gradient_place.hpp"],
 }
 
+MAX_SOURCES = 70  # of a folder
+
 GENERATED = "lockstep/build_id_value.hpp"  # of a build, and installed with the headers
 
 # What may stand in some places only: a pattern in code, and the prefixes of the files that may.
@@ -65,7 +68,7 @@ PLACES = {
     "torch": (
         r'#include <(torch|ATen|c10)/',
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/model_files/",
-         "include/lockstep/train/", "src/program/", "src/nn/", "src/task/", "src/device/", "src/arena/",
+         "include/lockstep/train/", "src/program/", "src/nn/", "src/lower/", "src/task/", "src/device/", "src/arena/",
          "src/optimizer/", "src/exchange/", "src/step/", "src/batches/", "src/model_files/", "src/train/",
          "src/measure/train_side/", "src/app/train_side/"],
     ),
@@ -187,6 +190,26 @@ def check_rooms(root):
         yield f"{private[target]}: {target} is for other rooms too: include it by its room"
 
 
+def check_lists(root):
+    """The table of rooms in the documentation and the categories of includes in .clang-format name the rooms of ROOMS,
+    in the same order."""
+    document = (root / "docs/architecture.md").read_text()
+    table = document.partition("| room |")[2].partition("\n\n")[0]
+    styles = re.search(r'\^"\(lockstep\|([\w|]+)\)/', (root / ".clang-format").read_text())
+    for name, listed in (("docs/architecture.md", re.findall(r"^\| (\w+) \|", table, re.MULTILINE)),
+                         (".clang-format", styles[1].split("|") if styles else [])):
+        if listed != list(ROOMS):
+            yield f"{name}:1: lists the rooms {', '.join(listed)}, but rules.py {', '.join(ROOMS)}"
+
+
+def check_folders(root):
+    """No folder holds more sources than one can look through."""
+    for folder in sorted({path.parent for path, _ in sources(root)}):
+        count = len(list(folder.glob("*.cpp")))
+        if count > MAX_SOURCES:
+            yield f"{folder.relative_to(root).as_posix()}:1: {count} sources, more than {MAX_SOURCES}: divide it"
+
+
 def check_place(rule, root):
     pattern, allowed = PLACES[rule]
     for path, name in sources(root):
@@ -284,7 +307,7 @@ def main():
     if rule in PLACES:
         violations = list(check_place(rule, root))
     else:
-        violations = list({"rooms": check_rooms, "collective": check_collective,
+        violations = list({"rooms": check_rooms, "lists": check_lists, "folders": check_folders, "collective": check_collective,
                            "words": check_words, "comments": check_comments, "mutations": check_mutations}[rule](root))
     if not any(True for _ in sources(root)):
         violations.append(f"{root}: no sources")

@@ -4,18 +4,29 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 function(lockstep_add_rule rule fault)
+    set(faulty ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/faulty)
+    if(ARGN)
+        set(faulty ${ARGN})
+    endif()
     set(script ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/rules.py)
     add_test(NAME arch.rule.${rule}
              COMMAND ${Python3_EXECUTABLE} ${script} ${PROJECT_SOURCE_DIR} ${rule})
     add_test(NAME arch.rule.${rule}.finds
              COMMAND ${Python3_EXECUTABLE} ${script}
-                     ${CMAKE_CURRENT_SOURCE_DIR}/arch/rules/faulty ${rule})
+                     ${faulty} ${rule})
     set_tests_properties(arch.rule.${rule} arch.rule.${rule}.finds PROPERTIES LABELS arch TIMEOUT 300
                          ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
     set_tests_properties(arch.rule.${rule}.finds PROPERTIES PASS_REGULAR_EXPRESSION "${fault}")
 endfunction()
 
 lockstep_add_rule(rooms "comm/rules.hpp:3: comm must not include h5.*h5/file.hpp is not installed.*data/rules.hpp is a private.*base/table.hpp is for other rooms")
+lockstep_add_rule(lists "docs/architecture.md:1: lists the rooms base, comm, config, but.*.clang-format:1: lists the rooms base, but")
+set(crowded ${CMAKE_CURRENT_BINARY_DIR}/crowded)
+file(MAKE_DIRECTORY ${crowded}/src/base)
+foreach(number RANGE 70)
+    file(TOUCH ${crowded}/src/base/source_${number}.cpp)
+endforeach()
+lockstep_add_rule(folders "src/base:1: 71 sources" ${crowded})
 lockstep_add_rule(torch "comm/rules.hpp:5: torch belongs in")
 lockstep_add_rule(mpi "base/rules.cpp:9: mpi belongs in")
 lockstep_add_rule(world "base/rules.cpp:4: world belongs in")

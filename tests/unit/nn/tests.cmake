@@ -1,5 +1,4 @@
 lockstep_add_unit_test(nn/config_elsewhere TORCH)
-lockstep_add_unit_test(nn/export_graph TORCH)
 lockstep_add_unit_test(nn/legendre_memory TORCH GOLDEN)
 lockstep_add_unit_test(nn/lmu_asr TORCH)
 lockstep_add_unit_test(nn/named_code TORCH)

@@ -1,6 +1,9 @@
 #include "base/text.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "nn/channel_graph.hpp"
+#include "model_files/channel_choice.hpp"
+#include "model_files/channel_graph.hpp"
+#include "model_files/channel_pruning.hpp"
+#include "model_files/smaller_model.hpp"
 #include "nn/shapes.hpp"
 
 #include <torch/nn/modules/conv.h>
@@ -13,9 +16,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "model_files/channel_choice.hpp"
-#include "model_files/channel_pruning.hpp"
-#include "model_files/smaller_model.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
@@ -68,7 +68,7 @@ torch::Tensor batch_of(Case const& each) {
     return torch::randn(shape);
 }
 
-std::vector<char> drawn_kept(nn::ChannelGraph const& graph, std::uint64_t seed) {
+std::vector<char> drawn_kept(ChannelGraph const& graph, std::uint64_t seed) {
     torch::manual_seed(seed);
     std::vector<char> kept(graph.channels().size());
     std::vector<int> left(graph.layers(), 0);
@@ -86,7 +86,7 @@ std::vector<float> drawn_scores(std::int64_t size) {
 }
 
 /// Weights of 0 for all channels that are not kept.
-void zero_others(nn::Model& model, nn::ChannelGraph const& graph, std::vector<char> const& kept) {
+void zero_others(nn::Model& model, ChannelGraph const& graph, std::vector<char> const& kept) {
     for (std::size_t c = 0; c < kept.size(); ++c) {
         for (auto const& place : graph.channels()[c].places) {
             auto const& tensor = graph.tensors()[place.tensor];
@@ -202,7 +202,7 @@ TEST_CASE("a model without channels gives what it gave with weights of 0 for the
     for (auto const& each : cases()) {
         CAPTURE(each.chosen.name);
         auto const whole = drawn_model(each);
-        nn::ChannelGraph const graph(*whole, each.sample, torch::kCPU);
+        ChannelGraph const graph(*whole, each.sample, torch::kCPU);
         if (each.channels > 0) {
             CHECK(graph.channels().size() == each.channels);
             CHECK(graph.layers() == each.layers);
@@ -216,7 +216,7 @@ TEST_CASE("a model without channels gives what it gave with weights of 0 for the
         auto const after = smaller->forward(nn::Fields(batch_of(each)));
         CHECK(torch::allclose(before, after, 1e-4, 1e-5));
         CHECK(Layout::of(*smaller).parameters < Layout::of(*whole).parameters);
-        nn::ChannelGraph const rest(*smaller, each.sample, torch::kCPU);
+        ChannelGraph const rest(*smaller, each.sample, torch::kCPU);
         CHECK(rest.macs() == graph.macs(kept));
         // Another instance gets its shapes from a file's text.
         auto const another = drawn_model(each);
@@ -232,7 +232,7 @@ TEST_CASE("a group of a convolution goes whole, its inputs with its outputs") {
     torch::manual_seed(1);
     std::vector<std::int64_t> const sample{9, 9};
     auto const whole = std::make_shared<Grouped>();
-    nn::ChannelGraph const graph(*whole, sample, torch::kCPU);
+    ChannelGraph const graph(*whole, sample, torch::kCPU);
     CHECK(graph.channels().size() == 6 + 4);
     CHECK(graph.layers() == 2);
     CHECK(graph.barriers().empty());
@@ -251,7 +251,7 @@ TEST_CASE("a group of a convolution goes whole, its inputs with its outputs") {
     auto const smaller = model_without({graph, kept}, *whole, std::make_shared<Grouped>());
     CHECK(torch::allclose(whole->forward(nn::Fields(batch)), smaller->forward(nn::Fields(batch)),
                           1e-4, 1e-5));
-    CHECK(nn::ChannelGraph(*smaller, sample, torch::kCPU).macs() == graph.macs(kept));
+    CHECK(ChannelGraph(*smaller, sample, torch::kCPU).macs() == graph.macs(kept));
 }
 
 TEST_CASE("scales, shifts and factors follow the channels of norms") {
@@ -259,7 +259,7 @@ TEST_CASE("scales, shifts and factors follow the channels of norms") {
     torch::manual_seed(1);
     std::vector<std::int64_t> const sample{5, 5};
     auto const whole = std::make_shared<Normed>();
-    nn::ChannelGraph const graph(*whole, sample, torch::kCPU);
+    ChannelGraph const graph(*whole, sample, torch::kCPU);
     CHECK(graph.channels().size() == 4 + 8); // the group norm's two groups lose as many
     CHECK(graph.layers() == 2);
     CHECK(graph.barriers().empty());
@@ -299,11 +299,11 @@ TEST_CASE("scales, shifts and factors follow the channels of norms") {
 
 TEST_CASE("channels stay where a model's code holds their number, and the operator is told") {
     Grouped grouped(false);
-    nn::ChannelGraph const groups(grouped, {9, 9}, torch::kCPU);
+    ChannelGraph const groups(grouped, {9, 9}, torch::kCPU);
     CHECK(groups.channels().empty());
     CHECK(groups.barriers() == std::set<std::string>{"aten::convolution with groups"});
     Normed normed(false);
-    nn::ChannelGraph const norms(normed, {5, 5}, torch::kCPU);
+    ChannelGraph const norms(normed, {5, 5}, torch::kCPU);
     CHECK(norms.channels().size() == 4); // of the group norm
     CHECK(norms.barriers() == std::set<std::string>{"aten::layer_norm"});
     auto const layout = Layout::of(normed);
@@ -316,7 +316,7 @@ TEST_CASE("channels stay where a model's code holds their number, and the operat
 
 TEST_CASE("a norm that ties all channels of a convolution together is told with its name") {
     SameGroups model;
-    nn::ChannelGraph const graph(model, {2, 5}, torch::kCPU);
+    ChannelGraph const graph(model, {2, 5}, torch::kCPU);
     std::string const told = "aten::group_norm of norm (it ties all channels before it together)";
     CHECK(graph.barriers() == std::set<std::string>{told});
     auto const layout = Layout::of(model);
@@ -331,7 +331,7 @@ TEST_CASE("values that an optimizer keeps stay with their weights") {
     torch::NoGradGuard const no_grad;
     auto const& each = cases()[3];
     auto const whole = drawn_model(each);
-    nn::ChannelGraph const graph(*whole, each.sample, torch::kCPU);
+    ChannelGraph const graph(*whole, each.sample, torch::kCPU);
     ChannelRemoval const removal(graph, drawn_kept(graph, 6));
     auto const smaller = model_without(removal, *whole, drawn_model(each));
     auto const before = Layout::of(*whole);
@@ -351,7 +351,7 @@ TEST_CASE("values that an optimizer keeps stay with their weights") {
 TEST_CASE("multiply-adds are those of convolutions and fully connected layers") {
     auto const& each = cases()[0];
     auto const model = drawn_model(each);
-    nn::ChannelGraph const graph(*model, each.sample, torch::kCPU);
+    ChannelGraph const graph(*model, each.sample, torch::kCPU);
     CHECK(graph.macs() ==
           9.0 * 16 * 28 * 28 + 9.0 * 16 * 32 * 14 * 14 + 32.0 * 7 * 7 * 64 + 64.0 * 5);
 }
@@ -359,7 +359,7 @@ TEST_CASE("multiply-adds are those of convolutions and fully connected layers") 
 TEST_CASE("channels of the lowest scores go until the target is met, and none of a layer's last") {
     auto const& each = cases()[3];
     auto const model = drawn_model(each);
-    nn::ChannelGraph const graph(*model, each.sample, torch::kCPU);
+    ChannelGraph const graph(*model, each.sample, torch::kCPU);
     auto const layout = Layout::of(*model);
     auto const scores = drawn_scores(layout.size);
     auto prune = of_channels();

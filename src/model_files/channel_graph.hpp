@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::nn {
+namespace lockstep::train {
 
 /// A parameter or a buffer of a model, and which channel each index of its extents belongs to.
 struct ChannelTensor {
@@ -40,7 +40,8 @@ class ChannelGraph {
     /// For models of one input of real values. `model` is read only.
     ///
     /// Throws  Error 64 for a forward that cannot be recorded (as `record_calls`)
-    ChannelGraph(Model& model, std::vector<std::int64_t> const& sample_shape, torch::Device device);
+    ChannelGraph(nn::Model& model, std::vector<std::int64_t> const& sample_shape,
+                 torch::Device device);
 
     std::vector<ChannelTensor> const& tensors() const noexcept { return tensors_; }
     std::vector<Channel> const& channels() const noexcept { return channels_; }
@@ -76,4 +77,4 @@ class ChannelGraph {
     std::set<std::string> barriers_;
 };
 
-} // namespace lockstep::nn
+} // namespace lockstep::train

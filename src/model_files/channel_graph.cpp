@@ -1,26 +1,27 @@
-#include "nn/channel_graph.hpp"
+#include "channel_graph.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-#include "nn/channel_tracer.hpp"
 #include "nn/evaluation_mode.hpp"
 
 #include <algorithm>
 
-namespace lockstep::nn {
+#include "channel_tracer.hpp"
 
-ChannelGraph::ChannelGraph(Model& model, std::vector<std::int64_t> const& sample_shape,
+namespace lockstep::train {
+
+ChannelGraph::ChannelGraph(nn::Model& model, std::vector<std::int64_t> const& sample_shape,
                            torch::Device device) {
     // With gradients: a transposed weight is told from other constants by being a view of it.
     torch::AutoGradMode const with_gradients(true);
-    EvaluationMode const evaluation(model);
+    nn::EvaluationMode const evaluation(model);
     auto shape = sample_shape;
     constexpr std::int64_t samples = 2;
     shape.insert(shape.begin(), samples);
     auto const recording = [&] {
         try {
-            return record_calls(
-                [&](auto const& given) { return model.forward(Fields(given.front())); },
+            return nn::record_calls(
+                [&](auto const& given) { return model.forward(nn::Fields(given.front())); },
                 {torch::zeros(shape, device)}, ChannelTracer::known());
         } catch (Error const& error) {
             if (error.code() != ExitCode::usage) {
@@ -65,4 +66,4 @@ double ChannelGraph::macs(std::vector<char> const& kept) const {
     return sum;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::train

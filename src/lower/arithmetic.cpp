@@ -1,12 +1,12 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <tuple>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -434,4 +434,4 @@ Lowerings lower_arithmetic() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,13 +1,12 @@
 #pragma once
 
+#include "deploy/graph.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <string>
 #include <vector>
 
-#include "deploy/graph.hpp"
-
-namespace lockstep::nn {
+namespace lockstep::lower {
 
 /// An input that an exported model takes.
 struct ExportInput {
@@ -33,6 +32,6 @@ std::vector<std::string> input_names(std::vector<ExportInput> const& inputs);
 ///
 /// Throws  Error 64 for an operator, or a use of the batch, that exported models do not have, by
 ///         its name and what it followed
-deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs);
+deploy::Graph export_graph(nn::Model& model, std::vector<ExportInput> const& inputs);
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,9 +1,9 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 #include <limits>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -263,4 +263,4 @@ Lowerings lower_windows() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

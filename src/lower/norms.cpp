@@ -1,10 +1,10 @@
-#include "nn/lowered_call.hpp"
-
 #include <functional>
 #include <limits>
 #include <numeric>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -125,4 +125,4 @@ Lowerings lower_norms() {
     };
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,16 +1,17 @@
-#include "nn/export_graph.hpp"
+#include "lower/export_graph.hpp"
 
 #include "base/text.hpp"
 #include "data/convert.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "nn/integer_operator.hpp"
-#include "nn/lowered_call.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -42,12 +43,12 @@ std::vector<torch::Tensor> trial(std::vector<ExportInput> const& inputs, std::in
     return zeros;
 }
 
-Fields fields_of(std::vector<torch::Tensor> const& given) {
-    std::vector<Field> fields;
+nn::Fields fields_of(std::vector<torch::Tensor> const& given) {
+    std::vector<nn::Field> fields;
     for (auto const& values : given) {
         fields.push_back({values, {}});
     }
-    return Fields(std::move(fields));
+    return nn::Fields(std::move(fields));
 }
 
 deploy::TensorId graph_input(deploy::Graph& graph, std::string const& name,
@@ -87,7 +88,7 @@ deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInpu
 }
 
 /// Where an operator stands: after the last parameter that was used before it.
-std::string place_of(Recording const& recording, std::size_t at, ValueTable const& table) {
+std::string place_of(nn::Recording const& recording, std::size_t at, ValueTable const& table) {
     for (auto before = at + 1; before-- > 0;) {
         for (auto const& argument : recording.calls[before].arguments) {
             if (!argument.isTensor()) {
@@ -102,8 +103,8 @@ std::string place_of(Recording const& recording, std::size_t at, ValueTable cons
     return "before the first parameter";
 }
 
-void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2> const& recordings,
-               Lowerings const& lowerings) {
+void lower_all(deploy::Graph& graph, ValueTable& table,
+               std::array<nn::Recording, 2> const& recordings, Lowerings const& lowerings) {
     auto const& [two, three] = recordings;
     for (std::size_t at = 0; at < two.calls.size(); ++at) {
         auto const& call = two.calls[at];
@@ -111,7 +112,7 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
                                   " of the model, ", place_of(two, at, table), ")", call.place);
         auto const found = lowerings.find(call.name);
         if (found == lowerings.end()) {
-            refuse_export(concat(place, " is not supported in exports to ONNX and C"));
+            nn::refuse_export(concat(place, " is not supported in exports to ONNX and C"));
         }
         try {
             LoweredCall lowered(graph, table, call, three.calls[at]);
@@ -120,8 +121,8 @@ void lower_all(deploy::Graph& graph, ValueTable& table, std::array<Recording, 2>
             throw Error(error.code(), {concat(place, " cannot be exported"), error.text().why,
                                        error.text().next});
         } catch (std::exception const& error) { // arguments of another form than usual
-            refuse_export(concat(place, " has arguments of an unusual form (",
-                                 split(error.what(), '\n').front(), ")"));
+            nn::refuse_export(concat(place, " has arguments of an unusual form (",
+                                     split(error.what(), '\n').front(), ")"));
         }
     }
 }
@@ -177,7 +178,7 @@ std::vector<torch::Tensor> varied(std::vector<ExportInput> const& inputs, std::i
 /// A graph takes batches of any size: the samples of a larger batch, and one alone, must give what
 /// they give in the batches that were recorded. Only large differences count, since kernels round
 /// in other ways for other batch sizes.
-void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
+void require_independent(nn::Model& model, std::vector<ExportInput> const& inputs) {
     constexpr std::int64_t many = 9;
     constexpr double tolerance = 0.02;
     auto const all = varied(inputs, many);
@@ -191,7 +192,7 @@ void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
     auto const wanted = outputs_of(2);
     auto const require = [&](std::int64_t count) {
         auto const refuse = [&](std::string const& why) {
-            refuse_export(
+            nn::refuse_export(
                 concat("its forward method ", why, " a batch of ", amount_of(count, "sample")),
                 "a single graph must represent all batch sizes");
         };
@@ -220,27 +221,27 @@ void require_independent(Model& model, std::vector<ExportInput> const& inputs) {
 
 } // namespace
 
-deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs) {
+deploy::Graph export_graph(nn::Model& model, std::vector<ExportInput> const& inputs) {
     torch::NoGradGuard const no_grad;
-    EvaluationMode const evaluation(model);
-    IntegerOperator const integers;
+    nn::EvaluationMode const evaluation(model);
+    nn::IntegerOperator const integers;
     auto const lowerings = all_lowerings();
     auto const known = names_in(lowerings);
-    std::array<Recording, 2> recordings;
+    std::array<nn::Recording, 2> recordings;
     for (std::size_t i = 0; i < recordings.size(); ++i) {
         recordings[i] =
-            record_calls([&](auto const& given) { return model.forward(fields_of(given)); },
-                         trial(inputs, LoweredCall::batches[i]), known);
-        refuse_packed(recordings[i]);
+            nn::record_calls([&](auto const& given) { return model.forward(fields_of(given)); },
+                             trial(inputs, LoweredCall::batches[i]), known);
+        nn::refuse_packed(recordings[i]);
     }
-    auto const alike = [](RecordedCall const& a, RecordedCall const& b) {
+    auto const alike = [](nn::RecordedCall const& a, nn::RecordedCall const& b) {
         return a.name == b.name && a.values == b.values && a.results.size() == b.results.size();
     };
     if (!std::equal(recordings[0].calls.begin(), recordings[0].calls.end(),
                     recordings[1].calls.begin(), recordings[1].calls.end(), alike) ||
         recordings[0].output != recordings[1].output) {
-        refuse_export("its forward method calls different operators for different batch sizes",
-                      "a single graph cannot represent this");
+        nn::refuse_export("its forward method calls different operators for different batch sizes",
+                          "a single graph cannot represent this");
     }
     deploy::Graph graph;
     ValueTable table;
@@ -260,4 +261,4 @@ deploy::Graph export_graph(Model& model, std::vector<ExportInput> const& inputs)
     return graph;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,7 +1,8 @@
 #include "nn/integer_operator.hpp"
-#include "nn/lowered_call.hpp"
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -42,7 +43,7 @@ void lower_integer_layer(LoweredCall& call) {
 } // namespace
 
 Lowerings lower_integers() {
-    return {{IntegerOperator::name, lower_integer_layer}};
+    return {{nn::IntegerOperator::name, lower_integer_layer}};
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,11 +1,12 @@
 #include "base/text.hpp"
-#include "nn/lowered_call.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 using deploy::Element;
 using deploy::Extent;
@@ -35,8 +36,8 @@ Id GraphParts::matmul(Id a, Id b) {
     auto found =
         deploy::broadcast({left.begin(), left.end() - 2}, {right.begin(), right.end() - 2});
     if (left.back().batch) {
-        refuse_export("a matrix product sums over the batch",
-                      "each sample must be computed independently");
+        nn::refuse_export("a matrix product sums over the batch",
+                          "each sample must be computed independently");
     }
     found.push_back(left[left.size() - 2]);
     found.push_back(right.back());
@@ -56,7 +57,7 @@ Id GraphParts::reshape(Id a, Shape shape_wanted) {
         extents.push_back(extent.batch ? -1 : extent.count);
     }
     if (std::ranges::count(extents, -1) > 1) {
-        refuse_export("two dimensions of a shape grow with the batch size", "only one may");
+        nn::refuse_export("two dimensions of a shape grow with the batch size", "only one may");
     }
     return graph_.add("Reshape", {a}, {graph_[a].element, std::move(shape_wanted)},
                       {{"shape", extents}});
@@ -155,12 +156,12 @@ Id GraphParts::expanded(Id a, Shape const& wanted) {
     }
     for (auto const& extent : wanted) {
         if (extent.batch && extent.count != 1) {
-            refuse_export("values are expanded to a multiple of the batch size",
-                          "only the batch size itself is supported");
+            nn::refuse_export("values are expanded to a multiple of the batch size",
+                              "only the batch size itself is supported");
         }
     }
     if (!(deploy::broadcast(shape(a), wanted) == wanted)) {
-        refuse_export("the shape of a tensor does not fit the shape to which it is expanded");
+        nn::refuse_export("the shape of a tensor does not fit the shape to which it is expanded");
     }
     return graph_.add("ExpandAs", {a, graph_.inputs().front()}, {graph_[a].element, wanted},
                       {{"batch", std::int64_t{0}}});
@@ -204,9 +205,9 @@ Id GraphParts::wholes(std::vector<std::int64_t> const& values,
 
 void GraphParts::require_own(Id a, std::int64_t axis) const {
     if (shape(a).at(static_cast<std::size_t>(axis)).batch) {
-        refuse_export("it concatenates, splits or sums along the batch dimension",
-                      "each sample must be computed independently");
+        nn::refuse_export("it concatenates, splits or sums along the batch dimension",
+                          "each sample must be computed independently");
     }
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,11 +1,11 @@
-#include "nn/channel_tracer.hpp"
+#include "channel_tracer.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace lockstep::nn {
+namespace lockstep::train {
 
-ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model)
+ChannelTracer::ChannelTracer(ChannelGraph& graph, nn::Model const& model)
     : graph_(graph), takes_sizes_(model.takes_sizes_from_tensors()) {
     auto const add = [&](auto const& item, bool trains) {
         ChannelTensor tensor{item.key(), trains, item.value().sizes().vec(), {}};
@@ -21,7 +21,7 @@ ChannelTracer::ChannelTracer(ChannelGraph& graph, Model const& model)
     }
 }
 
-void ChannelTracer::follow(Recording const& recording) {
+void ChannelTracer::follow(nn::Recording const& recording) {
     values_.push_back({recording.inputs.front().sizes().vec(), {}, 0});
     for (auto const& call : recording.calls) {
         auto const found = rules().find(call.name);
@@ -90,12 +90,14 @@ void ChannelTracer::keep(std::vector<int> const& channels) {
     }
 }
 
-void ChannelTracer::give(RecordedCall const& call, std::vector<int> channels, std::int64_t axis) {
+void ChannelTracer::give(nn::RecordedCall const& call, std::vector<int> channels,
+                         std::int64_t axis) {
     values_.push_back({call.results.front().sizes().vec(), std::move(channels), axis});
 }
 
 /// The value that an argument is.
-ChannelTracer::Value const& ChannelTracer::input(RecordedCall const& call, std::size_t at) const {
+ChannelTracer::Value const& ChannelTracer::input(nn::RecordedCall const& call,
+                                                 std::size_t at) const {
     static Value const other; // it depends on no input
     auto const number = call.values.at(at);
     return number ? values_.at(*number) : other;
@@ -167,4 +169,4 @@ void ChannelTracer::finish() {
     graph_.layers_ = layers.size();
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::train

@@ -1,8 +1,8 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -448,4 +448,4 @@ Lowerings lower_resampling() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

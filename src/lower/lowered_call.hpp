@@ -1,5 +1,6 @@
 #pragma once
 
+#include "deploy/graph.hpp"
 #include "nn/record_calls.hpp"
 
 #include <functional>
@@ -7,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "deploy/graph.hpp"
-
-namespace lockstep::nn {
+namespace lockstep::lower {
 
 /// Builds a graph's operators, and derives the shapes of their results.
 class GraphParts {
@@ -61,8 +60,8 @@ class LoweredCall : public GraphParts {
   public:
     static constexpr std::int64_t batches[] = {2, 3};
 
-    LoweredCall(deploy::Graph& graph, ValueTable& table, RecordedCall const& two,
-                RecordedCall const& three);
+    LoweredCall(deploy::Graph& graph, ValueTable& table, nn::RecordedCall const& two,
+                nn::RecordedCall const& three);
 
     /// An item of a list.
     struct Item {
@@ -118,8 +117,8 @@ class LoweredCall : public GraphParts {
     std::size_t first_flat(std::size_t at) const;
 
     ValueTable& table_;
-    RecordedCall const& two_;
-    RecordedCall const& three_;
+    nn::RecordedCall const& two_;
+    nn::RecordedCall const& three_;
     std::size_t given_ = 0;
 };
 
@@ -140,4 +139,4 @@ Lowerings lower_shapes();
 Lowerings lower_sequences();
 Lowerings lower_integers();
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

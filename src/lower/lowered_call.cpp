@@ -1,4 +1,4 @@
-#include "nn/lowered_call.hpp"
+#include "lowered_call.hpp"
 
 #include "base/text.hpp"
 
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace lockstep::nn {
+namespace lockstep::lower {
 
 using deploy::Element;
 using deploy::Extent;
@@ -21,8 +21,8 @@ Extent extent_of(std::int64_t two, std::int64_t three) {
     }
     auto const each = three - two;
     if (two != each * LoweredCall::batches[0]) {
-        refuse_export("a size is not a multiple of the batch size",
-                      concat("it is ", two, " for 2 samples and ", three, " for 3"));
+        nn::refuse_export("a size is not a multiple of the batch size",
+                          concat("it is ", two, " for 2 samples and ", three, " for 3"));
     }
     return {each, true};
 }
@@ -40,8 +40,8 @@ Element element_of(torch::Tensor const& tensor) {
     case torch::kBool:
         return Element::boolean;
     default:
-        refuse_export(concat("it computes in ", c10::toString(tensor.scalar_type())),
-                      "exported models can compute only in float32, int64 and bool");
+        nn::refuse_export(concat("it computes in ", c10::toString(tensor.scalar_type())),
+                          "exported models can compute only in float32, int64 and bool");
     }
 }
 
@@ -58,8 +58,8 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
         if (shape[i].batch) {
             auto const first = tensor.slice(axis, 0, 1);
             if (!torch::equal(first.expand_as(tensor), tensor)) {
-                refuse_export("a constant depends on a sample's position in the batch",
-                              "each sample must be computed independently");
+                nn::refuse_export("a constant depends on a sample's position in the batch",
+                                  "each sample must be computed independently");
             }
             tensor = first;
         }
@@ -71,8 +71,8 @@ torch::Tensor without_batch(torch::Tensor tensor, Shape const& shape) {
 
 Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     if (two.dim() != three.dim()) {
-        refuse_export("a tensor has different numbers of dimensions for different batch sizes",
-                      "a single graph cannot represent this");
+        nn::refuse_export("a tensor has different numbers of dimensions for different batch sizes",
+                          "a single graph cannot represent this");
     }
     Shape shape;
     for (std::int64_t i = 0; i < two.dim(); ++i) {
@@ -81,8 +81,8 @@ Shape shape_of(torch::Tensor const& two, torch::Tensor const& three) {
     return shape;
 }
 
-LoweredCall::LoweredCall(deploy::Graph& graph, ValueTable& table, RecordedCall const& two,
-                         RecordedCall const& three)
+LoweredCall::LoweredCall(deploy::Graph& graph, ValueTable& table, nn::RecordedCall const& two,
+                         nn::RecordedCall const& three)
     : GraphParts(graph), table_(table), two_(two), three_(three) {}
 
 bool LoweredCall::has(std::size_t at) const {
@@ -125,8 +125,8 @@ Id LoweredCall::constant(torch::Tensor const& two, torch::Tensor const& three) {
     auto const shape = shape_of(two, three);
     auto const a = without_batch(two, shape);
     if (!torch::equal(a, without_batch(three, shape))) {
-        refuse_export("a constant has different values for different batch sizes",
-                      "each sample must be computed independently");
+        nn::refuse_export("a constant has different values for different batch sizes",
+                          "each sample must be computed independently");
     }
     auto const name = table_.names.find(key);
     bool const lasts = name != table_.names.end() && two.requires_grad();
@@ -328,11 +328,11 @@ void LoweredCall::give_nothing_more() {
 }
 
 void LoweredCall::refuse(std::string const& why) const {
-    refuse_export(why);
+    nn::refuse_export(why);
 }
 
 void LoweredCall::refuse_dropout() const {
     refuse("it drops values at random, in evaluation, too");
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,10 +1,10 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -255,4 +255,4 @@ Lowerings lower_indexing() {
     };
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,10 +1,10 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -248,4 +248,4 @@ Lowerings lower_shapes() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

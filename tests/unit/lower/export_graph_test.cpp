@@ -1,4 +1,4 @@
-#include "nn/export_graph.hpp"
+#include "lower/export_graph.hpp"
 #include "nn/traced.hpp"
 
 #include <torch/nn/modules/rnn.h>
@@ -15,6 +15,7 @@
 #include "error_of.hpp"
 
 using namespace lockstep;
+using namespace lockstep::lower;
 using namespace lockstep::nn;
 
 namespace {

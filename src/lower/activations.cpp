@@ -1,9 +1,9 @@
-#include "nn/lowered_call.hpp"
-
 #include <cmath>
 #include <limits>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -226,4 +226,4 @@ Lowerings lower_activations() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

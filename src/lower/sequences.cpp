@@ -1,11 +1,11 @@
-#include "nn/lowered_call.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-namespace lockstep::nn {
+#include "lowered_call.hpp"
+
+namespace lockstep::lower {
 
 namespace {
 
@@ -265,4 +265,4 @@ Lowerings lower_sequences() {
             {"aten::rnn_relu_cell", cell(relu_kind)}};
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

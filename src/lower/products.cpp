@@ -1,6 +1,6 @@
-#include "nn/lowered_call.hpp"
+#include "lowered_call.hpp"
 
-namespace lockstep::nn {
+namespace lockstep::lower {
 
 namespace {
 
@@ -87,4 +87,4 @@ Lowerings lower_products() {
     return table;
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::lower

@@ -1,10 +1,11 @@
 #include "base/text.hpp"
-#include "nn/channel_tracer.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace lockstep::nn {
+#include "channel_tracer.hpp"
+
+namespace lockstep::train {
 
 namespace {
 
@@ -74,8 +75,8 @@ std::set<std::string> ChannelTracer::known() {
 }
 
 /// What takes the channels of its input and makes new ones.
-void ChannelTracer::layer(RecordedCall const& call, Layer const& parts, std::size_t input_extent,
-                          std::int64_t axis) {
+void ChannelTracer::layer(nn::RecordedCall const& call, Layer const& parts,
+                          std::size_t input_extent, std::int64_t axis) {
     auto const given = input(call, parts.input);
     auto const& weight = parts.weight;
     auto const& bias = parts.bias;
@@ -116,7 +117,7 @@ void ChannelTracer::count_product(std::size_t weight) {
     graph_.products_.push_back({weight, all / samples / result[static_cast<std::size_t>(axis)]});
 }
 
-void ChannelTracer::convolution(RecordedCall const& call) {
+void ChannelTracer::convolution(nn::RecordedCall const& call) {
     constexpr std::size_t transposed_at = 6;
     if (auto const groups = call.arguments[groups_at].toInt(); groups != 1) {
         grouped_convolution(call, groups);
@@ -130,7 +131,7 @@ void ChannelTracer::convolution(RecordedCall const& call) {
 
 /// A group goes whole, its inputs with its outputs, so that those that remain have the same size.
 /// In a depthwise convolution each channel is a group.
-void ChannelTracer::grouped_convolution(RecordedCall const& call, std::int64_t groups) {
+void ChannelTracer::grouped_convolution(nn::RecordedCall const& call, std::int64_t groups) {
     constexpr std::size_t transposed_at = 6;
     auto const given = input(call);
     auto const weight = tensor_of(call.arguments[1]);
@@ -161,7 +162,7 @@ void ChannelTracer::grouped_convolution(RecordedCall const& call, std::int64_t g
 
 /// aten::linear, or a product with the transposed weight, to which a bias is added at once or by
 /// another operator.
-void ChannelTracer::linear(RecordedCall const& call) {
+void ChannelTracer::linear(nn::RecordedCall const& call) {
     auto const& arguments = call.arguments;
     Layer parts;
     if (call.name == "aten::linear") {
@@ -178,7 +179,7 @@ void ChannelTracer::linear(RecordedCall const& call) {
 
 /// Scale, shift and statistics of each channel. What is not a parameter has lost its name on the
 /// way: it has that of the scale's module.
-void ChannelTracer::batch_norm(RecordedCall const& call) {
+void ChannelTracer::batch_norm(nn::RecordedCall const& call) {
     auto const given = input(call);
     auto const scale = tensor_of(call.arguments[1]);
     if (!scale || given.channels.empty() || given.axis != 1) {
@@ -203,7 +204,7 @@ void ChannelTracer::batch_norm(RecordedCall const& call) {
 
 /// With statistics as batch norm, which has the same arguments; else the scale and the shift, as
 /// far as there are any.
-void ChannelTracer::instance_norm(RecordedCall const& call) {
+void ChannelTracer::instance_norm(nn::RecordedCall const& call) {
     if (is_there(call.arguments[3])) {
         batch_norm(call);
     } else if (input(call).axis != 1) {
@@ -214,7 +215,7 @@ void ChannelTracer::instance_norm(RecordedCall const& call) {
 }
 
 /// Each group loses as many channels, so that their number stays.
-void ChannelTracer::group_norm(RecordedCall const& call) {
+void ChannelTracer::group_norm(nn::RecordedCall const& call) {
     auto const given = input(call);
     if (given.channels.empty() || given.axis != 1) {
         unknown(call);
@@ -229,7 +230,7 @@ void ChannelTracer::group_norm(RecordedCall const& call) {
 }
 
 /// aten::layer_norm and aten::rms_norm, over the last extents: those of the scale and the shift.
-void ChannelTracer::norm_of_extents(RecordedCall const& call) {
+void ChannelTracer::norm_of_extents(nn::RecordedCall const& call) {
     auto const given = input(call);
     auto const first = static_cast<std::int64_t>(given.shape.size()) -
                        static_cast<std::int64_t>(call.arguments[1].toIntVector().size());
@@ -244,7 +245,7 @@ void ChannelTracer::norm_of_extents(RecordedCall const& call) {
 
 /// The scale, shift and statistics of a norm are these arguments, of which any may be missing.
 /// `extent`: theirs of the channels.
-void ChannelTracer::parts_of_norm(RecordedCall const& call,
+void ChannelTracer::parts_of_norm(nn::RecordedCall const& call,
                                   std::initializer_list<std::size_t> arguments,
                                   std::size_t extent) {
     auto const given = input(call);
@@ -262,13 +263,13 @@ void ChannelTracer::parts_of_norm(RecordedCall const& call,
     give(call, given.channels, given.axis);
 }
 
-void ChannelTracer::by_element(RecordedCall const& call) {
+void ChannelTracer::by_element(nn::RecordedCall const& call) {
     auto const given = input(call);
     give(call, given.channels, given.axis);
 }
 
 /// One slope for all channels, or one for each.
-void ChannelTracer::prelu(RecordedCall const& call) {
+void ChannelTracer::prelu(nn::RecordedCall const& call) {
     auto const slopes = tensor_of(call.arguments[1]);
     if (slopes && graph_.tensors_[*slopes].shape.front() == 1) {
         by_element(call);
@@ -279,7 +280,7 @@ void ChannelTracer::prelu(RecordedCall const& call) {
     }
 }
 
-void ChannelTracer::by_place(RecordedCall const& call) {
+void ChannelTracer::by_place(nn::RecordedCall const& call) {
     auto const given = input(call);
     if (given.axis != 1) {
         unknown(call);
@@ -308,7 +309,7 @@ std::optional<std::size_t> ChannelTracer::extent_along(std::size_t tensor,
 }
 
 /// Traces an operator of two values, or of one and a number or a parameter.
-void ChannelTracer::of_two(RecordedCall const& call) {
+void ChannelTracer::of_two(nn::RecordedCall const& call) {
     auto const is_number = [&](std::size_t at) {
         auto const& argument = call.arguments[at];
         return argument.isScalar() ||
@@ -349,7 +350,7 @@ void ChannelTracer::of_two(RecordedCall const& call) {
     give(call, a.channels, a.axis);
 }
 
-void ChannelTracer::concatenation(RecordedCall const& call) {
+void ChannelTracer::concatenation(nn::RecordedCall const& call) {
     std::vector<Value> parts;
     for (std::size_t i = 0; i < call.values.size(); ++i) {
         auto part = input(call, i);
@@ -373,7 +374,7 @@ void ChannelTracer::concatenation(RecordedCall const& call) {
     give(call, std::move(channels), parts.front().axis);
 }
 
-void ChannelTracer::reduction(RecordedCall const& call) {
+void ChannelTracer::reduction(nn::RecordedCall const& call) {
     auto const given = input(call);
     auto const rank = static_cast<std::int64_t>(given.shape.size());
     std::vector<std::int64_t> over;
@@ -392,7 +393,7 @@ void ChannelTracer::reduction(RecordedCall const& call) {
 }
 
 /// Extents before the channels stay; the channels' may take in those that follow.
-void ChannelTracer::reshape(RecordedCall const& call) {
+void ChannelTracer::reshape(nn::RecordedCall const& call) {
     auto const given = input(call);
     auto const shape = call.results.front().sizes().vec();
     auto const axis = static_cast<std::size_t>(given.axis);
@@ -417,7 +418,7 @@ void ChannelTracer::reshape(RecordedCall const& call) {
     give(call, std::move(channels), given.axis);
 }
 
-void ChannelTracer::permutation(RecordedCall const& call) {
+void ChannelTracer::permutation(nn::RecordedCall const& call) {
     auto const given = input(call);
     auto const rank = static_cast<std::int64_t>(given.shape.size());
     std::vector<std::int64_t> order(given.shape.size());
@@ -435,7 +436,7 @@ void ChannelTracer::permutation(RecordedCall const& call) {
 
 /// Notes products with a weight whose channels are not followed; a weight that depends on the
 /// inputs is none.
-void ChannelTracer::count_fixed_product(RecordedCall const& call) {
+void ChannelTracer::count_fixed_product(nn::RecordedCall const& call) {
     static std::map<std::string, std::size_t> const weights{
         {"aten::convolution", 1}, {"aten::_convolution", 1}, {"aten::linear", 1},
         {"aten::matmul", 1},      {"aten::mm", 1},           {"aten::addmm", 2}};
@@ -458,7 +459,7 @@ void ChannelTracer::count_fixed_product(RecordedCall const& call) {
 }
 
 /// Nothing is known of what comes out, so all that goes in stays.
-void ChannelTracer::unknown(RecordedCall const& call) {
+void ChannelTracer::unknown(nn::RecordedCall const& call) {
     count_fixed_product(call);
     bool const has_groups = rules().contains(call.name) &&
                             rules().at(call.name) == &ChannelTracer::convolution &&
@@ -484,7 +485,7 @@ void ChannelTracer::unknown(RecordedCall const& call) {
 
 /// All channels of an input have become one, such as by a group norm whose groups are those of the
 /// convolution before it.
-void ChannelTracer::tied(RecordedCall const& call) {
+void ChannelTracer::tied(nn::RecordedCall const& call) {
     std::string module;
     for (auto const& argument : call.arguments) {
         if (auto const tensor = tensor_of(argument); tensor && module.empty()) {
@@ -496,4 +497,4 @@ void ChannelTracer::tied(RecordedCall const& call) {
         concat(call.name, module, " (it ties all channels before it together)"));
 }
 
-} // namespace lockstep::nn
+} // namespace lockstep::train

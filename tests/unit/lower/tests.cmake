@@ -1,0 +1,1 @@
+lockstep_add_unit_test(lower/export_graph TORCH)
