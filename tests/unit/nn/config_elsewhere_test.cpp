@@ -1,5 +1,5 @@
 #include "base/text.hpp"
-#include "nn/config_elsewhere.hpp"
+#include "nn/models/config_elsewhere.hpp"
 
 #include <fstream>
 

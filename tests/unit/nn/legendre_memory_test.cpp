@@ -1,5 +1,5 @@
-#include "nn/legendre_memory.hpp"
-#include "nn/lmu_cell.hpp"
+#include "nn/models/legendre_memory.hpp"
+#include "nn/models/lmu_cell.hpp"
 
 #include "catch.hpp"
 #include "distance.hpp"

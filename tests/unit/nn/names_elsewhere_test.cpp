@@ -1,5 +1,5 @@
 #include "lockstep/nn/registry.hpp"
-#include "nn/names_elsewhere.hpp"
+#include "nn/models/names_elsewhere.hpp"
 
 #include <set>
 

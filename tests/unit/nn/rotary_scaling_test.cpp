@@ -1,4 +1,4 @@
-#include "nn/rotary_scaling.hpp"
+#include "nn/models/rotary_scaling.hpp"
 
 #include <vector>
 

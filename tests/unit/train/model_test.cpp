@@ -1,8 +1,8 @@
+#include "arena/layout.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
-#include "nn/sample_layout.hpp"
+#include "nn/models/sample_layout.hpp"
 
-#include "arena/layout.hpp"
 #include "catch.hpp"
 
 using namespace lockstep;

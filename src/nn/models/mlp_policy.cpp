@@ -1,6 +1,6 @@
 #include "lockstep/nn/policy.hpp"
 
-#include "models.hpp"
+#include "../models.hpp"
 #include "policy_layers.hpp"
 
 namespace lockstep::nn {

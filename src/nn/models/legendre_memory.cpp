@@ -1,4 +1,4 @@
-#include "nn/legendre_memory.hpp"
+#include "legendre_memory.hpp"
 
 #include "nn/to_device.hpp"
 

@@ -1,11 +1,12 @@
-#include "nn/lmu_cell.hpp"
+#include "lmu_cell.hpp"
 
-#include "nn/legendre_memory.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/nn/init.h>
 
 #include <cmath>
+
+#include "legendre_memory.hpp"
 
 namespace lockstep::nn {
 

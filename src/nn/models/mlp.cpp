@@ -5,7 +5,7 @@
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 
-#include "models.hpp"
+#include "../models.hpp"
 
 namespace lockstep::nn {
 

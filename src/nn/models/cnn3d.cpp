@@ -8,7 +8,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/pooling.h>
 
-#include "models.hpp"
+#include "../models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
 

@@ -4,14 +4,14 @@
 #include "lockstep/nn/recompute.hpp"
 #include "nn/advised_model.hpp"
 #include "nn/axis_reader.hpp"
-#include "nn/legendre_memory.hpp"
 #include "nn/sequence_model.hpp"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
-#include "models.hpp"
+#include "../models.hpp"
+#include "legendre_memory.hpp"
 
 namespace lockstep::nn {
 

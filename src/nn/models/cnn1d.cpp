@@ -9,7 +9,7 @@
 
 #include <torch/nn/modules/normalization.h>
 
-#include "models.hpp"
+#include "../models.hpp"
 
 namespace lockstep::nn {
 

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "../models.hpp"
 #include "lstm_stretches.hpp"
-#include "models.hpp"
 #include "policy_layers.hpp"
 
 namespace lockstep::nn {

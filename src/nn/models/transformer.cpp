@@ -9,8 +9,8 @@
 #include <torch/nn/init.h>
 #include <torch/nn/modules/embedding.h>
 
+#include "../models.hpp"
 #include "config_elsewhere.hpp"
-#include "models.hpp"
 #include "names_elsewhere.hpp"
 #include "transformer_block.hpp"
 

@@ -6,7 +6,7 @@
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 
-#include "models.hpp"
+#include "../models.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
 

@@ -3,7 +3,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/any.h>
 
-#include "sync_batch_norm.hpp"
+#include "../sync_batch_norm.hpp"
 
 namespace lockstep::nn {
 

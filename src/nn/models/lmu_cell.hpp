@@ -1,11 +1,11 @@
 #pragma once
 
-#include "nn/legendre_memory.hpp"
-
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstdint>
+
+#include "legendre_memory.hpp"
 
 namespace lockstep::nn {
 

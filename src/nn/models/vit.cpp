@@ -4,8 +4,8 @@
 
 #include <torch/nn/init.h>
 
+#include "../models.hpp"
 #include "config_elsewhere.hpp"
-#include "models.hpp"
 #include "names_elsewhere.hpp"
 #include "sample_layout.hpp"
 #include "transformer_block.hpp"
