@@ -9,6 +9,8 @@ BLUE, GREEN, GREY = "#dbe9f6", "#dff0d8", "#eeeeee"
 ROWS = [
     [("app", ["one thin file per command: train, evaluate, plan, check, launch, data, checkpoint, bench, report, watch …"],
       GREY)],
+    [("trials", ["a search on ranks: who trains which trial"], BLUE),
+     ("sites", ["federations: the training of a site, simulations"], BLUE)],
     [("launch", ["restarts lost runs,", "dialog, schedulers"], GREEN),
      ("report", ["plots, live view, event", "files, comparison of runs"], GREEN),
      ("measure", ["bench, estimate, check;", "one part of it uses torch"], BLUE),

@@ -178,7 +178,7 @@ Options federate_info_options(FederateInfoTold& told) {
             .rows = {option::flag("--json", "print one line of JSON per round", told.json)}};
 }
 
-Options federate_simulate_options(FederateSimulateTold& told) {
+Options federate_simulate_options(sites::SimulationOptions& told) {
     Options options{
         .command = "lockstep federate simulate",
         .positions = {"DECK", 1, 1},

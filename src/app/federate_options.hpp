@@ -1,6 +1,9 @@
 #pragma once
 
 #include "app/command.hpp"
+#include "federate/charter.hpp"
+#include "federate/copy_command.hpp"
+#include "sites/simulation_options.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -8,8 +11,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "federate/charter.hpp"
-#include "federate/copy_command.hpp"
 
 // The options of `lockstep federate …`. Compiled into the program and into the training library, as
 // train_side_options.hpp.
@@ -46,19 +47,11 @@ struct FederateInfoTold {
     bool json = false;
 };
 
-struct FederateSimulateTold {
-    federate::Charter charter;
-    bool secure = false;
-    std::int64_t sites = 0;
-    double dirichlet = 0;    ///< 0: samples are dealt out evenly
-    std::int64_t groups = 1; ///< of ranks, each of which trains a site
-};
-
 Options federate_init_options(FederateInitTold& told);
 Options federate_join_options(FederateJoinTold& told);
 Options federate_round_options(FederateRoundTold& told);
 Options federate_info_options(FederateInfoTold& told);
-Options federate_simulate_options(FederateSimulateTold& told);
+Options federate_simulate_options(sites::SimulationOptions& told);
 
 /// Settles what was left open: the threshold of secure aggregation is two thirds of `sites`.
 ///

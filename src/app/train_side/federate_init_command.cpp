@@ -1,12 +1,19 @@
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
+#include "federate/deck_files.hpp"
+#include "federate/federation.hpp"
+#include "federate/sound_charter.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/task/task.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "model_files/model_changes.hpp"
 #include "monitor/watchdog.hpp"
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
+#include "sites/founding.hpp"
+#include "sites/take_part.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -14,65 +21,20 @@
 
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
-#include "batches/model_facts.hpp"
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "federate/deck_files.hpp"
-#include "federate/federation.hpp"
-#include "federate/sound_charter.hpp"
-#include "federate_init.hpp"
-#include "federate_site.hpp"
-#include "model_files/model_changes.hpp"
 
 namespace lockstep::app {
 
-federate::ModelVector first_weights(comm::Communicator const& world, config::Deck deck,
-                                    std::filesystem::path const& scratch,
-                                    SignalRequests const& signals) {
-    deck.run.directory = scratch.string();
-    {
-        train::Trainer trainer(world, {.deck = deck, .version = build::version}, signals);
-        trainer.save_checkpoint();
-    }
-    federate::ModelVector first;
-    comm::agree(world, "reading the first weights", [&] {
-        if (world.is_root()) {
-            auto const checkpoints = checkpoint::Store(scratch / "checkpoints", 1).list();
-            first = federate::ModelVector::read(checkpoints.at(0).path);
-            std::filesystem::remove_all(scratch);
-        }
-    });
-    return first;
-}
-
 namespace {
-
-/// The names of the classes, a line each: those of the first model or, where it knows none, of the
-/// data, which a coordinator with --weights does not need.
-std::string classes_of(config::Deck const& deck, federate::ModelVector const& first) {
-    if (task::is_played(deck.task)) {
-        return "";
-    }
-    auto const facts = train::facts_of(first.record(), "the first model");
-    if (!facts.classes.empty() || deck.data.train.empty()) {
-        return joined(facts.classes, "\n");
-    }
-    try {
-        return joined(open_training_set(deck).declared_classes(), "\n");
-    } catch (Error const& error) {
-        if (error.code() != ExitCode::no_input) {
-            throw;
-        }
-        return "";
-    }
-}
 
 /// What the coordinator's data say of themselves; nothing where it has none.
 std::optional<data::Facts> facts_of_data(config::Deck const& deck) {
     try {
-        return trimmed(deck.data.train).empty() ? std::nullopt
-                                                : std::optional(open_training_set(deck).facts());
+        return trimmed(deck.data.train).empty()
+                   ? std::nullopt
+                   : std::optional(sites::open_training_set(deck).facts());
     } catch (Error const& error) {
         if (error.code() != ExitCode::no_input) {
             throw;
@@ -128,19 +90,6 @@ void require_one_name(std::string const& weights, config::Deck const& deck) {
 
 } // namespace
 
-federate::Charter charter_for(federate::Charter charter, config::Deck deck,
-                              federate::ModelVector const& first) {
-    deck.optimizer.proximal = charter.proximal;
-    federate::require_fit(charter, deck);
-    federate::require_fit_for_noise(charter, first);
-    deck.model.weights.clear(); // of each round, the global model
-    charter.deck = config::to_text(deck);
-    charter.model = first.fingerprint();
-    charter.classes = classes_of(deck, first);
-    charter.files = federate::files_of(deck, nn::code_files(deck), nn::for_records);
-    return charter;
-}
-
 ExitCode federate_init_command(Invocation const& invocation) {
     SignalRequests const signals;
     return monitor::run_collectively(
@@ -166,7 +115,8 @@ ExitCode federate_init_command(Invocation const& invocation) {
             deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);
             comm::agree(world, "reading the deck", [&] { require_one_name(told.weights, deck); });
             auto first = told.weights.empty()
-                             ? first_weights(world, deck, directory / "first-weights", signals)
+                             ? sites::first_weights(world, deck, directory / "first-weights",
+                                                    signals, build::version)
                              : federate::ModelVector();
             comm::agree(world, "starting the federation", [&] {
                 if (!world.is_root()) {
@@ -180,7 +130,7 @@ ExitCode federate_init_command(Invocation const& invocation) {
                         std::cerr << (line.empty() ? "" : concat("lockstep: ", line, "\n"));
                     }
                 }
-                auto charter = charter_for(told.charter, deck, first);
+                auto charter = sites::charter_for(told.charter, deck, first);
                 charter.id = hex_text(federate::Secret::random().bytes()).substr(0, 32);
                 auto const key =
                     federate::PrivateKey::open_or_make(told.key, federate::coordinator_name);

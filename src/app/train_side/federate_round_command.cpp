@@ -5,11 +5,16 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
+#include "federate/deck_files.hpp"
+#include "federate/deck_keys.hpp"
+#include "federate/sound_charter.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "model_files/moved_files.hpp"
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
+#include "sites/take_part.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -19,12 +24,8 @@
 
 #include "../agreed_words.hpp"
 #include "../federate_options.hpp"
+#include "build_info.hpp"
 #include "commands.hpp"
-#include "federate/deck_files.hpp"
-#include "federate/deck_keys.hpp"
-#include "federate/sound_charter.hpp"
-#include "federate_site.hpp"
-#include "model_files/moved_files.hpp"
 
 namespace lockstep::app {
 
@@ -185,17 +186,18 @@ ExitCode federate_round_command(Invocation const& invocation) {
             context.session.bind_device(train::device_of_rank(world, deck.run));
             auto const* const federation = own ? &own->federation : nullptr;
             auto const* const site = own ? &own->site : nullptr;
-            SiteRanks const ranks{
+            sites::SiteRanks const ranks{
                 .ranks = world,
                 .signals = signals,
                 .watchdog = context.watchdog,
-                .tell = [](std::string const& line) { std::cout << line << std::endl; }};
+                .tell = [](std::string const& line) { std::cout << line << std::endl; },
+                .version = build::version};
             std::string said;
             std::int64_t pushed = -1; // what an earlier command has not pushed goes first
             auto const pause_s = told.fetch.words.empty() ? 1.0 : fetch_every_s;
             for (Stopwatch const watch;;) {
                 auto const left_s = told.wait_s - watch.seconds();
-                auto const standing = take_part(ranks, federation, site, deck);
+                auto const standing = sites::take_part(ranks, federation, site, deck);
                 if (!standing) {
                     return ExitCode::interrupted;
                 }

@@ -4,6 +4,10 @@
 #include "comm/topology.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "sites/founding.hpp"
+#include "sites/simulation.hpp"
+#include "sites/site_groups.hpp"
+#include "sites/take_part.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,12 +16,9 @@
 #include <thread>
 
 #include "../federate_options.hpp"
+#include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "federate_init.hpp"
-#include "federate_simulation.hpp"
-#include "federate_site.hpp"
-#include "site_groups.hpp"
 
 namespace lockstep::app {
 
@@ -50,7 +51,7 @@ constexpr double look_again_s = 0.2;
 /// Throws  Error as Coordinator::advance, and 74 where it has waited in vain
 class Coordinating {
   public:
-    Coordinating(Simulation const& simulation, double patience_s)
+    Coordinating(sites::Simulation const& simulation, double patience_s)
         : simulation_(simulation), patience_s_(patience_s) {}
 
     federate::Progress advance() {
@@ -74,7 +75,7 @@ class Coordinating {
     }
 
   private:
-    Simulation const& simulation_;
+    sites::Simulation const& simulation_;
     double patience_s_;
     int looks_ = 0; ///< since it has last written anything
 };
@@ -83,23 +84,26 @@ class Coordinating {
 ///
 /// Collective  over the world
 /// Returns     whether they came to their end; the same on all ranks
-bool train_sites(monitor::CommandContext& context, SiteGroups& groups, Simulation const& simulation,
-                 comm::Topology const& topology, SignalRequests const& signals) {
+bool train_sites(monitor::CommandContext& context, sites::SiteGroups& groups,
+                 sites::Simulation const& simulation, comm::Topology const& topology,
+                 SignalRequests const& signals) {
     bool done = true;
     std::string name;
-    SiteRanks const ranks{.ranks = groups.ranks(),
-                          .signals = signals,
-                          .watchdog = context.watchdog,
-                          .tell = [&](auto const& line) { groups.say(concat(name, ": ", line)); },
-                          .asked = [&] { return groups.must_leave() ? SIGTERM : 0; },
-                          .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
+    sites::SiteRanks const ranks{
+        .ranks = groups.ranks(),
+        .signals = signals,
+        .watchdog = context.watchdog,
+        .tell = [&](auto const& line) { groups.say(concat(name, ": ", line)); },
+        .version = build::version,
+        .asked = [&] { return groups.must_leave() ? SIGTERM : 0; },
+        .place = train::PlaceOnHost{topology.local_rank, topology.local_size}};
     groups.work_apart(name, [&] {
         for (auto i = groups.number(); done && i < simulation.count(); i += groups.count()) {
-            name = Simulation::site_name(i);
+            name = sites::Simulation::site_name(i);
             bool const leaves = groups.must_leave() || signals.pending() != 0;
             done = comm::all_ranks(ranks.ranks, !leaves) &&
-                   take_part(ranks, simulation.federation(), simulation.site(i),
-                             simulation.deck_of(i));
+                   sites::take_part(ranks, simulation.federation(), simulation.site(i),
+                                    simulation.deck_of(i));
         }
         if (!done) {
             groups.ask_to_leave();
@@ -109,8 +113,9 @@ bool train_sites(monitor::CommandContext& context, SiteGroups& groups, Simulatio
 }
 
 /// Collective  over the world
-ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, SiteGroups& groups,
-                    Simulation const& simulation, SignalRequests const& signals) {
+ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck,
+                    sites::SiteGroups& groups, sites::Simulation const& simulation,
+                    SignalRequests const& signals) {
     auto const& world = context.world;
     auto const topology = comm::Topology::discover(world);
     Coordinating coordinating(simulation, static_cast<double>(deck.communication.timeout_seconds));
@@ -154,7 +159,7 @@ ExitCode run_rounds(monitor::CommandContext& context, config::Deck const& deck, 
 }
 
 /// Throws  Error 64
-void require_groups(FederateSimulateTold const& told, int ranks) {
+void require_groups(sites::SimulationOptions const& told, int ranks) {
     auto const max = std::min<std::int64_t>(told.sites, ranks);
     if (told.groups > max) {
         throw Error(ExitCode::usage,
@@ -168,7 +173,7 @@ void require_groups(FederateSimulateTold const& told, int ranks) {
 /// Completes what is left open of the charter, for a known number of sites.
 ///
 /// Throws  Error 64
-void settle_charter_of(FederateSimulateTold& told) {
+void settle_charter_of(sites::SimulationOptions& told) {
     auto& charter = told.charter;
     auto const needed = std::max<std::int64_t>(2, charter.threshold);
     if (told.secure && told.sites < needed) {
@@ -203,7 +208,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             auto const& world = context.world;
-            FederateSimulateTold told;
+            sites::SimulationOptions told;
             told.charter.min_sites = 0; // not given
             auto deck =
                 begin_with_deck(context, federate_simulate_options(told), invocation, 0).deck;
@@ -214,7 +219,7 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                 settle_charter_of(told);
             });
             auto const directory = std::filesystem::path(deck.run.directory);
-            Simulation simulation(deck, told);
+            sites::Simulation simulation(deck, told);
             comm::agree(world, "comparing with an earlier start", [&] {
                 if (world.is_root()) {
                     simulation.require_same_options();
@@ -225,12 +230,12 @@ ExitCode federate_simulate_command(Invocation const& invocation) {
                     simulation.divide(); // before the first weights, which need enough samples, too
                 }
             });
-            SiteGroups groups(world, told.groups);
+            sites::SiteGroups groups(world, told.groups);
             federate::ModelVector first;
             groups.work_apart("", [&] {
                 if (groups.number() == 0) { // which alone has no more ranks than the deck allows
-                    first =
-                        first_weights(groups.ranks(), deck, directory / "first-weights", signals);
+                    first = sites::first_weights(groups.ranks(), deck, directory / "first-weights",
+                                                 signals, build::version);
                 }
             });
             comm::agree(world, "starting the federation", [&] {

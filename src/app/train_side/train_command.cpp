@@ -7,6 +7,7 @@
 #include "lockstep/train/trainer.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
+#include "report/run_observers.hpp"
 
 #include <filesystem>
 #include <iostream>
@@ -15,7 +16,6 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "run_observers.hpp"
 
 namespace lockstep::app {
 
@@ -66,8 +66,8 @@ ExitCode train_command(Invocation const& invocation) {
                               .remarks = words_on_the_end(deck.run, job),
                               .observers =
                                   [&](config::Deck const& resolved) {
-                                      return run_observers(resolved, job, since_start,
-                                                           {talk_of(told), told.json});
+                                      return report::run_observers(resolved, job, since_start,
+                                                                   {talk_of(told), told.json});
                                   },
                               .held =
                                   [&, directory = std::filesystem::path(deck.run.directory)](

@@ -46,9 +46,13 @@ ROOMS = {
     "launch": ["base", "config", "comm", "monitor"],
     "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
                 "device", "arena", "step", "batches", "model_files"],
+    "trials": ["base", "config", "comm", "h5", "checkpoint", "nn", "task", "monitor", "search", "report",
+               "batches", "model_files", "train", "events"],
+    "sites": ["base", "config", "comm", "h5", "data", "checkpoint", "federate", "nn", "task", "monitor",
+              "optimizer", "batches", "model_files", "train", "events"],
     "app": ["base", "config", "comm", "h5", "data", "text", "import", "checkpoint", "federate", "rl", "nn",
             "lower", "task", "trace", "train", "monitor", "report", "serve", "launch", "search", "measure", "deploy",
-            "events", "device", "arena", "optimizer", "step", "batches", "model_files"],
+            "events", "device", "arena", "optimizer", "step", "batches", "model_files", "trials", "sites"],
 }
 
 # Where of a room below some files alone may be included.
@@ -70,7 +74,7 @@ PLACES = {
         ["include/lockstep/nn/", "include/lockstep/task/", "include/lockstep/model_files/",
          "include/lockstep/train/", "src/program/", "src/nn/", "src/lower/", "src/task/", "src/device/", "src/arena/",
          "src/optimizer/", "src/exchange/", "src/step/", "src/batches/", "src/model_files/", "src/train/",
-         "src/measure/train_side/", "src/app/train_side/"],
+         "src/measure/train_side/", "src/trials/", "src/sites/", "src/app/train_side/"],
     ),
     "mpi": (r"#include <mpi", ["src/comm/native.hpp"]),
     "world": (r"\bMPI_COMM_WORLD\b", ["src/comm/session.cpp"]),
@@ -81,7 +85,7 @@ PLACES = {
              ["src/comm/nccl", "src/comm/oneccl"]),
     # Of others it is read by base/json_text.hpp, up to a depth; these read what this program sends itself, or check first.
     "json": (r"(?i)\bjson::parse\(",
-             ["src/base/json_text", "src/app/train_side/search_", "src/config/deck_source.cpp", "src/import/documents.cpp",
+             ["src/base/json_text", "src/trials/", "src/config/deck_source.cpp", "src/import/documents.cpp",
               "src/train/profiler.cpp"]),
     # Text is made by {fmt} (base/text.hpp), but where a stream is wanted or nothing may be allocated.
     "fmt": (r"\bostringstream\b|\bsnprintf\b",

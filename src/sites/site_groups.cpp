@@ -1,4 +1,4 @@
-#include "site_groups.hpp"
+#include "sites/site_groups.hpp"
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
-namespace lockstep::app {
+namespace lockstep::sites {
 
 namespace {
 
@@ -83,4 +83,4 @@ void SiteGroups::work_apart(std::string const& about, std::function<void()> cons
     comm::agree_on(world_, phase, failure);
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::sites

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// A trial and the step that it has reached.
 using StateOf = std::pair<std::int64_t, std::int64_t>;
@@ -60,4 +60,4 @@ class KeptStates {
 std::shared_ptr<checkpoint::Reader const> fetch_state(comm::RequestDesk& desk, StateOf which,
                                                       std::vector<int> const& holders);
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

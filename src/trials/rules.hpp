@@ -1,13 +1,12 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
-
-#include <vector>
-
 #include "search/settings.hpp"
 #include "search/space.hpp"
 
-namespace lockstep::app {
+#include <vector>
+
+namespace lockstep::trials {
 
 // What is wrong with a search is told before anything of it is made. `deck` is that of a first
 // trial.
@@ -33,4 +32,4 @@ bool may_be_private(config::Deck const& deck, search::Space const& space);
 /// Throws  Error 64
 void require_shared_states(config::Deck const& deck, search::Space const& space);
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -1,4 +1,4 @@
-#include "search_suspects.hpp"
+#include "suspects.hpp"
 
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 Suspects::Suspects(search::Study const& study, std::filesystem::path directory)
     : study_(study), directory_(std::move(directory)) {}
@@ -43,4 +43,4 @@ std::int64_t Suspects::saved_step(std::int64_t trial) const {
     return list.empty() ? -1 : list.front().step;
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

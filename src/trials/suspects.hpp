@@ -1,13 +1,13 @@
 #pragma once
 
+#include "search/study.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
 
-#include "search/study.hpp"
-
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// The trials that may be what the job of a search died of several times, for they came to no
 /// checkpoint. Each gets a last chance alone: if the job dies once more, no other trial was the
@@ -36,4 +36,4 @@ class Suspects {
     std::set<std::int64_t> alone_;
 };
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

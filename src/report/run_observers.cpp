@@ -1,4 +1,4 @@
-#include "run_observers.hpp"
+#include "report/run_observers.hpp"
 
 #include "lockstep/monitor/metrics_file.hpp"
 #include "monitor/console.hpp"
@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-namespace lockstep::app {
+namespace lockstep::report {
 
 namespace {
 
@@ -42,16 +42,16 @@ Observers run_observers(config::Deck const& deck, BatchJob const& job, Stopwatch
     add_tolerant(all, log,
                  [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
     if (deck.monitor.tensorboard) {
-        add_tolerant(all, log, [&] { return report::make_tensorboard(deck); });
+        add_tolerant(all, log, [&] { return make_tensorboard(deck); });
     }
     if (deck.monitor.images > 0) {
-        add_tolerant(all, log, [&] { return report::make_sample_files(deck); });
+        add_tolerant(all, log, [&] { return make_sample_files(deck); });
     }
     all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));
     if (deck.monitor.plots) {
-        add_tolerant(all, log, [&] { return report::make_plots(deck); });
+        add_tolerant(all, log, [&] { return make_plots(deck); });
     }
     return all;
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::report

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "search/study.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,11 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "search/study.hpp"
-#include "search_messages.hpp"
-#include "search_suspects.hpp"
+#include "messages.hpp"
+#include "suspects.hpp"
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// What rank 0 decides for all ranks of a search: which of them train which trial, and when the
 /// search stops. What to try is decided by the study.
@@ -105,4 +105,4 @@ class SearchCoordinator {
     double busy_s_ = 0; ///< seconds of ranks with a trial
 };
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

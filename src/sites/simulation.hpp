@@ -1,7 +1,14 @@
 #pragma once
 
 #include "base/file_lock.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/federation.hpp"
+#include "federate/model_vector.hpp"
+#include "federate/partition.hpp"
+#include "federate/private_key.hpp"
+#include "federate/site.hpp"
 #include "lockstep/config/deck.hpp"
+#include "sites/simulation_options.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -10,22 +17,14 @@
 #include <string>
 #include <vector>
 
-#include "../federate_options.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/federation.hpp"
-#include "federate/model_vector.hpp"
-#include "federate/partition.hpp"
-#include "federate/private_key.hpp"
-#include "federate/site.hpp"
-
-namespace lockstep::app {
+namespace lockstep::sites {
 
 /// A federation whose coordinator and sites are all in this job. Its keys come from the seed, so
 /// that every number of it does: they protect nothing. No function is collective.
 class Simulation {
   public:
-    /// In the deck's run.directory; `told` is settled.
-    Simulation(config::Deck deck, FederateSimulateTold told);
+    /// In the deck's run.directory; `options` are settled.
+    Simulation(config::Deck deck, SimulationOptions options);
 
     static std::string site_name(std::size_t number); ///< counted from 0
 
@@ -52,7 +51,7 @@ class Simulation {
     void open(std::size_t group, std::size_t groups);
 
     config::Deck deck_of(std::size_t site) const;
-    std::size_t count() const { return static_cast<std::size_t>(told_.sites); } ///< of sites
+    std::size_t count() const { return static_cast<std::size_t>(options_.sites); } ///< of sites
 
     // The coordinator on rank 0, the others on rank 0 of each group; elsewhere null.
     federate::Federation const* federation() const { return federation_.get(); }
@@ -62,7 +61,7 @@ class Simulation {
     }
 
   private:
-    std::map<std::string, std::string> options() const;
+    std::map<std::string, std::string> option_texts() const;
     /// The samples of each site, in files of their own, after a file of the options.
     void write_data() const;
     std::int64_t learnt_of(std::vector<std::int64_t> const& samples,
@@ -77,7 +76,7 @@ class Simulation {
     std::filesystem::path data_of(std::size_t site) const;
 
     config::Deck deck_;
-    FederateSimulateTold told_;
+    SimulationOptions options_;
     std::filesystem::path directory_;
     std::vector<std::vector<std::int64_t>> samples_; ///< of each site: places in data.train
     std::vector<std::string> classes_; ///< of data.train, which each site's file names
@@ -89,4 +88,4 @@ class Simulation {
     std::vector<std::unique_ptr<federate::Site>> sites_;
 };
 
-} // namespace lockstep::app
+} // namespace lockstep::sites

@@ -1,13 +1,13 @@
 #pragma once
 
+#include "trials/trial.hpp"
+
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "search_trial.hpp"
-
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// What a rank without work tells rank 0 of a search.
 struct RankReport {
@@ -32,4 +32,4 @@ RankReport report_of(std::string const& text);
 std::string text_of(RankOrder const& order);
 RankOrder order_of(std::string const& text);
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "search_coordinator.hpp"
+#include "coordinator.hpp"
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// Step that a job begins at by the journal: that of the trial's last result or, for a new trial,
 /// of its parent's result.
@@ -87,4 +87,4 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     }
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

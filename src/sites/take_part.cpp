@@ -1,8 +1,10 @@
-#include "federate_site.hpp"
+#include "sites/take_part.hpp"
 
 #include "base/hash.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
+#include "batches/workload.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -12,17 +14,13 @@
 #include "lockstep/monitor/metrics_file.hpp"
 #include "lockstep/task/task.hpp"
 #include "monitor/console.hpp"
+#include "optimizer/schedule.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "batches/model_facts.hpp"
-#include "batches/workload.hpp"
-#include "build_info.hpp"
-#include "optimizer/schedule.hpp"
-
-namespace lockstep::app {
+namespace lockstep::sites {
 
 namespace {
 
@@ -191,7 +189,7 @@ bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local)
     try {
         auto const ended = train::train(own.ranks,
                                         {.deck = deck,
-                                         .version = build::version,
+                                         .version = own.version,
                                          .observers = observers,
                                          .stepped = [&] { own.watchdog.hear_of_exit_first(); },
                                          .asked = own.asked,
@@ -264,4 +262,4 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
     }
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::sites

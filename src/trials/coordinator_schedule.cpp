@@ -1,11 +1,12 @@
+#include "search/ranks_of_trials.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "search/ranks_of_trials.hpp"
-#include "search_coordinator.hpp"
+#include "coordinator.hpp"
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// Jobs that may be given out: as many as there are ranks, so that the last ones of a round are
 /// known as such; where the order of results counts, no more than could begin now.
@@ -160,4 +161,4 @@ void SearchCoordinator::give(search::Job const& job, int ranks) {
     }
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace lockstep::app {
+namespace lockstep::sites {
 
 /// The ranks of a job in groups that do other work at the same time. A group that cannot continue
 /// asks the others to leave theirs, and all ranks end with the same error.
@@ -52,4 +52,4 @@ class SiteGroups {
     std::optional<comm::RequestDesk> desk_; ///< of several groups
 };
 
-} // namespace lockstep::app
+} // namespace lockstep::sites

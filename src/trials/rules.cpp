@@ -1,4 +1,4 @@
-#include "search_rules.hpp"
+#include "trials/rules.hpp"
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -9,7 +9,7 @@
 #include <array>
 #include <string_view>
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 namespace {
 
@@ -92,4 +92,4 @@ void require_shared_states(config::Deck const& deck, search::Space const& space)
     }
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -1,13 +1,12 @@
-#include "search_coordinator.hpp"
+#include "coordinator.hpp"
 
 #include "base/text.hpp"
+#include "search/ranks_of_trials.hpp"
 
 #include <iostream>
 #include <utility>
 
-#include "search/ranks_of_trials.hpp"
-
-namespace lockstep::app {
+namespace lockstep::trials {
 
 namespace {
 
@@ -191,4 +190,4 @@ void SearchCoordinator::finish(nlohmann::json resources) {
                        {"resources", std::move(resources)}});
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

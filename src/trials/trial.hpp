@@ -6,6 +6,7 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "search/study.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -13,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "search/study.hpp"
-#include "search_states.hpp"
+#include "kept_states.hpp"
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 /// What all trials of a search have in common.
 struct TrialSetting {
     monitor::CommandContext& context;
     SignalRequests const& signals;
+    std::string version;                        ///< of the program
     std::filesystem::path directory;            ///< of the search
     config::DeckSource deck;                    ///< that the trials' values are set in
     std::map<std::string, std::string> origins; ///< of the keys of the space
@@ -77,4 +78,4 @@ TrialEnd run_trial(TrialSetting const& setting, comm::Communicator const& group,
 /// handled.
 TrialEnd failed_trial(TrialJob const& trial, int ranks);
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -1,4 +1,4 @@
-#include "search_trial.hpp"
+#include "trials/trial.hpp"
 
 #include "base/batch_job.hpp"
 #include "base/lease.hpp"
@@ -11,20 +11,17 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "model_files/keys_of_others.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
+#include "report/run_observers.hpp"
 #include "train/privacy_key.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
-#include "build_info.hpp"
-#include "deck_on_all_ranks.hpp"
-#include "model_files/keys_of_others.hpp"
-#include "run_observers.hpp"
-
-namespace lockstep::app {
+namespace lockstep::trials {
 
 namespace {
 
@@ -102,11 +99,12 @@ train::RunOptions options_of(TrialSetting const& setting, config::Deck const& de
     return {
         .deck = deck,
         .force = job.parent >= 0, // its values differ from its parent's
-        .version = build::version,
+        .version = setting.version,
         .seconds_left = left,
         .observers =
             [&heard, since = setting.since_start](config::Deck const& resolved) {
-                auto all = run_observers(resolved, BatchJob{}, since, {monitor::Talk::silent});
+                auto all =
+                    report::run_observers(resolved, BatchJob{}, since, {monitor::Talk::silent});
                 all.push_back(std::make_unique<Listener>(heard));
                 return all;
             },
@@ -321,4 +319,4 @@ TrialEnd failed_trial(TrialJob const& trial, int ranks) {
     return end;
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -1,4 +1,4 @@
-#include "federate_simulation.hpp"
+#include "sites/simulation.hpp"
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
@@ -12,20 +12,19 @@
 #include "config/values.hpp"
 #include "data/division.hpp"
 #include "data/plan.hpp"
+#include "federate/deck_files.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "nn/named_code.hpp"
 #include "nn/program_records.hpp"
+#include "sites/founding.hpp"
+#include "sites/take_part.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <numeric>
 
-#include "federate/deck_files.hpp"
-#include "federate_init.hpp"
-#include "federate_site.hpp"
-
-namespace lockstep::app {
+namespace lockstep::sites {
 
 namespace {
 
@@ -39,19 +38,19 @@ std::string with_checksum(std::string_view lines) {
 
 } // namespace
 
-Simulation::Simulation(config::Deck deck, FederateSimulateTold told)
-    : deck_(std::move(deck)), told_(std::move(told)), directory_(deck_.run.directory) {}
+Simulation::Simulation(config::Deck deck, SimulationOptions options)
+    : deck_(std::move(deck)), options_(std::move(options)), directory_(deck_.run.directory) {}
 
 std::string Simulation::site_name(std::size_t number) {
     return concat("site-", zero_padded(static_cast<std::int64_t>(number) + 1, 5));
 }
 
 /// All that decides the sites' data and the federation: the options except --groups, and the deck.
-std::map<std::string, std::string> Simulation::options() const {
-    auto options = told_.charter.options();
-    options["--sites"] = config::printed(told_.sites);
-    if (told_.dirichlet > 0) {
-        options["--dirichlet"] = config::printed(told_.dirichlet);
+std::map<std::string, std::string> Simulation::option_texts() const {
+    auto options = options_.charter.options();
+    options["--sites"] = config::printed(options_.sites);
+    if (options_.dirichlet > 0) {
+        options["--dirichlet"] = config::printed(options_.dirichlet);
     }
     for (auto const& setting : config::settings(deck_)) {
         options[setting.key] = trimmed(setting.value);
@@ -79,7 +78,7 @@ void Simulation::require_same_options() const {
         auto const value = std::string_view(line).substr(std::min(sign + 1, line.size()));
         before[std::string(trimmed(std::string_view(line).substr(0, sign)))] = trimmed(value);
     }
-    if (auto const changes = config::changes(before, options()); !changes.empty()) {
+    if (auto const changes = config::changes(before, option_texts()); !changes.empty()) {
         throw Error(
             ExitCode::usage,
             {concat(directory_.string(), " holds a simulation that was started with other options"),
@@ -97,8 +96,8 @@ void Simulation::divide() {
         std::vector<std::int64_t> all(labels.size());
         std::iota(all.begin(), all.end(), 0);
         whole.read_targets(all, labels);
-    } else if (told_.dirichlet > 0) {
-        throw Error(ExitCode::usage, {concat("--dirichlet ", told_.dirichlet),
+    } else if (options_.dirichlet > 0) {
+        throw Error(ExitCode::usage, {concat("--dirichlet ", options_.dirichlet),
                                       "the samples have no classes by which to divide them",
                                       "Leave --dirichlet out"});
     }
@@ -107,7 +106,7 @@ void Simulation::divide() {
         classes_ = whole.class_names();
     }
     auto const owners = federate::sites_of_samples(
-        labels, {told_.sites, told_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
+        labels, {options_.sites, options_.dirichlet, static_cast<std::uint64_t>(deck_.run.seed)});
     samples_.assign(count(), {});
     for (std::size_t sample = 0; sample < owners.size(); ++sample) {
         samples_[static_cast<std::size_t>(owners[sample])].push_back(
@@ -122,7 +121,7 @@ void Simulation::write_data() const {
     // Of a federation without this file, made by an earlier version, nobody knows all options.
     if (!federation_ && !std::filesystem::exists(options_file())) {
         std::string lines;
-        for (auto const& [name, value] : options()) {
+        for (auto const& [name, value] : option_texts()) {
             lines += concat(name, " = ", value, "\n");
         }
         write_text_durably(options_file(), with_checksum(lines));
@@ -192,22 +191,23 @@ void Simulation::require_steps(std::vector<std::int64_t> const& labels) const {
     }
     if (!poor.empty()) {
         bool const shared = config::share_of(deck_.data.validation).has_value();
-        throw Error(ExitCode::usage,
-                    {concat("too few samples for ", joined(poor, ", ")),
-                     shared ? concat(why, ", and data.validation takes ",
-                                     trimmed(deck_.data.validation), " of a site's samples")
-                            : why,
-                     concat(told_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
-                            "--sites",
-                            !deck_.data.drop_last ? " or run.replicas"
-                            : of_all > 0          ? ", data.global-batch or optimizer.accumulate"
-                                         : ", run.replicas, data.batch or optimizer.accumulate",
-                            shared ? ", or change data.validation" : "")});
+        throw Error(
+            ExitCode::usage,
+            {concat("too few samples for ", joined(poor, ", ")),
+             shared ? concat(why, ", and data.validation takes ", trimmed(deck_.data.validation),
+                             " of a site's samples")
+                    : why,
+             concat(options_.dirichlet > 0 ? "Use a larger --dirichlet, or lower " : "Lower ",
+                    "--sites",
+                    !deck_.data.drop_last ? " or run.replicas"
+                    : of_all > 0          ? ", data.global-batch or optimizer.accumulate"
+                                          : ", run.replicas, data.batch or optimizer.accumulate",
+                    shared ? ", or change data.validation" : "")});
     }
 }
 
 void Simulation::found(federate::ModelVector const& first) {
-    auto charter = charter_for(told_.charter, deck_, first);
+    auto charter = charter_for(options_.charter, deck_, first);
     charter.id = hex_text(secret("federation").bytes()).substr(0, 32);
     if (std::filesystem::exists(federation_directory() / "charter.h5")) {
         federation_ = std::make_unique<federate::Federation>(federation_directory());
@@ -259,8 +259,8 @@ void Simulation::open_sites(std::size_t first, std::size_t step) {
 config::Deck Simulation::deck_of(std::size_t site) const {
     auto deck = deck_;
     deck.data.train = data_of(site).string();
-    deck.optimizer.proximal = told_.charter.proximal;
-    if (told_.groups > 1) {
+    deck.optimizer.proximal = options_.charter.proximal;
+    if (options_.groups > 1) {
         deck.monitor.progress = "none"; // several bars do not fit on a terminal
     }
     return deck;
@@ -296,4 +296,4 @@ std::filesystem::path Simulation::data_of(std::size_t site) const {
     return directory_ / "data" / concat(site_name(site), ".h5");
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::sites

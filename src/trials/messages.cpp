@@ -1,12 +1,12 @@
-#include "search_messages.hpp"
+#include "messages.hpp"
+
+#include "search/outcome_json.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <utility>
 
-#include "search/outcome_json.hpp"
-
-namespace lockstep::app {
+namespace lockstep::trials {
 
 namespace {
 
@@ -94,4 +94,4 @@ RankOrder order_of(std::string const& text) {
             .needed = json.at("needed").get<std::set<StateOf>>()};
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -1,4 +1,4 @@
-#include "search_states.hpp"
+#include "kept_states.hpp"
 
 #include "base/memory.hpp"
 #include "base/text.hpp"
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace lockstep::app {
+namespace lockstep::trials {
 
 namespace {
 
@@ -193,4 +193,4 @@ std::shared_ptr<checkpoint::Reader const> fetch_state(comm::RequestDesk& desk, S
     return std::make_shared<checkpoint::Reader const>(name, std::move(record), layout, read);
 }
 
-} // namespace lockstep::app
+} // namespace lockstep::trials

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace lockstep::app {
+namespace lockstep::report {
 
 struct Listening {
     monitor::Talk talk = monitor::Talk::normal;
@@ -25,4 +25,4 @@ std::vector<std::unique_ptr<train::Observer>> run_observers(config::Deck const& 
                                                             Stopwatch since_start,
                                                             Listening const& listening);
 
-} // namespace lockstep::app
+} // namespace lockstep::report

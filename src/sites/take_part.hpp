@@ -1,5 +1,6 @@
 #pragma once
 
+#include "federate/site.hpp"
 #include "lockstep/base/signals.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
@@ -10,9 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "federate/site.hpp"
-
-namespace lockstep::app {
+namespace lockstep::sites {
 
 /// Opens the whole training set of a deck in this process only.
 ///
@@ -25,6 +24,7 @@ struct SiteRanks {
     SignalRequests const& signals;
     monitor::Watchdog& watchdog;
     std::function<void(std::string const&)> tell; ///< on their rank 0: says something to people
+    std::string version;                          ///< of the program
     /// As in train::RunOptions.
     std::function<int()> asked{};
     std::optional<train::PlaceOnHost> place{};
@@ -40,4 +40,4 @@ std::optional<federate::Standing> take_part(SiteRanks const& own,
                                             federate::Federation const* federation,
                                             federate::Site const* site, config::Deck const& deck);
 
-} // namespace lockstep::app
+} // namespace lockstep::sites
