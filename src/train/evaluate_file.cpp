@@ -1,19 +1,6 @@
+#include "lockstep/train/evaluate_file.hpp"
+
 #include "base/text.hpp"
-#include "checkpoint/weights.hpp"
-#include "comm/agree.hpp"
-#include "comm/phase.hpp"
-#include "comm/phase_scope.hpp"
-#include "config/share.hpp"
-#include "data/audit.hpp"
-#include "lockstep/base/error.hpp"
-#include "lockstep/model_files/load_weights.hpp"
-#include "lockstep/nn/registry.hpp"
-#include "lockstep/train/trainer.hpp"
-#include "task/distilled.hpp"
-
-#include <algorithm>
-#include <optional>
-
 #include "batches/data_cache.hpp"
 #include "batches/evaluate.hpp"
 #include "batches/make_data_module.hpp"
@@ -22,9 +9,18 @@
 #include "batches/teacher_outputs.hpp"
 #include "batches/validation_share.hpp"
 #include "batches/workload.hpp"
+#include "checkpoint/weights.hpp"
+#include "comm/agree.hpp"
+#include "comm/phase.hpp"
+#include "comm/phase_scope.hpp"
+#include "config/share.hpp"
+#include "data/audit.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/place.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/model_files/load_weights.hpp"
+#include "lockstep/nn/registry.hpp"
 #include "model_files/finite_weights.hpp"
 #include "model_files/first_weights.hpp"
 #include "model_files/model_changes.hpp"
@@ -32,8 +28,13 @@
 #include "model_files/plain_deck.hpp"
 #include "model_files/quantised_file.hpp"
 #include "model_files/same_code.hpp"
-#include "progress.hpp"
 #include "step/replica_state.hpp"
+#include "task/distilled.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "progress.hpp"
 
 namespace lockstep::train {
 

@@ -133,22 +133,4 @@ Ended train(comm::Communicator const& world, RunOptions const& options,
 ///             no device's name
 std::string device_of_rank(comm::Communicator const& world, config::Run const& run);
 
-/// Measures the deck's test set, or its validation set where there is none, with the model of a
-/// checkpoint or of a best.h5; exact on any number of ranks. With `outputs`, measures the training
-/// set instead, all of it and as it is stored, and writes what the model returns for its samples to
-/// this file, for distill.outputs; until then the outputs are in memory, each rank's share in its
-/// own.
-///
-/// Collective  over `world`; same deck and files on all ranks
-/// Throws      AgreedError: 66, 65 or 74 for the file or the data, 65 for samples that do not fit
-///             the model's training data, unless `force`; 64 when the deck has neither set or
-///             another model or task than the file, or a plug-in or library of operators whose
-///             contents are not those that the file's model was trained with, unless `force`; 69
-///             for a device that is not here; with `outputs` also 64 for a task, or for samples,
-///             whose outputs cannot be learnt from a file, 65 for an output that is not finite, 73
-///             or 74 when the file cannot be written
-Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
-                       std::filesystem::path const& file, std::filesystem::path const& outputs = {},
-                       bool force = false);
-
 } // namespace lockstep::train

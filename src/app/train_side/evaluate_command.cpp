@@ -2,7 +2,7 @@
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/train/trainer.hpp"
+#include "lockstep/train/evaluate_file.hpp"
 #include "train/not_finite.hpp"
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 #include "comm/collectives.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/train/evaluate_file.hpp"
 #include "lockstep/train/trainer.hpp"
 #include "sites/founding.hpp"
 #include "sites/simulation.hpp"
