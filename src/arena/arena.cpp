@@ -1,11 +1,10 @@
 #include "arena/arena.hpp"
 
 #include "base/text.hpp"
+#include "device/place.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-
-#include "device/place.hpp"
 
 namespace lockstep::train {
 
@@ -16,7 +15,7 @@ torch::Tensor borrowed(float* values, std::int64_t size, torch::Device device) {
 Arena::Arena(Layout const& layout, torch::Tensor parameters)
     : layout_(layout), parameters_(std::move(parameters)) {}
 
-torch::Tensor Arena::view(Entry const& entry) const {
+torch::Tensor Arena::view(ParameterRange const& entry) const {
     return parameters_.narrow(0, entry.first, entry.count).view(entry.shape);
 }
 

@@ -26,7 +26,7 @@ class Arena {
     void refresh() const;
 
   private:
-    torch::Tensor view(Entry const& entry) const;
+    torch::Tensor view(ParameterRange const& entry) const;
 
     Layout const& layout_;
     torch::Tensor parameters_;

@@ -18,7 +18,7 @@ using comm::Range;
 using comm::reduction_block;
 
 /// A parameter's place in the arena.
-struct Entry {
+struct ParameterRange {
     std::string name; ///< "features.0.weight"
     std::vector<std::int64_t> shape;
     std::int64_t first = 0;
@@ -31,7 +31,7 @@ struct Entry {
 /// gradients become ready. A parameter that several modules share occurs once, under its first
 /// name. A pure function of the model.
 struct Layout {
-    std::vector<Entry> entries;
+    std::vector<ParameterRange> entries;
     std::int64_t size = 0;       ///< elements, padding included; whole reduction blocks
     std::int64_t parameters = 0; ///< elements that are trained
 

@@ -1,13 +1,12 @@
 #include "rollout.hpp"
 
 #include "base/random.hpp"
+#include "device/autocast.hpp"
+#include "device/tensor_span.hpp"
 #include "task/actions.hpp"
 
 #include <algorithm>
 #include <numeric>
-
-#include "device/autocast.hpp"
-#include "device/tensor_span.hpp"
 
 namespace lockstep::train {
 
@@ -21,7 +20,7 @@ std::vector<std::int64_t> followed_by(std::vector<std::int64_t> first,
 
 } // namespace
 
-Rollout::Rollout(Parts const& parts)
+Rollout::Rollout(Options const& parts)
     : options_(parts.options), observation_shape_(parts.observation_shape), device_(parts.device),
       precision_(parts.precision), set_({.make = parts.make,
                                          .environments = parts.options.environments,

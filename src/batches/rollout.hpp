@@ -14,7 +14,7 @@ namespace lockstep::train {
 /// What one replica has seen and done in an iteration, and its environments.
 class Rollout {
   public:
-    struct Parts {
+    struct Options {
         rl::EnvironmentMaker const& make;
         task::PpoOptions options;
         std::vector<std::int64_t> observation_shape;
@@ -26,7 +26,7 @@ class Rollout {
         config::Precision precision{};
     };
 
-    explicit Rollout(Parts const& parts);
+    explicit Rollout(Options const& parts);
 
     /// Acts for options.rollout_steps steps in every environment, and estimates advantages.
     void collect(nn::Policy& policy);

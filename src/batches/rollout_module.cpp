@@ -9,12 +9,12 @@
 #include "comm/replica_tree.hpp"
 #include "data/order.hpp"
 #include "lockstep/base/error.hpp"
+#include "step/batch_source.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "evaluate_episodes.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 
@@ -78,15 +78,15 @@ RolloutModule::RolloutModule(DataModuleParts const& parts)
         fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();
     }
     for (int replica = own_.first; replica < own_.first + own_.count; ++replica) {
-        rollouts_.emplace_back(Rollout::Parts{.make = make_,
-                                              .options = options_,
-                                              .observation_shape = observation_shape_,
-                                              .state_size = policy_.state_size(),
-                                              .sequence = plan_.sequence(),
-                                              .seed = static_cast<std::uint64_t>(deck_.run.seed),
-                                              .replica = replica,
-                                              .device = device_,
-                                              .precision = deck_.precision});
+        rollouts_.emplace_back(Rollout::Options{.make = make_,
+                                                .options = options_,
+                                                .observation_shape = observation_shape_,
+                                                .state_size = policy_.state_size(),
+                                                .sequence = plan_.sequence(),
+                                                .seed = static_cast<std::uint64_t>(deck_.run.seed),
+                                                .replica = replica,
+                                                .device = device_,
+                                                .precision = deck_.precision});
     }
 }
 

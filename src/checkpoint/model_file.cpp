@@ -81,7 +81,7 @@ ModelFile::ModelFile(VerifiedFile const& file) : file_(File::open_read(file.path
     }
 }
 
-ModelFile::Entry const& ModelFile::entry(std::string const& path) const {
+ModelFile::ArrayInfo const& ModelFile::entry(std::string const& path) const {
     auto const found = places_.find(path);
     if (found == places_.end()) {
         throw lacking(file_.path(), path);

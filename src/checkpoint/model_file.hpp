@@ -46,7 +46,7 @@ bool is_model_file(std::filesystem::path const& path);
 /// A model file, read by this process alone. HDF5 is used by the constructor only.
 class ModelFile {
   public:
-    struct Entry {
+    struct ArrayInfo {
         std::string path;
         h5::Type type = h5::Type::f32;
         h5::Shape shape;
@@ -56,10 +56,10 @@ class ModelFile {
     explicit ModelFile(VerifiedFile const& file);
 
     Record const& record() const noexcept { return record_; }
-    std::vector<Entry> const& entries() const noexcept { return entries_; } ///< by path
+    std::vector<ArrayInfo> const& entries() const noexcept { return entries_; } ///< by path
 
     /// The entry of that path. Throws Error 65 when there is none.
-    Entry const& entry(std::string const& path) const;
+    ArrayInfo const& entry(std::string const& path) const;
 
     /// Reads a whole array.
     ///
@@ -70,7 +70,7 @@ class ModelFile {
   private:
     File file_;
     Record record_;
-    std::vector<Entry> entries_;
+    std::vector<ArrayInfo> entries_;
     std::vector<std::uint64_t> offsets_;        ///< in the file, of each entry
     std::map<std::string, std::size_t> places_; ///< of entries, by path
 };

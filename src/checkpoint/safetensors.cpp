@@ -163,7 +163,7 @@ class SafetensorsFile : public Weights {
         std::ranges::stable_sort(order, {}, [&](std::size_t at) { // empty ones come first
             return std::pair(places_[at].first, places_[at].end);
         });
-        std::vector<Entry> entries;
+        std::vector<TensorInfo> entries;
         std::vector<Place> places;
         for (auto const at : order) {
             entries.push_back(std::move(entries_[at]));
@@ -242,7 +242,7 @@ class JoinedSafetensors : public Weights {
   private:
     struct Place {
         Weights const* shard;
-        Entry const* entry;
+        TensorInfo const* entry;
     };
 
     std::map<std::string, std::string> files_by_tensor() const {
@@ -298,7 +298,7 @@ char const* name_of(h5::Type type, comm::Rounding rounding) {
 
 /// A tensor to write.
 struct Stored {
-    Weights::Entry const* entry;
+    Weights::TensorInfo const* entry;
     char const* type;
     std::uint64_t size; ///< of an element
 

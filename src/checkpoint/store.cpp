@@ -68,8 +68,8 @@ std::filesystem::path Store::path_for(std::int64_t step) const {
     return directory_ / name_of_step(step);
 }
 
-std::vector<Entry> Store::list() const {
-    std::vector<Entry> entries;
+std::vector<StoredCheckpoint> Store::list() const {
+    std::vector<StoredCheckpoint> entries;
     if (!std::filesystem::is_directory(directory_)) {
         return entries;
     }
@@ -80,7 +80,7 @@ std::vector<Entry> Store::list() const {
         }
     }
     std::sort(entries.begin(), entries.end(),
-              [](Entry const& a, Entry const& b) { return a.step > b.step; });
+              [](StoredCheckpoint const& a, StoredCheckpoint const& b) { return a.step > b.step; });
     return entries;
 }
 
@@ -112,7 +112,8 @@ std::int64_t Store::set_aside(std::int64_t step, std::string const& folder) cons
 std::optional<Found> Store::newest_good(comm::Communicator const& comm) const {
     std::vector<std::int64_t> steps; // doubled, and one more for those of the local directory
     std::vector<std::string> skipped;
-    auto const add = [&](Entry const& entry, std::int64_t code, std::string const& distrusted) {
+    auto const add = [&](StoredCheckpoint const& entry, std::int64_t code,
+                         std::string const& distrusted) {
         if (distrusted.empty()) {
             steps.push_back(code);
         } else {
@@ -233,7 +234,7 @@ std::string Store::give_up_oldest(std::uint64_t bytes) const {
         still_ours_();
     }
     auto entries = files();
-    auto const kept = std::ranges::find_if(entries, [](Entry const& entry) {
+    auto const kept = std::ranges::find_if(entries, [](StoredCheckpoint const& entry) {
         return !comm::failure_of([&] { Reader const reader(entry.path); });
     });
     if (kept == entries.end()) {
@@ -295,9 +296,9 @@ std::vector<std::filesystem::path> Store::prune(int keep) const {
 }
 
 /// What is no file, or was put there by a third person, is neither counted nor removed.
-std::vector<Entry> Store::files() const {
+std::vector<StoredCheckpoint> Store::files() const {
     auto entries = list();
-    std::erase_if(entries, [this](Entry const& entry) {
+    std::erase_if(entries, [this](StoredCheckpoint const& entry) {
         std::error_code failure; // such as a loop of links
         return !std::filesystem::is_regular_file(entry.path, failure) ||
                !third_person(entry.path, directory_).empty();

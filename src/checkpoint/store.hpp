@@ -15,7 +15,7 @@
 namespace lockstep::checkpoint {
 
 /// A checkpoint by its name; it may be damaged.
-struct Entry {
+struct StoredCheckpoint {
     std::int64_t step = 0;
     std::filesystem::path path;
 };
@@ -51,7 +51,7 @@ class Store {
 
     /// All files that are named like finished checkpoints, the newest (highest step) first; none
     /// when there is no directory.
-    std::vector<Entry> list() const;
+    std::vector<StoredCheckpoint> list() const;
 
     /// The newest checkpoint that verifies on all ranks and is of the step that its name says, here
     /// or in `local`; none when there is no checkpoint at all.
@@ -99,7 +99,7 @@ class Store {
     Written save_in_two_levels(comm::Communicator const& comm, Snapshot const& snapshot,
                                std::int64_t step, std::string const& attempt,
                                MakeRoom const& make_room) const;
-    std::vector<Entry> files() const;
+    std::vector<StoredCheckpoint> files() const;
     std::vector<std::filesystem::path> remove_beyond(int keep, std::int64_t good_step) const;
 
     std::filesystem::path directory_;

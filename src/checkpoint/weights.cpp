@@ -88,7 +88,7 @@ class CheckpointWeights : public Weights {
 
 } // namespace
 
-Weights::Entry const* Weights::find(std::string const& name) const {
+Weights::TensorInfo const* Weights::find(std::string const& name) const {
     if (by_name_.empty()) {
         for (std::size_t at = 0; at < entries_.size(); ++at) {
             by_name_.try_emplace(entries_[at].name, at);
@@ -98,7 +98,7 @@ Weights::Entry const* Weights::find(std::string const& name) const {
     return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
-void Weights::read(Entry const& entry, std::span<std::byte> into) const {
+void Weights::read(TensorInfo const& entry, std::span<std::byte> into) const {
     if (into.size() != entry.bytes()) {
         throw Error(ExitCode::software,
                     {concat("cannot read array ", entry.name),

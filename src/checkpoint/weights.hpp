@@ -18,7 +18,7 @@ namespace lockstep::checkpoint {
 /// A model's tensors by name, whatever file they lie in. Read by this process alone.
 class Weights {
   public:
-    struct Entry {
+    struct TensorInfo {
         std::string name;              ///< "features.conv1.weight"
         h5::Type type = h5::Type::f32; ///< f32 for all that are real values, i64 for whole numbers
         h5::Shape shape;               ///< a single value has [1] in our files, [] in others
@@ -30,7 +30,7 @@ class Weights {
     virtual ~Weights() = default;
 
     std::filesystem::path const& path() const noexcept { return path_; }
-    std::vector<Entry> const& entries() const noexcept { return entries_; }
+    std::vector<TensorInfo> const& entries() const noexcept { return entries_; }
     /// Whether the file has layers in int8, which only an evaluation uses: they are not among the
     /// entries.
     bool quantised() const noexcept { return quantised_; }
@@ -39,19 +39,19 @@ class Weights {
     } ///< of the run; of others' files: none
 
     /// The entry of that name; null when there is none.
-    Entry const* find(std::string const& name) const;
+    TensorInfo const* find(std::string const& name) const;
 
     /// Reads a whole tensor.
     ///
     /// Shape   `into` is exactly as long as the entry
     /// Throws  Error 65 when the file is damaged, 70 when `into` has another size
-    void read(Entry const& entry, std::span<std::byte> into) const;
+    void read(TensorInfo const& entry, std::span<std::byte> into) const;
 
   protected:
     explicit Weights(std::filesystem::path path) : path_(std::move(path)) {}
 
     std::filesystem::path path_;
-    std::vector<Entry> entries_;
+    std::vector<TensorInfo> entries_;
     Record record_;
     bool quantised_ = false;
 

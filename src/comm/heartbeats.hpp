@@ -63,14 +63,14 @@ class HeartbeatTable {
     void set_device(std::string_view device) const noexcept { own().device.set(device); }
 
     /// Where a rank was when an exception began to leave its phases.
-    struct Place {
+    struct FailurePoint {
         Phase phase = Phase::start_up;
         std::int64_t step = 0; ///< 0: none yet
     };
     /// Where this process was when an exception began to leave its phases; where it is now if none
     /// did. Only for the thread that reports for the rank.
-    Place failed_at() const noexcept {
-        return failed_at_->value_or(Place{own().phase.load(), own().step.load()});
+    FailurePoint failed_at() const noexcept {
+        return failed_at_->value_or(FailurePoint{own().phase.load(), own().step.load()});
     }
 
     /// Whether a thread other than the one that made the heartbeat table communicates with other
@@ -115,7 +115,8 @@ class HeartbeatTable {
     int world_size_ = 1;
     std::thread::id speaker_ = std::this_thread::get_id();
     std::shared_ptr<std::atomic<int>> others_ = std::make_shared<std::atomic<int>>(0);
-    std::unique_ptr<std::optional<Place>> failed_at_ = std::make_unique<std::optional<Place>>();
+    std::unique_ptr<std::optional<FailurePoint>> failed_at_ =
+        std::make_unique<std::optional<FailurePoint>>();
     std::unique_ptr<SharedBlock> block_;
     Head* head_ = nullptr;
     Slot* slots_ = nullptr;

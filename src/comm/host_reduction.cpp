@@ -4,7 +4,7 @@
 
 namespace lockstep::comm {
 
-HostReduction::HostReduction(Parts parts)
+HostReduction::HostReduction(Setup parts)
     : wire_(parts.wire), options_(parts.options), hosts_(parts.hosts),
       schedule_(std::move(parts.schedule)), memory_(std::move(parts.memory)), rank_(parts.rank) {
     if (wire_ == nullptr) {

@@ -22,7 +22,7 @@ namespace lockstep::comm {
 class HostReduction {
   public:
     /// Constructor arguments; `wire`, `options` and `hosts` must outlive it.
-    struct Parts {
+    struct Setup {
         Wire* wire; ///< null: one host, nothing to do
         TreeExchangeOptions const& options;
         Hosts const& hosts;
@@ -30,7 +30,7 @@ class HostReduction {
         HostMemory memory;
         int rank;
     };
-    explicit HostReduction(Parts parts);
+    explicit HostReduction(Setup parts);
     HostReduction(HostReduction const&) = delete;
     HostReduction& operator=(HostReduction const&) = delete;
     ~HostReduction() = default;

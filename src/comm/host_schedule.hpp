@@ -26,7 +26,7 @@ namespace lockstep::comm {
 class HostSchedule {
   public:
     /// A shard of a child's sum.
-    struct Entry {
+    struct ChildShard {
         int child = 0; ///< of the stage
         int owner = 0; ///< the rank whose shard it is
         int at = 0;    ///< where a message arrives: its place among the stage's owners
@@ -34,7 +34,7 @@ class HostSchedule {
     struct Message {
         int partner = 0; ///< the rank at the other end
         int tag = 0;     ///< tells apart what the two send each other for one bucket
-        std::vector<Entry> entries;
+        std::vector<ChildShard> entries;
         std::vector<int> owners; ///< of the entries, each once: what travels on the way back
     };
     /// An inner node of the tree with partials of this host below it.

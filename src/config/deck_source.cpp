@@ -312,8 +312,8 @@ std::vector<std::string> DeckSource::drop_keys_of_another(std::string const& cho
     return dropped;
 }
 
-std::map<std::string, Place> DeckSource::places(std::string const& decks) const {
-    std::map<std::string, Place> places;
+std::map<std::string, ValueOrigin> DeckSource::places(std::string const& decks) const {
+    std::map<std::string, ValueOrigin> places;
     for (auto const& key : known_names().keys) {
         if (!values_.contains(key)) {
             places[key] = {"", concat("not set in ", decks), false};

@@ -170,7 +170,7 @@ void require_line(std::string_view content, std::string const& origin) {
 /// The line as Boost.Program_options takes it apart, in the section where it stands; but for the
 /// value, of which Boost would cut off a #.
 void take_apart(std::string const& section, std::string const& line, int number,
-                std::vector<Entry>& entries) {
+                std::vector<DeckLine>& entries) {
     auto const equals = line.find('=');
     std::istringstream in(concat(section, "\n", line.substr(0, equals), "=\n"));
     auto const parsed = options::parse_config_file(in, options::options_description(), true);
@@ -183,11 +183,11 @@ void take_apart(std::string const& section, std::string const& line, int number,
 
 } // namespace
 
-std::vector<Entry> read_entries(std::filesystem::path const& path, std::string const& named_by) {
+std::vector<DeckLine> read_entries(std::filesystem::path const& path, std::string const& named_by) {
     auto const text = text_of(path, named_by);
     constexpr std::string_view mark = "\xEF\xBB\xBF"; // that some editors begin UTF-8 with
     std::istringstream in(text.starts_with(mark) ? text.substr(mark.size()) : text);
-    std::vector<Entry> entries;
+    std::vector<DeckLine> entries;
     std::string section;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {

@@ -3,10 +3,9 @@
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/record.hpp"
+#include "federate/keys.hpp"
 
 #include <algorithm>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 
@@ -18,11 +17,11 @@ constexpr char const* control_name = "server/control";
 constexpr char const* control_samples_name = "control_samples";
 constexpr char const* state_note = "server_state";
 
-bool is_real(checkpoint::Weights::Entry const& entry) {
+bool is_real(checkpoint::Weights::TensorInfo const& entry) {
     return entry.type == h5::Type::f32;
 }
 
-bool is_statistic(checkpoint::Weights::Entry const& entry) {
+bool is_statistic(checkpoint::Weights::TensorInfo const& entry) {
     return entry.name.ends_with("running_mean") || entry.name.ends_with("running_var");
 }
 
@@ -47,7 +46,7 @@ ModelVector ModelVector::read(std::filesystem::path const& path) {
     ModelVector model;
     model.record_ = weights->record();
     model.entries_ = weights->entries();
-    std::ranges::sort(model.entries_, {}, &Entry::name);
+    std::ranges::sort(model.entries_, {}, &TensorInfo::name);
     for (auto const& entry : model.entries_) {
         auto const& stored = *weights->find(entry.name);
         if (is_real(entry)) {

@@ -58,9 +58,9 @@ class ModelVector {
   private:
     std::string digest_of_values() const;
 
-    using Entry = checkpoint::Weights::Entry;
+    using TensorInfo = checkpoint::Weights::TensorInfo;
 
-    std::vector<Entry> entries_;                 ///< by name
+    std::vector<TensorInfo> entries_;            ///< by name
     std::vector<std::vector<std::byte>> wholes_; ///< of each entry that has whole numbers
     checkpoint::Record record_;
 };

@@ -23,11 +23,11 @@ struct CsvTable {
     };
     std::vector<Row> rows;
     std::vector<std::string> remarks; ///< for the user: odd quotes, blank lines
-    struct Place {
+    struct NamedColumn {
         std::size_t first = 0;
         bool again = false; ///< whether another column has the name, too
     };
-    std::map<std::string, Place> places; ///< of the columns, by name
+    std::map<std::string, NamedColumn> places; ///< of the columns, by name
 
     std::optional<std::size_t> find(std::string const& column) const;
     /// Throws  Error 65 that names the existing columns; also for a column that occurs twice

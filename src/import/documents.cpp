@@ -185,7 +185,7 @@ std::string Documents::further_keys() const {
                                   joined(names, ", "), more ? ", …" : "");
 }
 
-std::string Documents::bytes_of(Place const& where) const {
+std::string Documents::bytes_of(FilePart const& where) const {
     std::string bytes(where.count, '\0');
     lockstep::File::open_read(files_[where.file].path)
         .read_at(where.first, std::as_writable_bytes(std::span(bytes)));

@@ -51,7 +51,7 @@ class Documents {
         std::string set;
         bool lines = false; ///< of JSON
     };
-    struct Place {
+    struct FilePart {
         std::size_t file = 0;
         std::uint64_t first = 0; ///< byte
         std::uint64_t count = 0;
@@ -59,15 +59,15 @@ class Documents {
     };
     void add(File file);
     std::string further_keys() const; ///< a remark, or empty
-    std::string bytes_of(Place const& where) const;
-    Place const& place(std::int64_t document) const {
+    std::string bytes_of(FilePart const& where) const;
+    FilePart const& place(std::int64_t document) const {
         return places_[static_cast<std::size_t>(document)];
     }
 
     std::string text_;
     std::string prompt_;
     std::vector<File> files_;
-    std::vector<Place> places_;
+    std::vector<FilePart> places_;
     std::vector<std::string> remarks_;
     std::uint64_t bytes_ = 0;
     std::int64_t blank_lines_ = 0;

@@ -34,7 +34,7 @@ class ListedSource : public ImportSource {
   protected:
     explicit ListedSource(Listing listing = {}) : listing_(std::move(listing)) {}
 
-    Listing::Entry const& entry(std::int64_t item) const {
+    Listing::ListedFile const& entry(std::int64_t item) const {
         return listing_.entries[static_cast<std::size_t>(item)];
     }
 

@@ -75,7 +75,7 @@ Listing from_folders(ListingOptions const& options) {
     }
     for (auto& file : tree.files) {
         auto& folders = file.folders;
-        Listing::Entry entry{file.path, 0, {}, {}};
+        Listing::ListedFile entry{file.path, 0, {}, {}};
         if (!folders.empty() && !set_named(folders.front()).empty()) {
             entry.set = set_named(folders.front());
             auto const& first = set_folders.emplace(entry.set, folders.front()).first->second;

@@ -18,14 +18,14 @@ struct ListingOptions {
 
 /// Files, with what is known about them.
 struct Listing {
-    struct Entry {
+    struct ListedFile {
         std::filesystem::path path;
         std::int64_t label = 0;
         std::string group;
         std::string set;       ///< empty: none said
         std::int64_t line = 0; ///< of the table
     };
-    std::vector<Entry> entries; ///< in natural order of their paths, or in that of the table
+    std::vector<ListedFile> entries; ///< in natural order of their paths, or in that of the table
     std::vector<std::string> class_names;
     std::vector<std::string> remarks{}; ///< what is skipped in the source, or occurs twice
 

@@ -23,7 +23,7 @@ struct Lot {
 /// The sum of the scores of all weights that go with each channel.
 std::vector<double> scores_of(ChannelGraph const& graph, Layout const& layout,
                               std::span<float const> scores) {
-    std::map<std::string, Entry const*> entries;
+    std::map<std::string, ParameterRange const*> entries;
     for (auto const& entry : layout.entries) {
         entries[entry.name] = &entry;
     }

@@ -24,12 +24,12 @@ struct ChannelTensor {
 /// the layers that use them tie them: indices in tensors, after DepGraph (Fang et al., arXiv
 /// 2301.12900).
 struct Channel {
-    struct Place {
+    struct TensorIndex {
         std::size_t tensor = 0;
         std::size_t extent = 0;
         std::int64_t index = 0;
     };
-    std::vector<Place> places;
+    std::vector<TensorIndex> places;
     std::size_t layer = 0; ///< channels of one layer lie in the same extents of the same tensors
 };
 

@@ -1,16 +1,15 @@
 #include "lockstep/model_files/load_weights.hpp"
 
+#include "arena/layout.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
+#include "model_files/narrow_as_noted.hpp"
 #include "nn/shapes.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
-
-#include "arena/layout.hpp"
-#include "model_files/narrow_as_noted.hpp"
 
 namespace lockstep::train {
 
@@ -32,7 +31,7 @@ h5::Shape without_single(h5::Shape const& shape) {
     return shape == h5::Shape{1} ? h5::Shape{} : shape;
 }
 
-torch::Tensor read(checkpoint::Weights const& weights, checkpoint::Weights::Entry const& entry,
+torch::Tensor read(checkpoint::Weights const& weights, checkpoint::Weights::TensorInfo const& entry,
                    h5::Shape const& shape) {
     std::vector<std::int64_t> const sizes(shape.begin(), shape.end());
     auto const host =

@@ -60,7 +60,8 @@ bool names_a_file(std::string const& text, std::string const& key, std::string c
 }
 
 /// " (data.train: deck.ini:5)": of a mistake in a deck, where the values stand that it is about.
-std::string places_text(std::map<std::string, config::Place> const& places, Error const& error) {
+std::string places_text(std::map<std::string, config::ValueOrigin> const& places,
+                        Error const& error) {
     std::string const text = error.what();
     if (error.code() != ExitCode::usage && error.code() != ExitCode::no_input &&
         error.code() != ExitCode::data) {
@@ -131,7 +132,7 @@ bool RootCause::has_log() const {
     return !directory_.empty() && std::filesystem::exists(directory_ / "log.txt", none);
 }
 
-void RootCause::set_places(std::map<std::string, config::Place> places) {
+void RootCause::set_places(std::map<std::string, config::ValueOrigin> places) {
     std::scoped_lock const lock(mutex_);
     places_ = std::move(places);
 }

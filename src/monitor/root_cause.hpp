@@ -33,7 +33,7 @@ class RootCause {
 
     /// Where decks have their values, so that a message about a key, or about a file that it names,
     /// can say so.
-    void set_places(std::map<std::string, config::Place> places);
+    void set_places(std::map<std::string, config::ValueOrigin> places);
 
     /// The error to report: once a newer attempt has the directory, any failure of this one (such
     /// as a file that the newer one has removed) is reported as that, and is no reason to requeue.
@@ -60,7 +60,7 @@ class RootCause {
     std::filesystem::path directory_; ///< empty: no run's
     Newer newer_;
     bool on_record_ = false;
-    std::map<std::string, config::Place> places_;
+    std::map<std::string, config::ValueOrigin> places_;
     Stopwatch since_start_;
 };
 

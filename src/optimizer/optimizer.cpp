@@ -1,17 +1,17 @@
 #include "optimizer/optimizer.hpp"
 
+#include "arena/block_squares.hpp"
+#include "arena/parallel_parts.hpp"
 #include "base/text.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
+#include "optimizer/update_rules.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fnmatch.h>
 #include <limits>
 
-#include "arena/block_squares.hpp"
-#include "arena/parallel_parts.hpp"
-#include "optimizer/update_rules.hpp"
 #include "shard.hpp"
 #include "update_step.hpp"
 
@@ -23,7 +23,7 @@ constexpr char const* first_name = "first";
 constexpr char const* average_name = "ema";
 constexpr double largest_divisor = std::numeric_limits<float>::max(); ///< the kernels' type
 
-bool fits(std::string const& pattern, Entry const& entry) {
+bool fits(std::string const& pattern, ParameterRange const& entry) {
     bool const is_vector = entry.shape.size() < 2;
     bool const is_bias = is_vector && entry.name.ends_with("bias");
     if (pattern == "biases") {

@@ -14,18 +14,18 @@ namespace lockstep::train {
 namespace {
 
 /// Inputs of a weight, which groups lie along.
-std::int64_t inputs_of(Entry const& entry) {
+std::int64_t inputs_of(ParameterRange const& entry) {
     return entry.shape[1];
 }
 
-bool is_exempt(std::vector<std::string> const& patterns, Entry const& entry) {
+bool is_exempt(std::vector<std::string> const& patterns, ParameterRange const& entry) {
     return std::ranges::any_of(patterns, [&](auto const& pattern) {
         return ::fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0;
     });
 }
 
 /// Removes the `count` lowest scores of the entries, in the order of the arena where they tie.
-void remove_lowest(PruneMask& mask, std::vector<Entry const*> const& entries,
+void remove_lowest(PruneMask& mask, std::vector<ParameterRange const*> const& entries,
                    std::span<float const> scores, std::int64_t count) {
     if (count <= 0) {
         return;
@@ -50,7 +50,7 @@ void remove_lowest(PruneMask& mask, std::vector<Entry const*> const& entries,
     mask.count += count;
 }
 
-void remove_of_groups(PruneMask& mask, Entry const& entry, std::span<float const> scores,
+void remove_of_groups(PruneMask& mask, ParameterRange const& entry, std::span<float const> scores,
                       config::KeptWeights const& pattern) {
     auto const inputs = inputs_of(entry);
     auto const groups = inputs / pattern.group;
@@ -73,7 +73,7 @@ void remove_of_groups(PruneMask& mask, Entry const& entry, std::span<float const
     mask.candidates += entry.shape[0] * groups * inner * pattern.group;
 }
 
-void require_rest(config::Prune const& prune, Entry const& entry, PruneMask const& mask) {
+void require_rest(config::Prune const& prune, ParameterRange const& entry, PruneMask const& mask) {
     auto const first = mask.removed.begin() + entry.first;
     if (std::find(first, first + entry.count, 0) == first + entry.count) {
         throw Error(ExitCode::usage, {concat("prune.sparsity = ", prune.sparsity, " cannot be met"),
@@ -90,8 +90,9 @@ std::vector<std::size_t> exempt_from_pruning(config::Prune const& prune, Layout 
     auto const exempt =
         prune.except == "none" ? std::vector<std::string>{} : split(prune.except, ',');
     for (auto const& each : exempt) {
-        if (std::ranges::none_of(layout.entries,
-                                 [&](Entry const& entry) { return is_exempt({each}, entry); })) {
+        if (std::ranges::none_of(layout.entries, [&](ParameterRange const& entry) {
+                return is_exempt({each}, entry);
+            })) {
             throw Error(ExitCode::usage,
                         {concat("prune.except = ", each, " matches no parameter"),
                          concat("parameters have names such as ", layout.entries.back().name),
@@ -133,7 +134,7 @@ std::vector<std::size_t> pruned_entries(config::Prune const& prune, Layout const
 PruneMask prune_mask(config::Prune const& prune, Layout const& layout,
                      std::span<float const> scores, double share) {
     PruneMask mask{std::vector<char>(static_cast<std::size_t>(layout.size), 0)};
-    std::vector<Entry const*> entries;
+    std::vector<ParameterRange const*> entries;
     for (auto const index : pruned_entries(prune, layout)) {
         entries.push_back(&layout.entries[index]);
     }
@@ -143,7 +144,7 @@ PruneMask prune_mask(config::Prune const& prune, Layout const& layout,
         }
         return mask;
     }
-    auto const remove = [&](std::vector<Entry const*> const& some) {
+    auto const remove = [&](std::vector<ParameterRange const*> const& some) {
         auto const count =
             std::accumulate(some.begin(), some.end(), std::int64_t{0},
                             [](auto sum, auto const* entry) { return sum + entry->count; });

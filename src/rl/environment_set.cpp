@@ -26,7 +26,7 @@ void Episodes::add(Episodes const& other) {
     length_sum += other.length_sum;
 }
 
-EnvironmentSet::EnvironmentSet(Parts const& parts)
+EnvironmentSet::EnvironmentSet(Options const& parts)
     : seed_(parts.seed), replica_(static_cast<std::uint64_t>(parts.replica)) {
     for (std::int64_t i = 0; i < parts.environments; ++i) {
         environments_.push_back(parts.make(parts.period));

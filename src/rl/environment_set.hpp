@@ -21,7 +21,7 @@ struct Episodes {
 /// rank and after any restart.
 class EnvironmentSet {
   public:
-    struct Parts {
+    struct Options {
         EnvironmentMaker const& make;
         Period period = Period::training;
         std::int64_t environments = 1;
@@ -29,7 +29,7 @@ class EnvironmentSet {
         std::int64_t replica = 0;
     };
 
-    explicit EnvironmentSet(Parts const& parts);
+    explicit EnvironmentSet(Options const& parts);
 
     std::int64_t size() const { return static_cast<std::int64_t>(environments_.size()); }
     Spaces const& spaces() const { return environments_.front()->spaces(); }

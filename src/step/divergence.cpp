@@ -74,7 +74,7 @@ void throw_bad_gradient(comm::Communicator const& world, Layout const& layout,
     rank = rank < 0 ? owner : rank; // no other has it
     auto const at = std::max<std::int64_t>(places[static_cast<std::size_t>(rank)], first);
     auto const entry = std::find_if(layout.entries.rbegin(), layout.entries.rend(),
-                                    [&](Entry const& each) { return each.first <= at; });
+                                    [&](ParameterRange const& each) { return each.first <= at; });
     throw_diverged(
         world, rank, step,
         concat("the gradient of parameter ", entry->name, " is not finite, although the loss is"));

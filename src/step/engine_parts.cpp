@@ -1,17 +1,16 @@
 #include "step/engine_parts.hpp"
 
+#include "arena/same_model.hpp"
 #include "base/recorder.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/wait_scope.hpp"
-#include "lockstep/base/error.hpp"
-
-#include <utility>
-
-#include "arena/same_model.hpp"
 #include "device/place.hpp"
 #include "exchange/choose_exchange.hpp"
 #include "exchange/power_sgd_exchange.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <utility>
 
 namespace lockstep::train {
 
@@ -96,7 +95,7 @@ void EngineParts::make_instances() {
                      "Start one rank for each replica, or export the model without dropout"});
     }
     instances.emplace(
-        RankInstances::Parts{.model = setup.model,
+        RankInstances::Setup{.model = setup.model,
                              .count = concurrent ? static_cast<std::size_t>(own_node().count) : 1,
                              .another = setup.another,
                              .device = setup.device,

@@ -1,11 +1,10 @@
 #include "step/histograms.hpp"
 
+#include "arena/parallel_parts.hpp"
 #include "comm/collectives.hpp"
 
 #include <algorithm>
 #include <limits>
-
-#include "arena/parallel_parts.hpp"
 
 namespace lockstep::train {
 
@@ -24,7 +23,7 @@ torch::Tensor counted(torch::Tensor const& values, double min, double max) {
 }
 
 /// This rank's part of an entry; may be empty.
-torch::Tensor part_of(Entry const& entry, GradientSums const& sums) {
+torch::Tensor part_of(ParameterRange const& entry, GradientSums const& sums) {
     std::vector<torch::Tensor> parts{torch::empty({0}, torch::kFloat32)};
     for (auto const& range : sums.owned) {
         auto const first = std::max(range.first, entry.first);

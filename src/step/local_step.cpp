@@ -1,22 +1,22 @@
 #include "local_step.hpp"
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/tree_sum.hpp"
+#include "device/host_copies.hpp"
+#include "step/batch_source.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
-#include "device/host_copies.hpp"
 #include "instance_threads.hpp"
 #include "model_instance.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 
@@ -42,12 +42,12 @@ nn::Fields moved(nn::Fields const& fields, torch::Device device) {
 
 } // namespace
 
-LocalStep::LocalStep(Parts parts)
+LocalStep::LocalStep(Setup parts)
     : parts_(std::move(parts)),
       gradients_(borrowed(parts_.exchange.gradients(), parts_.layout.size, parts_.device)) {
     for (auto* const model : parts_.instances) {
         instances_.push_back(std::make_unique<ModelInstance>(
-            ModelInstance::Parts{.model = *model,
+            ModelInstance::Setup{.model = *model,
                                  .device = parts_.device,
                                  .task = parts_.task,
                                  .layout = parts_.layout,

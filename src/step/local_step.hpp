@@ -1,18 +1,18 @@
 #pragma once
 
+#include "arena/buffers.hpp"
 #include "comm/exchange.hpp"
 #include "comm/replica_tree.hpp"
 #include "comm/rounding.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/task/task.hpp"
+#include "step/batch_source.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "arena/buffers.hpp"
 #include "gradient_sink.hpp"
-#include "step/batch_source.hpp"
 #include "step_graphs.hpp"
 #include "thread_replica_sums.hpp"
 
@@ -42,7 +42,7 @@ struct LocalTimes {
 /// instance for each replica they run concurrently on threads.
 class LocalStep {
   public:
-    struct Parts {
+    struct Setup {
         /// One, or one for each replica, each on its own device or all on one; all hold the same
         /// parameters.
         std::vector<nn::Model*> instances;
@@ -71,7 +71,7 @@ class LocalStep {
         bool calls_own_code = false; ///< as for a ModelInstance
     };
 
-    explicit LocalStep(Parts parts);
+    explicit LocalStep(Setup parts);
     ~LocalStep();
 
     /// Runs all micro-batches of one step on the rank's replicas, and hands every bucket to `sum`:
@@ -107,7 +107,7 @@ class LocalStep {
     ReplicaResult& result_of(int replica);
     Buffers& buffers_of(int replica);
 
-    Parts parts_;
+    Setup parts_;
     torch::Tensor gradients_; ///< the exchange's
     std::vector<std::unique_ptr<ModelInstance>> instances_;
     std::unique_ptr<InstanceThreads> threads_; ///< null: sequentially

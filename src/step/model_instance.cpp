@@ -3,7 +3,6 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
-
 #include "device/autocast.hpp"
 #include "device/on_batch.hpp"
 #include "optimizer/privacy.hpp"
@@ -19,7 +18,7 @@ torch::Device device_of(nn::Model const& model, torch::Device otherwise) {
 
 } // namespace
 
-ModelInstance::ModelInstance(Parts const& parts)
+ModelInstance::ModelInstance(Setup const& parts)
     : parts_(parts), device_(device_of(parts.model, parts.device)),
       sink_(parts.model, parts.layout, parts.partition),
       untouched_(parts.model, parts.name, parts.calls_own_code && parts.graphs == nullptr) {

@@ -17,7 +17,7 @@ namespace lockstep::train {
 /// Forward and backward on one module, which runs one replica at a time.
 class ModelInstance {
   public:
-    struct Parts {
+    struct Setup {
         nn::Model& model;
         torch::Device device; ///< of a model without parameters
         task::Task const& task;
@@ -45,7 +45,7 @@ class ModelInstance {
         double backward = 0;
     };
 
-    explicit ModelInstance(Parts const& parts);
+    explicit ModelInstance(Setup const& parts);
 
     nn::Model& model() const noexcept { return parts_.model; }
     torch::Device device() const noexcept { return device_; }
@@ -68,7 +68,7 @@ class ModelInstance {
     task::Loss forward(task::Tensors const& batch);
     void keep(int replica, task::Loss const& loss);
 
-    Parts parts_;
+    Setup parts_;
     torch::Device device_;
     GradientSink sink_;
     UntouchedParameters untouched_;

@@ -1,12 +1,12 @@
 #include "rank_instances.hpp"
 
-#include <algorithm>
-
 #include "device/place.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 
-RankInstances::RankInstances(Parts const& parts, Layout const& layout, Arena& arena)
+RankInstances::RankInstances(Setup const& parts, Layout const& layout, Arena& arena)
     : arena_(arena), models_{&parts.model} {
     arena.adopt(parts.model);
     auto const devices = std::min(parts.devices.size(), parts.count);

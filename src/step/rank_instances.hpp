@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arena/arena.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <cstddef>
@@ -7,15 +8,13 @@
 #include <memory>
 #include <vector>
 
-#include "arena/arena.hpp"
-
 namespace lockstep::train {
 
 /// The models that a rank computes on, one or several that run concurrently. All are views of the
 /// rank's parameters: of the arena, or of a copy of it on another device.
 class RankInstances {
   public:
-    struct Parts {
+    struct Setup {
         nn::Model& model; ///< the first, on the arena's device
         std::size_t count = 1;
         std::function<std::shared_ptr<nn::Model>()> another{}; ///< for more than one
@@ -24,7 +23,7 @@ class RankInstances {
         std::vector<torch::Device> devices{};
     };
     /// `layout` and `arena` must outlive it.
-    RankInstances(Parts const& parts, Layout const& layout, Arena& arena);
+    RankInstances(Setup const& parts, Layout const& layout, Arena& arena);
 
     std::vector<nn::Model*> const& models() const noexcept { return models_; }
     /// Brings the other devices up to the last update.

@@ -1,5 +1,7 @@
 #include "step/replica_state.hpp"
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
@@ -7,9 +9,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <map>
-
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
 
 namespace lockstep::train {
 
@@ -42,7 +41,7 @@ h5::Type type_of(torch::Tensor const& tensor) {
 
 } // namespace
 
-ReplicaState::ReplicaState(Parts parts) : parts_(std::move(parts)) {}
+ReplicaState::ReplicaState(Contents parts) : parts_(std::move(parts)) {}
 
 /// Where a range of the arena begins in the optimizer's state, which holds its ranges one after the
 /// other.

@@ -1,19 +1,18 @@
 #pragma once
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "comm/exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "optimizer/optimizer.hpp"
 
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
-#include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {
 
@@ -24,7 +23,7 @@ class ReplicaState {
     /// Further arrays of the owned ranges, by name, that are not the optimizer's.
     using MoreState = std::vector<std::pair<std::string, torch::Tensor>>;
 
-    struct Parts {
+    struct Contents {
         Layout const& layout;
         Arena const& arena;
         Buffers& buffers;
@@ -39,7 +38,7 @@ class ReplicaState {
         MoreState more{};
     };
 
-    explicit ReplicaState(Parts parts);
+    explicit ReplicaState(Contents parts);
 
     /// Arrays, views and this rank's parts; the record is the caller's. The snapshot refers to
     /// memory of this object and of the parts: write it before the next step.
@@ -62,7 +61,7 @@ class ReplicaState {
     std::int64_t place_in_state(Range range) const;
     torch::Tensor values_of(comm::Carried const& carried) const;
 
-    Parts parts_;
+    Contents parts_;
     std::vector<torch::Tensor> on_host_; ///< copies of device memory, while a snapshot is used
 };
 

@@ -15,7 +15,7 @@
 
 namespace lockstep::train {
 
-BestModel::BestModel(Parts const& parts)
+BestModel::BestModel(Dependencies const& parts)
     : parts_(parts), file_(std::filesystem::path(parts.facts.deck().run.directory) / "best.h5") {}
 
 bool BestModel::is_better(double value) const {

@@ -15,7 +15,7 @@ namespace lockstep::train {
 /// The model of the best validation so far, best.h5 in the run's directory.
 class BestModel {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         Workload& work;
         RunEngine const& engine;
@@ -25,7 +25,7 @@ class BestModel {
         Observers const& observers;
     };
 
-    explicit BestModel(Parts const& parts);
+    explicit BestModel(Dependencies const& parts);
 
     /// Writes the model as it is where `measured` is better than all before.
     ///
@@ -50,7 +50,7 @@ class BestModel {
     bool is_better(double value) const;
     std::string fault_of(checkpoint::VerifiedFile const& file) const;
 
-    Parts parts_;
+    Dependencies parts_;
     std::filesystem::path file_;
     std::string never_finite_; ///< the metric, while nothing finite was measured
     bool known_ = false; ///< that the file is the best model: this attempt has written or read it

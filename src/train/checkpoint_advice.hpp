@@ -15,7 +15,7 @@ namespace lockstep::train {
 /// take, and which interval between them costs least time.
 class CheckpointAdvice {
   public:
-    struct Parts {
+    struct Dependencies {
         comm::Communicator const& world;
         comm::Topology const& topology;
         checkpoint::Store const& store;
@@ -26,7 +26,7 @@ class CheckpointAdvice {
         Observers const& observers;
     };
 
-    explicit CheckpointAdvice(Parts const& parts) : parts_(parts) {}
+    explicit CheckpointAdvice(Dependencies const& parts) : parts_(parts) {}
 
     /// Rank 0 checks the space while there is still time to free some; if that check fails, the run
     /// continues.
@@ -39,7 +39,7 @@ class CheckpointAdvice {
   private:
     void compare_space() const;
 
-    Parts parts_;
+    Dependencies parts_;
     bool advised_ = false;
 };
 

@@ -22,7 +22,7 @@ namespace lockstep::train {
 /// Collective  every function that is not const, over the world
 class CheckpointPolicy {
   public:
-    struct Parts {
+    struct Dependencies {
         comm::Communicator const& world;
         config::Checkpoint const& options;
         checkpoint::Store const& store;
@@ -35,7 +35,7 @@ class CheckpointPolicy {
     };
 
     /// `since`: the run's start, from where minutes count until a checkpoint is written.
-    CheckpointPolicy(Parts const& parts, CheckpointAdvice advice, Stopwatch since)
+    CheckpointPolicy(Dependencies const& parts, CheckpointAdvice advice, Stopwatch since)
         : parts_(parts), advice_(std::move(advice)), watch_(since) {}
 
     /// Notes that the run has resumed from the checkpoint of this step.
@@ -92,7 +92,7 @@ class CheckpointPolicy {
     void tell_written(std::int64_t step, checkpoint::Written const& written, double stall_s) const;
     void tell_failed(std::int64_t step, AgreedError const& failure) const;
 
-    Parts parts_;
+    Dependencies parts_;
     CheckpointAdvice advice_;
     Stopwatch watch_; ///< since the last checkpoint was begun
     std::unique_ptr<checkpoint::BackgroundWriter> background_; ///< null: all are synchronous

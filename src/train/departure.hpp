@@ -18,7 +18,7 @@ namespace lockstep::train {
 /// walltime, or it has nothing left to do.
 class Departure {
   public:
-    struct Parts {
+    struct Dependencies {
         comm::Communicator const& world;
         SignalRequests const& signals;
         Walltime const& walltime;
@@ -28,7 +28,7 @@ class Departure {
     };
 
     /// `also`: another source of requests to leave, which returns a signal's number; may be empty.
-    explicit Departure(Parts const& parts, std::function<int()> also = {})
+    explicit Departure(Dependencies const& parts, std::function<int()> also = {})
         : parts_(parts), also_(std::move(also)) {}
 
     /// The request to leave that this rank has: a signal, or a reason of the walltime; 0: none.
@@ -53,7 +53,7 @@ class Departure {
     std::string const& reason() const noexcept { return reason_; } ///< as Ended::reason
 
   private:
-    Parts parts_;
+    Dependencies parts_;
     std::function<int()> also_;
     std::string reason_;
 };

@@ -3,27 +3,27 @@
 #include "base/clock.hpp"
 #include "base/large_blocks.hpp"
 #include "base/memory.hpp"
+#include "batches/make_data_module.hpp"
 #include "comm/agree.hpp"
 #include "comm/topology.hpp"
-#include "nn/shapes.hpp"
-
-#include <limits>
-
-#include "batches/make_data_module.hpp"
-#include "begun_work.hpp"
-#include "course.hpp"
-#include "decide.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/device_memory.hpp"
 #include "device/precision.hpp"
-#include "first_checkpoint.hpp"
+#include "nn/shapes.hpp"
 #include "step/batch_source.hpp"
 #include "step/engine.hpp"
 
+#include <limits>
+
+#include "begun_work.hpp"
+#include "course.hpp"
+#include "decide.hpp"
+#include "first_checkpoint.hpp"
+
 namespace lockstep::train {
 
-struct DryRun::Parts {
+struct DryRun::State {
     comm::Communicator const& world;
     config::Deck deck;
     torch::Device device = torch::kCPU;
@@ -38,14 +38,14 @@ struct DryRun::Parts {
 };
 
 DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
-    : parts_(std::make_unique<Parts>(Parts{world, std::move(deck)})) {
-    if (parts_->deck.precision.gradient_checkpointing) {
+    : state_(std::make_unique<State>(State{world, std::move(deck)})) {
+    if (state_->deck.precision.gradient_checkpointing) {
         return_large_blocks();
     } else {
         keep_large_blocks();
     }
     forget_peak_memory();
-    auto& parts = *parts_;
+    auto& parts = *state_;
     auto const topology = comm::Topology::discover(world);
     std::uint64_t share = 0;
     comm::agree(world, "opening the data and the model", [&] {
@@ -117,11 +117,11 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
 DryRun::~DryRun() = default;
 
 DryRunSize const& DryRun::size() const noexcept {
-    return parts_->size;
+    return state_->size;
 }
 
 DryRunStep DryRun::step() {
-    auto& parts = *parts_;
+    auto& parts = *state_;
     auto const in_epoch = parts.step % parts.data_module->steps_per_epoch();
     Stopwatch watch;
     parts.data_module->prepare(parts.step);
@@ -147,11 +147,11 @@ DryRunStep DryRun::step() {
 }
 
 std::uint64_t DryRun::free_bytes() const {
-    return parts_->device.is_cpu() ? available_memory() : memory_to_train_in(parts_->device, 1);
+    return state_->device.is_cpu() ? available_memory() : memory_to_train_in(state_->device, 1);
 }
 
 std::uint64_t DryRun::peak_bytes() const {
-    auto const& device = parts_->device;
+    auto const& device = state_->device;
     return device.is_cpu() ? peak_memory() : static_cast<std::uint64_t>(device_memory(device).peak);
 }
 

@@ -62,8 +62,8 @@ class DryRun {
     std::uint64_t free_bytes() const;
 
   private:
-    struct Parts;
-    std::unique_ptr<Parts> parts_;
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 } // namespace lockstep::train

@@ -4,7 +4,12 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "device/device.hpp"
+#include "device/kineto.hpp"
+#include "device/nvtx.hpp"
 #include "lockstep/base/error.hpp"
+#include "trace/request.hpp"
+#include "trace/trace_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,12 +17,6 @@
 #include <limits>
 #include <map>
 #include <sstream>
-
-#include "device/device.hpp"
-#include "device/kineto.hpp"
-#include "device/nvtx.hpp"
-#include "trace/request.hpp"
-#include "trace/trace_file.hpp"
 
 namespace lockstep::train {
 
@@ -86,7 +85,7 @@ struct Profiler::Window {
     std::string name() const { return concat("profile/steps-", steps.first, "-", steps.last); }
 };
 
-Profiler::Profiler(Parts const& parts)
+Profiler::Profiler(Dependencies const& parts)
     : parts_(parts), recorder_(Recorder::of_this_thread()),
       wanted_(config::steps_of(parts.facts.deck().profile.steps)) {
     if (recorder_) {

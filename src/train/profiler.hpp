@@ -3,6 +3,8 @@
 #include "base/clock.hpp"
 #include "base/recorder.hpp"
 #include "config/steps.hpp"
+#include "trace/clock_offset.hpp"
+#include "trace/rank_trace.hpp"
 
 #include <memory>
 #include <optional>
@@ -12,8 +14,6 @@
 #include "observers.hpp"
 #include "progress.hpp"
 #include "run_engine.hpp"
-#include "trace/clock_offset.hpp"
-#include "trace/rank_trace.hpp"
 
 namespace lockstep::train {
 
@@ -25,14 +25,14 @@ class Kineto;
 /// reported, and the run continues.
 class Profiler {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         RunEngine const& engine;
         Progress const& progress;
         Observers const& observers;
     };
 
-    explicit Profiler(Parts const& parts);
+    explicit Profiler(Dependencies const& parts);
     ~Profiler();
 
     /// The steps that rank 0 was asked for, checked once per second; 0 on other ranks. Not
@@ -62,7 +62,7 @@ class Profiler {
     Profiled::RankTimes own_times(std::vector<trace::StepTimes> const& steps,
                                   std::vector<trace::LastToArrive> const& last) const;
 
-    Parts parts_;
+    Dependencies parts_;
     std::shared_ptr<Recorder> recorder_; ///< null: nobody records, then there are no timelines
     std::optional<config::StepRange> wanted_;
     std::unique_ptr<Window> window_; ///< null: no timeline is recorded

@@ -14,7 +14,7 @@ namespace lockstep::train {
 /// Collective  every function, over the world
 class RunEvaluation {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         Workload const& work;
         DataModule& data;
@@ -26,7 +26,7 @@ class RunEvaluation {
         Observers const& observers;
     };
 
-    explicit RunEvaluation(Parts const& parts) : parts_(parts) {}
+    explicit RunEvaluation(Dependencies const& parts) : parts_(parts) {}
 
     /// Measures the validation set without recording it. Returns nothing when the run was asked to
     /// leave before the whole set was measured.
@@ -40,7 +40,7 @@ class RunEvaluation {
     std::optional<Measured> measure(DataModule::Set set);
     void warn_of_values(Measured const& measured) const;
 
-    Parts parts_;
+    Dependencies parts_;
 };
 
 } // namespace lockstep::train

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/data_module.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/record.hpp"
 #include "checkpoint/snapshot.hpp"
@@ -8,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "batches/data_module.hpp"
 #include "course.hpp"
 #include "progress.hpp"
 #include "remarks.hpp"
@@ -21,7 +21,7 @@ namespace lockstep::train {
 /// module, the progress, and a record of which run it is. Decides what may differ at a resume.
 class RunState {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         Workload const& work;
         DataModule& data;
@@ -33,7 +33,7 @@ class RunState {
     };
 
     /// What is borrowed must outlive it.
-    RunState(Parts const& parts, RunOptions const& options)
+    RunState(Dependencies const& parts, RunOptions const& options)
         : parts_(parts), options_(options), forced_(parts.facts.setup.forced) {}
 
     /// Restores everything from the checkpoint that was found, where there is one.
@@ -62,7 +62,7 @@ class RunState {
     void require_same_key(checkpoint::Record const& record) const;
     void require_same_measure(checkpoint::Record const& record);
 
-    Parts parts_;
+    Dependencies parts_;
     RunOptions const& options_;
     std::vector<std::string> forced_;
 };

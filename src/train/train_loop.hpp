@@ -1,17 +1,17 @@
 #pragma once
 
+#include "batches/pictures.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "step/batch_source.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
 
-#include "batches/pictures.hpp"
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
 #include "profiler.hpp"
 #include "run_evaluation.hpp"
-#include "step/batch_source.hpp"
 #include "training_records.hpp"
 
 namespace lockstep::train {
@@ -19,7 +19,7 @@ namespace lockstep::train {
 /// A run's steps, and what follows each of them.
 class TrainLoop {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         Workload& work;
         DataModule& data;
@@ -35,7 +35,7 @@ class TrainLoop {
     };
 
     /// `stepped`: called on each rank after its first step; may be empty.
-    TrainLoop(Parts const& parts, std::function<void()> stepped)
+    TrainLoop(Dependencies const& parts, std::function<void()> stepped)
         : parts_(parts), stepped_(std::move(stepped)),
           profiler_({parts.facts, parts.engine, parts.progress, parts.observers}) {}
 
@@ -57,7 +57,7 @@ class TrainLoop {
     void after_step(StepOutcome const& outcome);
     void measure_after(StepOutcome const& outcome, bool epoch_ends);
 
-    Parts parts_;
+    Dependencies parts_;
     std::function<void()> stepped_;
     Profiler profiler_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last

@@ -20,7 +20,7 @@ namespace lockstep::train {
 /// Counts what was learnt, step by step and epoch by epoch, and reports it to observers.
 class TrainingRecords {
   public:
-    struct Parts {
+    struct Dependencies {
         RunFacts const& facts;
         Workload const& work;
         DataModule& data;
@@ -34,7 +34,8 @@ class TrainingRecords {
     };
 
     /// `since`: the run's start, where its first epoch begins.
-    TrainingRecords(Parts const& parts, Stopwatch since) : parts_(parts), epoch_watch_(since) {}
+    TrainingRecords(Dependencies const& parts, Stopwatch since)
+        : parts_(parts), epoch_watch_(since) {}
 
     /// Records a step that has been taken in `step_s` seconds.
     ///
@@ -57,7 +58,7 @@ class TrainingRecords {
     Epoch epoch();
     std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
 
-    Parts parts_;
+    Dependencies parts_;
     Stopwatch epoch_watch_;
     std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
     Stragglers stragglers_;

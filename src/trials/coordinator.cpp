@@ -18,7 +18,7 @@ bool is_retried(int code) {
 
 } // namespace
 
-SearchCoordinator::SearchCoordinator(Parts parts)
+SearchCoordinator::SearchCoordinator(Setup parts)
     : parts_(std::move(parts)), suspects_(parts_.study, parts_.directory) {
     for (auto const& note : parts_.study.notes()) {
         if (note.value("event", "") == "retry" && note.value("code", 0) != io_code) {

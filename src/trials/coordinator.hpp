@@ -24,7 +24,7 @@ namespace lockstep::trials {
 /// search stops. What to try is decided by the study.
 class SearchCoordinator {
   public:
-    struct Parts {
+    struct Setup {
         search::Study& study;
         std::filesystem::path directory;
         int ranks = 1;
@@ -33,7 +33,7 @@ class SearchCoordinator {
         std::function<void()> announce; ///< tells all ranks to leave
     };
 
-    explicit SearchCoordinator(Parts parts);
+    explicit SearchCoordinator(Setup parts);
 
     /// Answers a rank without work: `request` is the text of a `RankReport`, the answer that of a
     /// `RankOrder`. One call at a time; throws nothing.
@@ -85,7 +85,7 @@ class SearchCoordinator {
     void put_by_parent(search::Job const& job) const;
     void print(search::Outcome const& outcome) const;
 
-    Parts parts_;
+    Setup parts_;
     Suspects suspects_;
     std::deque<search::Job> queue_;
     std::map<std::int64_t, Running> running_;

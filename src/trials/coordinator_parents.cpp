@@ -67,7 +67,7 @@ void SearchCoordinator::put_by_parent(search::Job const& job) const {
     auto const parent = parts_.directory / search::trial_directory(job.parent) / "checkpoints";
     auto const list = checkpoint::Store(parent, 1).list();
     auto const step = first_step(job);
-    auto const found = std::ranges::find(list, step, &checkpoint::Entry::step);
+    auto const found = std::ranges::find(list, step, &checkpoint::StoredCheckpoint::step);
     if (found == list.end()) { // it is lost, or the parent was trained on with a newer journal
         throw Error(
             ExitCode::data,

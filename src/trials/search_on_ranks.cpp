@@ -234,7 +234,7 @@ ExitCode search_on_ranks(TrialSetting const& setting, SearchTask const& task) {
     own.asked = [&] { return desk.was_announced() ? SIGTERM : 0; };
     comm::agree(world, "beginning the search", [&] {
         if (world.is_root()) {
-            head.coordinator.emplace(SearchCoordinator::Parts{
+            head.coordinator.emplace(SearchCoordinator::Setup{
                 .study = *head.study,
                 .directory = task.directory,
                 .ranks = world.size(),

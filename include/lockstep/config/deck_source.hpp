@@ -25,7 +25,7 @@ struct Written {
 };
 
 /// A value of a deck's file, and where it stands there; or a key that no deck has set.
-struct Place {
+struct ValueOrigin {
     std::string value;
     std::string origin; ///< "inputs/x.ini:12" or "not set in inputs/x.ini"
     bool is_set = true;
@@ -72,7 +72,7 @@ class DeckSource {
 
     /// Where each value of a deck's file stands, by key; and which keys `decks` ("a.ini, b.ini") do
     /// not set. Values from the command line have no place.
-    std::map<std::string, Place> places(std::string const& decks) const;
+    std::map<std::string, ValueOrigin> places(std::string const& decks) const;
 
     /// All of it as one text and back, so that rank 0 can read and all ranks parse. `text` is what
     /// `packed` returned.

@@ -16,7 +16,7 @@ namespace lockstep::app {
 struct DeckArguments {
     config::Deck deck;
     std::vector<std::string> others;
-    std::map<std::string, config::Place> places; ///< where decks have their values
+    std::map<std::string, config::ValueOrigin> places; ///< where decks have their values
 };
 
 /// Rank 0 reads the decks, all ranks parse the same text. The first `decks` of the words' positions
