@@ -1,4 +1,8 @@
 #include "base/text.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/report.hpp"
+#include "federate/site.hpp"
+#include "federate/sound_charter.hpp"
 #include "lockstep/base/signals.hpp"
 
 #include <algorithm>
@@ -6,10 +10,6 @@
 
 #include "command_group.hpp"
 #include "commands.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/report.hpp"
-#include "federate/site.hpp"
-#include "federate/sound_charter.hpp"
 #include "federate_options.hpp"
 
 namespace lockstep::app {

@@ -4,13 +4,13 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/run_records.hpp"
+#include "trace/request.hpp"
 
 #include <chrono>
 #include <iostream>
 #include <thread>
 
 #include "commands.hpp"
-#include "trace/request.hpp"
 
 namespace lockstep::app {
 

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "lockstep/base/signals.hpp"
 #include "report/search_pictures.hpp"
+#include "search/report.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,6 @@
 #include "build_info.hpp"
 #include "command_group.hpp"
 #include "commands.hpp"
-#include "search/report.hpp"
 #include "train_side_options.hpp"
 
 namespace lockstep::app {

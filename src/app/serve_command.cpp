@@ -2,11 +2,11 @@
 #include "base/arguments.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "serve/server.hpp"
 
 #include <iostream>
 
 #include "commands.hpp"
-#include "serve/server.hpp"
 
 namespace lockstep::app {
 

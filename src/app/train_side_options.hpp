@@ -2,6 +2,8 @@
 
 #include "app/command.hpp"
 #include "measure/estimate_options.hpp"
+#include "model_files/generate_options.hpp"
+#include "model_files/quantise_options.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -9,8 +11,6 @@
 #include <string>
 
 #include "commands.hpp"
-#include "model_files/generate_options.hpp"
-#include "model_files/quantise_options.hpp"
 
 // The options of the commands that live in the training library. Also compiled into the program, so
 // that --help works without that library: loading LibTorch takes long.

@@ -1,10 +1,9 @@
 #include "arena/buffers.hpp"
 
+#include "arena/layout.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "arena/layout.hpp"
+
 #include <cstdint>
 #include <functional>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

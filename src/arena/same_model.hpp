@@ -1,9 +1,8 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/model.hpp"
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

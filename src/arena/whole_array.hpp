@@ -1,11 +1,11 @@
 #pragma once
 
+#include "arena/gather_sums.hpp"
+#include "arena/layout.hpp"
+
 #include <torch/types.h>
 
 #include <vector>
-
-#include "arena/gather_sums.hpp"
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "batches/evaluate.hpp"
 #include "lockstep/task/task.hpp"
+#include "step/batch_source.hpp"
+#include "step/replica_arrays.hpp"
 
 #include <functional>
 #include <map>
@@ -9,10 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "batches/evaluate.hpp"
 #include "first_step.hpp"
-#include "step/batch_source.hpp"
-#include "step/replica_arrays.hpp"
 
 namespace lockstep::train {
 

@@ -1,17 +1,17 @@
 #include "dataset_module.hpp"
 
 #include "base/text.hpp"
+#include "batches/loaded_batches.hpp"
+#include "batches/privacy_rules.hpp"
+#include "batches/teacher_outputs.hpp"
+#include "batches/train_plan.hpp"
 #include "lockstep/base/error.hpp"
+#include "step/batch_source.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "batches/loaded_batches.hpp"
-#include "batches/privacy_rules.hpp"
-#include "batches/teacher_outputs.hpp"
-#include "batches/train_plan.hpp"
-#include "step/batch_source.hpp"
 #include "step_batches.hpp"
 
 namespace lockstep::train {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "data/augment.hpp"
-#include "data/plan.hpp"
-
 #include "batches/data_module.hpp"
 #include "batches/make_data_module.hpp"
+#include "data/augment.hpp"
+#include "data/plan.hpp"
 #include "step/batch_source.hpp"
 
 namespace lockstep::train {

@@ -2,22 +2,21 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "batches/loaded_batches.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
 #include "data/plan.hpp"
+#include "device/autocast.hpp"
+#include "device/on_batch.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "step/batch_source.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
-
-#include "batches/loaded_batches.hpp"
-#include "device/autocast.hpp"
-#include "device/on_batch.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

@@ -6,14 +6,13 @@
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "comm/replica_tree.hpp"
+#include "device/autocast.hpp"
+#include "device/tensor_span.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "task/actions.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "device/autocast.hpp"
-#include "device/tensor_span.hpp"
 
 namespace lockstep::train {
 

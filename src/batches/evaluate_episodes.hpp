@@ -1,13 +1,12 @@
 #pragma once
 
+#include "batches/evaluate.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/nn/policy.hpp"
 #include "rl/environment_set.hpp"
 
 #include <functional>
 #include <optional>
-
-#include "batches/evaluate.hpp"
 
 namespace lockstep::train {
 

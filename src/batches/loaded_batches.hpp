@@ -2,11 +2,10 @@
 
 #include "data/loader.hpp"
 #include "lockstep/task/task.hpp"
+#include "step/batch_source.hpp"
 
 #include <memory>
 #include <vector>
-
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

@@ -1,12 +1,11 @@
 #pragma once
 
-#include "lockstep/comm/communicator.hpp"
-
-#include <memory>
-
 #include "batches/data_module.hpp"
 #include "batches/workload.hpp"
+#include "lockstep/comm/communicator.hpp"
 #include "optimizer/privacy.hpp"
+
+#include <memory>
 
 namespace lockstep::train {
 

@@ -1,9 +1,8 @@
 #include "batches/memory_needed.hpp"
 
+#include "arena/arena.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-
-#include "arena/arena.hpp"
 #include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {

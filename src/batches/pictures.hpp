@@ -1,11 +1,10 @@
 #pragma once
 
 #include "lockstep/events/events.hpp"
+#include "step/batch_source.hpp"
 
 #include <utility>
 #include <vector>
-
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,7 @@
 #include "prefetched_batches.hpp"
 
 #include "base/recorder.hpp"
+#include "batches/loaded_batches.hpp"
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
@@ -12,8 +13,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include "batches/loaded_batches.hpp"
 
 namespace lockstep::train {
 

@@ -1,11 +1,10 @@
 #include "batches/privacy_rules.hpp"
 
 #include "base/text.hpp"
+#include "federate/keys.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::train {
 

@@ -1,13 +1,12 @@
 #pragma once
 
+#include "federate/accountant.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
 #include "lockstep/task/task.hpp"
 
 #include <cstdint>
 #include <string>
-
-#include "federate/accountant.hpp"
 
 // What a deck with privacy.noise promises, and what would break it.
 namespace lockstep::train {

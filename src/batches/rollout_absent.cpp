@@ -1,6 +1,5 @@
-#include "lockstep/base/error.hpp"
-
 #include "batches/make_data_module.hpp"
+#include "lockstep/base/error.hpp"
 
 namespace lockstep::train {
 

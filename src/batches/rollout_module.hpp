@@ -2,9 +2,10 @@
 
 #include "batches/data_module.hpp"
 #include "batches/make_data_module.hpp"
+#include "step/batch_source.hpp"
+
 #include "rollout.hpp"
 #include "rollout_plan.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

@@ -4,6 +4,7 @@
 #include "base/file_kind.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "batches/outputs_format.hpp"
 #include "checkpoint/content.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -14,8 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "batches/outputs_format.hpp"
 
 namespace lockstep::train {
 

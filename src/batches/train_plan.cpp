@@ -1,6 +1,7 @@
 #include "batches/train_plan.hpp"
 
 #include "base/text.hpp"
+#include "batches/privacy_rules.hpp"
 #include "data/lengths.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -8,8 +9,6 @@
 
 #include <algorithm>
 #include <memory>
-
-#include "batches/privacy_rules.hpp"
 
 namespace lockstep::train {
 

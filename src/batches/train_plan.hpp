@@ -1,15 +1,14 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "data/augment.hpp"
 #include "data/plan.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
+#include "optimizer/privacy.hpp"
 
 #include <memory>
 #include <string>
-
-#include "batches/workload.hpp"
-#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,8 @@
 #include "batches/validation_share.hpp"
 
 #include "base/text.hpp"
-#include "config/share.hpp"
-
 #include "batches/workload.hpp"
+#include "config/share.hpp"
 
 namespace lockstep::train {
 

@@ -1,12 +1,11 @@
 #include "batches/workload_remarks.hpp"
 
 #include "base/text.hpp"
-#include "nn/axis_reader.hpp"
-#include "task/remarks.hpp"
-
 #include "batches/train_plan.hpp"
 #include "batches/validation_share.hpp"
 #include "batches/workload.hpp"
+#include "nn/axis_reader.hpp"
+#include "task/remarks.hpp"
 
 namespace lockstep::train {
 

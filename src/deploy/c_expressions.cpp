@@ -1,11 +1,10 @@
 #include "base/text.hpp"
+#include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 
 #include <limits>
 #include <map>
 #include <span>
-
-#include "deploy/c_statements.hpp"
-#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,6 +1,6 @@
-#include <map>
-
 #include "deploy/c_statements.hpp"
+
+#include <map>
 
 namespace lockstep::deploy {
 

@@ -1,10 +1,9 @@
 #include "base/text.hpp"
+#include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-
-#include "deploy/c_statements.hpp"
-#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

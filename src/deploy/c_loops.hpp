@@ -1,10 +1,10 @@
 #pragma once
 
+#include "deploy/graph.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

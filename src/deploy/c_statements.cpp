@@ -1,12 +1,11 @@
 #include "deploy/c_statements.hpp"
 
 #include "base/text.hpp"
+#include "deploy/c_values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <map>
-
-#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <set>
-#include <string>
-
 #include "deploy/c_loops.hpp"
 #include "deploy/memory_plan.hpp"
+
+#include <set>
+#include <string>
 
 namespace lockstep::deploy {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string>
-
 #include "deploy/graph.hpp"
+
+#include <string>
 
 namespace lockstep::deploy {
 

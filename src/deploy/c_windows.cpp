@@ -1,5 +1,4 @@
 #include "base/text.hpp"
-
 #include "deploy/c_statements.hpp"
 
 namespace lockstep::deploy {

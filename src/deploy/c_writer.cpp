@@ -2,13 +2,12 @@
 
 #include "base/letter_case.hpp"
 #include "base/text.hpp"
+#include "deploy/c_statements.hpp"
+#include "deploy/c_values.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <span>
-
-#include "deploy/c_statements.hpp"
-#include "deploy/c_values.hpp"
 
 namespace lockstep::deploy {
 

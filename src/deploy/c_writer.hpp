@@ -1,9 +1,9 @@
 #pragma once
 
+#include "deploy/graph.hpp"
+
 #include <string>
 #include <vector>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "deploy/graph.hpp"
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

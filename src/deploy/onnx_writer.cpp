@@ -1,6 +1,7 @@
 #include "deploy/onnx_writer.hpp"
 
 #include "base/text.hpp"
+#include "deploy/wire.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <functional>
 #include <limits>
 #include <numbers>
-
-#include "deploy/wire.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,8 +1,7 @@
 #include "base/text.hpp"
+#include "deploy/graph.hpp"
 
 #include <algorithm>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

@@ -5,11 +5,10 @@
 #include "base/number.hpp"
 #include "base/scratch_directory.hpp"
 #include "base/text.hpp"
+#include "deploy/c_writer.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstring>
-
-#include "deploy/c_writer.hpp"
 
 namespace lockstep::deploy {
 

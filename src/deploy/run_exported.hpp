@@ -1,11 +1,11 @@
 #pragma once
 
+#include "deploy/graph.hpp"
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,7 +1,7 @@
+#include "deploy/graph.hpp"
+
 #include <cmath>
 #include <set>
-
-#include "deploy/graph.hpp"
 
 namespace lockstep::deploy {
 

@@ -1,8 +1,8 @@
+#include "device/device_graph.hpp"
+
 #include <ATen/cuda/CUDAGraph.h>
 
 #include <utility>
-
-#include "device/device_graph.hpp"
 
 namespace lockstep::train {
 

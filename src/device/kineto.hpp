@@ -1,12 +1,11 @@
 #pragma once
 
 #include "base/recorder.hpp"
+#include "trace/rank_trace.hpp"
 
 #include <torch/types.h>
 
 #include <cstdint>
-
-#include "trace/rank_trace.hpp"
 
 namespace lockstep::train {
 

@@ -1,5 +1,6 @@
 #include "exchange/choose_exchange.hpp"
 
+#include "arena/bucket_elements.hpp"
 #include "base/environment.hpp"
 #include "base/expects.hpp"
 #include "base/text.hpp"
@@ -11,15 +12,14 @@
 #include "comm/native_exchange.hpp"
 #include "comm/nccl.hpp"
 #include "comm/oneccl.hpp"
+#include "exchange/power_sgd_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "arena/bucket_elements.hpp"
 #include "device_exchange.hpp"
-#include "exchange/power_sgd_exchange.hpp"
 #include "staged_exchange.hpp"
 
 namespace lockstep::train {

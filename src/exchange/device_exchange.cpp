@@ -1,9 +1,13 @@
 #include "device_exchange.hpp"
 
+#include "arena/arena.hpp"
+#include "arena/block_squares.hpp"
+#include "arena/layout.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/collectives.hpp"
 #include "comm/device_communicator.hpp"
+#include "device/device_elements.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/to_device.hpp"
 
@@ -15,10 +19,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "arena/arena.hpp"
-#include "arena/block_squares.hpp"
-#include "arena/layout.hpp"
-#include "device/device_elements.hpp"
 #include "device_tree.hpp"
 
 namespace lockstep::train {

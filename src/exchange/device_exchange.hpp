@@ -1,13 +1,12 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "comm/collective_library.hpp"
 #include "comm/route.hpp"
+#include "exchange/choose_exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
 
 #include <optional>
-
-#include "arena/layout.hpp"
-#include "exchange/choose_exchange.hpp"
 
 namespace lockstep::train {
 

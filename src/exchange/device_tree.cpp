@@ -1,13 +1,12 @@
 #include "device_tree.hpp"
 
 #include "comm/link_model.hpp"
+#include "device/device_elements.hpp"
 
 #include <c10/core/StreamGuard.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-
-#include "device/device_elements.hpp"
 
 namespace lockstep::train {
 

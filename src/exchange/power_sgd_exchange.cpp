@@ -1,5 +1,7 @@
 #include "exchange/power_sgd_exchange.hpp"
 
+#include "arena/arena.hpp"
+#include "arena/block_squares.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "comm/tree_sum.hpp"
@@ -10,9 +12,6 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-
-#include "arena/arena.hpp"
-#include "arena/block_squares.hpp"
 
 namespace lockstep::train {
 

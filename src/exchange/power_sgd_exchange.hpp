@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
-
 #include "arena/layout.hpp"
 #include "exchange/choose_exchange.hpp"
+
+#include <functional>
 
 namespace lockstep::train {
 

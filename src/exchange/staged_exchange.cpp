@@ -1,5 +1,8 @@
 #include "staged_exchange.hpp"
 
+#include "arena/arena.hpp"
+#include "device/device_elements.hpp"
+
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -9,9 +12,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-
-#include "arena/arena.hpp"
-#include "device/device_elements.hpp"
 
 namespace lockstep::train {
 

@@ -1,12 +1,12 @@
 #include "federate/accountant.hpp"
 
+#include "federate/privacy_loss.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <vector>
-
-#include "federate/privacy_loss.hpp"
 
 namespace lockstep::federate {
 

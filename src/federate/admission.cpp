@@ -1,11 +1,10 @@
 #include "federate/admission.hpp"
 
 #include "base/text.hpp"
+#include "federate/roster.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-
-#include "federate/roster.hpp"
 
 namespace lockstep::federate {
 

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "federate/federation.hpp"
+
 #include <map>
 #include <string>
 #include <vector>
-
-#include "federate/federation.hpp"
 
 namespace lockstep::federate {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "federate/fixed_point.hpp"
 #include "federate/model_vector.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace lockstep::federate {
 

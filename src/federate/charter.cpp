@@ -3,6 +3,7 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
+#include "federate/accountant.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,8 +14,6 @@
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#include "federate/accountant.hpp"
 
 namespace lockstep::federate {
 

@@ -1,7 +1,6 @@
 #include "federate/collected.hpp"
 
 #include "base/text.hpp"
-
 #include "federate/roster.hpp"
 
 namespace lockstep::federate {

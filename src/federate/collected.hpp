@@ -1,5 +1,6 @@
 #pragma once
 
+#include "federate/federation.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstdint>
@@ -7,8 +8,6 @@
 #include <map>
 #include <string>
 #include <vector>
-
-#include "federate/federation.hpp"
 
 namespace lockstep::federate {
 

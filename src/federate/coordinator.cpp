@@ -3,10 +3,6 @@
 #include "base/inject.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
-#include "lockstep/base/error.hpp"
-
-#include <algorithm>
-
 #include "federate/change.hpp"
 #include "federate/collected.hpp"
 #include "federate/mean_change.hpp"
@@ -17,6 +13,9 @@
 #include "federate/sound_charter.hpp"
 #include "federate/spent.hpp"
 #include "federate/unmasking.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
 
 namespace lockstep::federate {
 

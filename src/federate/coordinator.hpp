@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "federate/admission.hpp"
 #include "federate/federation.hpp"
 #include "federate/roster.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace lockstep::federate {
 

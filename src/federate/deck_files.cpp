@@ -1,10 +1,9 @@
 #include "federate/deck_files.hpp"
 
 #include "base/text.hpp"
+#include "federate/file_digest.hpp"
 
 #include <span>
-
-#include "federate/file_digest.hpp"
 
 namespace lockstep::federate {
 

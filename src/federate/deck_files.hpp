@@ -1,5 +1,6 @@
 #pragma once
 
+#include "federate/charter.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <functional>
@@ -8,8 +9,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "federate/charter.hpp"
 
 namespace lockstep::federate {
 

@@ -1,12 +1,11 @@
 #pragma once
 
+#include "federate/charter.hpp"
 #include "lockstep/config/deck_source.hpp"
 
 #include <map>
 #include <optional>
 #include <string>
-
-#include "federate/charter.hpp"
 
 namespace lockstep::federate {
 

@@ -5,12 +5,12 @@
 #include "base/lock_holder.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "federate/roster.hpp"
+#include "federate/shared_path.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 
-#include "federate/roster.hpp"
-#include "federate/shared_path.hpp"
 #include "signature_block.hpp"
 
 namespace lockstep::federate {

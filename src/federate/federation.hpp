@@ -1,6 +1,11 @@
 #pragma once
 
 #include "base/file_lock.hpp"
+#include "federate/charter.hpp"
+#include "federate/message.hpp"
+#include "federate/model_vector.hpp"
+#include "federate/private_key.hpp"
+#include "federate/roster.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -8,12 +13,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "federate/charter.hpp"
-#include "federate/message.hpp"
-#include "federate/model_vector.hpp"
-#include "federate/private_key.hpp"
-#include "federate/roster.hpp"
 
 namespace lockstep::federate {
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "federate/keys.hpp"
 
 #include <cstdint>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 

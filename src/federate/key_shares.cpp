@@ -1,11 +1,10 @@
 #include "federate/key_shares.hpp"
 
 #include "base/text.hpp"
+#include "federate/shamir.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-
-#include "federate/shamir.hpp"
 
 namespace lockstep::federate {
 

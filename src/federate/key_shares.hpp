@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "federate/federation.hpp"
 #include "federate/masks.hpp"
 #include "federate/roster.hpp"
+
+#include <cstdint>
+#include <string>
 
 namespace lockstep::federate {
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "federate/roster.hpp"
+#include "federate/shamir.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "federate/roster.hpp"
-#include "federate/shamir.hpp"
 
 // Secure aggregation after Bonawitz et al., "Practical secure aggregation for privacy-preserving
 // machine learning" (CCS 2017), with an honest but curious server: section 4.0.1, figure 4 without

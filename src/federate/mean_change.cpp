@@ -1,8 +1,8 @@
 #include "federate/mean_change.hpp"
 
-#include <algorithm>
-
 #include "federate/noise.hpp"
+
+#include <algorithm>
 
 namespace lockstep::federate {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "federate/roster.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "federate/roster.hpp"
 
 namespace lockstep::federate {
 

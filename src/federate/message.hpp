@@ -1,5 +1,6 @@
 #pragma once
 
+#include "federate/keys.hpp"
 #include "lockstep/h5/storage.hpp"
 
 #include <cstddef>
@@ -9,8 +10,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <span>
-
 #include "federate/keys.hpp"
+
+#include <span>
 
 namespace lockstep::federate {
 

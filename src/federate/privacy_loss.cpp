@@ -1,5 +1,7 @@
 #include "federate/privacy_loss.hpp"
 
+#include "federate/fourier.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -8,8 +10,6 @@
 #include <limits>
 #include <numbers>
 #include <vector>
-
-#include "federate/fourier.hpp"
 
 // What is computed is at least the true epsilon, since of each approximation either the loss can
 // only become larger, or the probability that it becomes smaller is subtracted from delta:

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
-
 #include "federate/accountant.hpp"
+
+#include <cstdint>
 
 namespace lockstep::federate {
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "federate/keys.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 

@@ -1,13 +1,12 @@
 #include "federate/report.hpp"
 
 #include "base/text.hpp"
-#include "lockstep/base/error.hpp"
-
-#include <nlohmann/json.hpp>
-
 #include "federate/coordinator.hpp"
 #include "federate/roster.hpp"
 #include "federate/spent.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace lockstep::federate {
 

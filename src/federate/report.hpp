@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string>
-
 #include "federate/federation.hpp"
+
+#include <string>
 
 namespace lockstep::federate {
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "federate/charter.hpp"
 #include "federate/fixed_point.hpp"
 #include "federate/keys.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace lockstep::federate {
 

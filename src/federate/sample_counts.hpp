@@ -1,9 +1,9 @@
 #pragma once
 
+#include "federate/federation.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "federate/federation.hpp"
 
 namespace lockstep::federate {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "federate/model_vector.hpp"
+
 #include <span>
 #include <vector>
-
-#include "federate/model_vector.hpp"
 
 // SCAFFOLD (Karimireddy et al., arXiv 1910.06378): each site keeps a control variate, the mean
 // gradient of its last training, and the coordinator that of all sites. A site adds the difference

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <span>
-
 #include "federate/charter.hpp"
 #include "federate/model_vector.hpp"
+
+#include <span>
 
 namespace lockstep::federate {
 

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "federate/keys.hpp"
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "federate/keys.hpp"
 
 namespace lockstep::federate {
 

@@ -6,13 +6,12 @@
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/space.hpp"
 #include "checkpoint/writer.hpp"
+#include "federate/file_digest.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
 #include <algorithm>
 #include <cstring>
-
-#include "federate/file_digest.hpp"
 
 namespace lockstep::federate {
 

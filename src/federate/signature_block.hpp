@@ -1,14 +1,13 @@
 #pragma once
 
 #include "base/partial_file.hpp"
+#include "federate/keys.hpp"
+#include "federate/message.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
-
-#include "federate/keys.hpp"
-#include "federate/message.hpp"
 
 namespace lockstep::federate {
 

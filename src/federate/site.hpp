@@ -1,15 +1,15 @@
 #pragma once
 
+#include "federate/federation.hpp"
+#include "federate/key_shares.hpp"
+#include "federate/roster.hpp"
+#include "federate/site_control.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "federate/federation.hpp"
-#include "federate/key_shares.hpp"
-#include "federate/roster.hpp"
-#include "federate/site_control.hpp"
 
 namespace lockstep::federate {
 

@@ -1,7 +1,6 @@
 #include "federate/site_control.hpp"
 
 #include "base/own_directory.hpp"
-
 #include "federate/roster.hpp"
 #include "federate/scaffold.hpp"
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "federate/change.hpp"
+#include "federate/federation.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "federate/change.hpp"
-#include "federate/federation.hpp"
 
 namespace lockstep::federate {
 

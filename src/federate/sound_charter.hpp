@@ -1,9 +1,8 @@
 #pragma once
 
-#include "lockstep/config/deck.hpp"
-
 #include "federate/charter.hpp"
 #include "federate/federation.hpp"
+#include "lockstep/config/deck.hpp"
 
 namespace lockstep::federate {
 

@@ -1,12 +1,11 @@
 #include "federate/unmasking.hpp"
 
 #include "base/text.hpp"
+#include "federate/masks.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <optional>
-
-#include "federate/masks.hpp"
 
 namespace lockstep::federate {
 

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "federate/federation.hpp"
+#include "federate/roster.hpp"
+#include "federate/shamir.hpp"
+
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "federate/federation.hpp"
-#include "federate/roster.hpp"
-#include "federate/shamir.hpp"
 
 namespace lockstep::federate {
 

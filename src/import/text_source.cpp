@@ -6,6 +6,7 @@
 #include "base/utf8.hpp"
 #include "data/format.hpp"
 #include "lockstep/base/error.hpp"
+#include "text/tokenizer.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,6 @@
 
 #include "documents.hpp"
 #include "listed_source.hpp"
-#include "text/tokenizer.hpp"
 
 namespace lockstep::import {
 

@@ -1,18 +1,17 @@
 #include "model_files/calibration.hpp"
 
 #include "base/text.hpp"
+#include "batches/loaded_batches.hpp"
 #include "data/loader.hpp"
+#include "device/place.hpp"
 #include "lockstep/base/error.hpp"
+#include "model_files/plain_deck.hpp"
 #include "nn/aware_layer.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "step/batch_source.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "batches/loaded_batches.hpp"
-#include "device/place.hpp"
-#include "model_files/plain_deck.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::train {
 

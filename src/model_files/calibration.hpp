@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "checkpoint/weights.hpp"
 #include "nn/layer_graph.hpp"
 #include "nn/quantiser.hpp"
@@ -7,8 +8,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -1,9 +1,8 @@
 #include "model_files/finite_weights.hpp"
 
+#include "arena/layout.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -2,15 +2,14 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
-#include "nn/named_code.hpp"
-
-#include "batches/model_facts.hpp"
 #include "model_files/finite_weights.hpp"
+#include "nn/named_code.hpp"
 
 namespace lockstep::train {
 

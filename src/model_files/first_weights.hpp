@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "checkpoint/store.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -10,8 +11,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -8,14 +8,13 @@
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/nn/decoder.hpp"
+#include "model_files/model_changes.hpp"
+#include "model_files/saved_model.hpp"
+#include "text/tokenizer.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-
-#include "model_files/model_changes.hpp"
-#include "model_files/saved_model.hpp"
-#include "text/tokenizer.hpp"
 
 namespace lockstep::train {
 

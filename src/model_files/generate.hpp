@@ -2,12 +2,11 @@
 
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
+#include "model_files/generate_options.hpp"
 
 #include <functional>
 #include <string>
 #include <string_view>
-
-#include "model_files/generate_options.hpp"
 
 namespace lockstep::train {
 

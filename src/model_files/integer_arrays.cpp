@@ -1,13 +1,12 @@
 #include "integer_arrays.hpp"
 
+#include "arena/layout.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <limits>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -3,10 +3,12 @@
 #include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "checkpoint/weights.hpp"
 #include "config/changes.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "model_files/stored_deck.hpp"
 #include "nn/find_kind.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,9 +16,6 @@
 #include <algorithm>
 #include <map>
 #include <vector>
-
-#include "batches/model_facts.hpp"
-#include "model_files/stored_deck.hpp"
 
 namespace lockstep::train {
 

@@ -2,12 +2,11 @@
 
 #include "base/text.hpp"
 #include "config/share.hpp"
+#include "model_files/same_code.hpp"
 #include "nn/named_code.hpp"
 
 #include <initializer_list>
 #include <utility>
-
-#include "model_files/same_code.hpp"
 
 namespace lockstep::train {
 

@@ -2,6 +2,8 @@
 
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
+#include "batches/outputs_format.hpp"
+#include "batches/teacher_outputs.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -9,9 +11,6 @@
 
 #include <algorithm>
 #include <unistd.h>
-
-#include "batches/outputs_format.hpp"
-#include "batches/teacher_outputs.hpp"
 
 namespace lockstep::train {
 

@@ -1,26 +1,26 @@
 #include "model_files/quantised_file.hpp"
 
+#include "arena/layout.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
+#include "device/configure_torch.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
-#include "nn/quantised.hpp"
-#include "nn/traced.hpp"
-
-#include <algorithm>
-#include <set>
-
-#include "arena/layout.hpp"
-#include "device/configure_torch.hpp"
-#include "integer_arrays.hpp"
 #include "model_files/calibration.hpp"
 #include "model_files/finite_weights.hpp"
 #include "model_files/narrow_as_noted.hpp"
 #include "model_files/plain_deck.hpp"
 #include "model_files/saved_model.hpp"
 #include "model_files/stored_deck.hpp"
+#include "nn/quantised.hpp"
+#include "nn/traced.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "integer_arrays.hpp"
 
 namespace lockstep::train {
 

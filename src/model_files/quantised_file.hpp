@@ -3,12 +3,11 @@
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
+#include "model_files/quantise_options.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <string>
-
-#include "model_files/quantise_options.hpp"
 
 namespace lockstep::train {
 

@@ -1,11 +1,10 @@
 #include "model_files/smaller_model.hpp"
 
 #include "base/text.hpp"
+#include "device/place.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <map>
-
-#include "device/place.hpp"
 
 namespace lockstep::train {
 

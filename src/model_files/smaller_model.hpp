@@ -1,14 +1,13 @@
 #pragma once
 
+#include "arena/layout.hpp"
+#include "batches/workload.hpp"
 #include "lockstep/config/deck.hpp"
+#include "model_files/channel_pruning.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include "arena/layout.hpp"
-#include "batches/workload.hpp"
-#include "model_files/channel_pruning.hpp"
 
 namespace lockstep::train {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 
@@ -7,8 +8,6 @@
 
 #include <string>
 #include <vector>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -5,7 +5,6 @@
 #include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
-
 #include "trace/trace_text.hpp"
 
 namespace lockstep::monitor {

@@ -5,10 +5,10 @@
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "nn/traced.hpp"
+#include "program/whole_records.hpp"
 
 #include <torch/script.h>
 
-#include "program/whole_records.hpp"
 #include "script.hpp"
 
 namespace lockstep::nn {

@@ -5,6 +5,8 @@
 #include "lockstep/base/error.hpp"
 #include "nn/quantised.hpp"
 #include "nn/writes.hpp"
+#include "program/metadata.hpp"
+#include "program/program.hpp"
 
 #include <c10/util/Exception.h>
 
@@ -19,8 +21,6 @@
 #include "foreign.hpp"
 #include "models.hpp"
 #include "operator_libraries.hpp"
-#include "program/metadata.hpp"
-#include "program/program.hpp"
 #include "sync_batch_norm.hpp"
 #include "try_backward.hpp"
 

@@ -1,13 +1,12 @@
 #pragma once
 
 #include "lockstep/nn/registry.hpp"
+#include "program/compiled_step.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "program/compiled_step.hpp"
 
 namespace lockstep::nn {
 

@@ -4,13 +4,12 @@
 #include "base/loader_reason.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/operators.hpp"
 
 #include <torch/version.h>
 
 #include <dlfcn.h>
 #include <filesystem>
-
-#include "program/operators.hpp"
 
 namespace lockstep::nn {
 

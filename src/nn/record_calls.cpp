@@ -2,6 +2,8 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/operator_fault.hpp"
+#include "program/operators.hpp"
 
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/op_registration/op_registration.h>
@@ -13,9 +15,6 @@
 #include <exception>
 #include <map>
 #include <utility>
-
-#include "program/operator_fault.hpp"
-#include "program/operators.hpp"
 
 namespace lockstep::nn {
 

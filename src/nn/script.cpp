@@ -8,6 +8,7 @@
 #include "lockstep/base/error.hpp"
 #include "nn/record_calls.hpp"
 #include "nn/to_device.hpp"
+#include "program/whole_records.hpp"
 
 #include <ATen/MemoryOverlap.h>
 #include <torch/csrc/jit/frontend/error_report.h>
@@ -24,7 +25,6 @@
 
 #include "foreign.hpp"
 #include "models.hpp"
-#include "program/whole_records.hpp"
 #include "script_memory.hpp"
 #include "script_operators.hpp"
 #include "script_sizes.hpp"

@@ -1,8 +1,9 @@
 #include "script_memory.hpp"
 
+#include "program/filled.hpp"
+
 #include <torch/csrc/jit/ir/ir.h>
 
-#include "program/filled.hpp"
 #include "script_nodes.hpp"
 
 namespace lockstep::nn {

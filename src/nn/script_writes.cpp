@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "nn/writes.hpp"
+#include "program/aliases.hpp"
 
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -11,8 +12,6 @@
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include "program/aliases.hpp"
 
 namespace lockstep::nn {
 

@@ -3,6 +3,8 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/evaluation_mode.hpp"
+#include "program/operators.hpp"
+#include "program/recurrent.hpp"
 
 #include <torch/csrc/jit/frontend/tracer.h>
 
@@ -13,9 +15,6 @@
 #include <string_view>
 #include <unordered_set>
 #include <vector>
-
-#include "program/operators.hpp"
-#include "program/recurrent.hpp"
 
 namespace lockstep::nn {
 

@@ -1,7 +1,8 @@
+#include "arena/parallel_parts.hpp"
+
 #include <algorithm>
 #include <optional>
 
-#include "arena/parallel_parts.hpp"
 #include "shard.hpp"
 #include "update_rule.hpp"
 

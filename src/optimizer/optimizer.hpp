@@ -1,12 +1,12 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "arena/layout.hpp"
 #include "update_step.hpp"
 
 namespace lockstep::train {

@@ -1,11 +1,10 @@
 #include "optimizer/privacy.hpp"
 
 #include "base/text.hpp"
+#include "federate/noise.hpp"
 
 #include <algorithm>
 #include <cstring>
-
-#include "federate/noise.hpp"
 
 namespace lockstep::train {
 

@@ -1,13 +1,12 @@
 #pragma once
 
+#include "arena/layout.hpp"
+#include "federate/keys.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <cstdint>
 #include <vector>
-
-#include "arena/layout.hpp"
-#include "federate/keys.hpp"
 
 // DP-SGD (Abadi et al., "Deep learning with differential privacy", arXiv 1607.00133): each step
 // draws each sample independently, clips its gradient, and adds Gaussian noise to the sum, which is

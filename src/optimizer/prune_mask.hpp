@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <cstddef>
@@ -7,8 +8,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

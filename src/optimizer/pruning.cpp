@@ -1,9 +1,9 @@
 #include "optimizer/pruning.hpp"
 
-#include <numeric>
-
 #include "arena/whole_array.hpp"
 #include "optimizer/optimizer.hpp"
+
+#include <numeric>
 
 namespace lockstep::train {
 

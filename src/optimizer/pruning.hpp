@@ -1,6 +1,9 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
+#include "optimizer/prune_mask.hpp"
+#include "optimizer/prune_schedule.hpp"
 
 #include <torch/types.h>
 
@@ -9,9 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "arena/layout.hpp"
-#include "optimizer/prune_mask.hpp"
-#include "optimizer/prune_schedule.hpp"
 #include "update_step.hpp"
 
 namespace lockstep::train {

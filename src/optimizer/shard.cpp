@@ -1,8 +1,8 @@
 #include "shard.hpp"
 
-#include <algorithm>
-
 #include "optimizer/optimizer.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 

@@ -1,12 +1,11 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,10 +1,10 @@
+#include "arena/entry_norms.hpp"
+#include "arena/parallel_parts.hpp"
 #include "nn/to_device.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "arena/entry_norms.hpp"
-#include "arena/parallel_parts.hpp"
 #include "shard.hpp"
 #include "update_rule.hpp"
 

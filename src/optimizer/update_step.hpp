@@ -1,9 +1,9 @@
 #pragma once
 
+#include "arena/gather_sums.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "arena/gather_sums.hpp"
 
 namespace lockstep::train {
 

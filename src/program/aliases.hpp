@@ -1,10 +1,10 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <cstddef>
 #include <map>
 #include <vector>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <ATen/core/function_schema.h>
 
 #include <cstddef>
@@ -9,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "program/graph.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

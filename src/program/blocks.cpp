@@ -1,13 +1,12 @@
 #include "blocks.hpp"
 
 #include "base/text.hpp"
+#include "program/aliases.hpp"
+#include "program/operators.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <tuple>
-
-#include "program/aliases.hpp"
-#include "program/operators.hpp"
 
 namespace lockstep::program {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <cstddef>
 #include <vector>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include "program/graph.hpp"
+
+#include <ATen/core/Tensor.h>
 
 namespace lockstep::program {
 

@@ -1,5 +1,7 @@
 #include "checked.hpp"
 
+#include "program/bounded.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -10,8 +12,6 @@
 #include <map>
 #include <span>
 #include <string>
-
-#include "program/bounded.hpp"
 
 namespace lockstep::program {
 

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <memory>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/gradient_place.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros_like.h>
@@ -16,7 +17,6 @@
 
 #include "native_code.hpp"
 #include "processor.hpp"
-#include "program/gradient_place.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

@@ -1,14 +1,14 @@
 #pragma once
 
+#include "program/archive.hpp"
+#include "program/program.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "program/archive.hpp"
-#include "program/program.hpp"
 
 namespace lockstep::program {
 

@@ -2,11 +2,11 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/operators.hpp"
 
 #include <algorithm>
 
 #include "graph_reader.hpp"
-#include "program/operators.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

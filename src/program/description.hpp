@@ -1,5 +1,8 @@
 #pragma once
 
+#include "program/archive.hpp"
+#include "program/graph.hpp"
+
 #include <c10/core/ScalarType.h>
 
 #include <cstddef>
@@ -11,8 +14,6 @@
 #include <vector>
 
 #include "blocks.hpp"
-#include "program/archive.hpp"
-#include "program/graph.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

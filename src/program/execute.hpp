@@ -1,12 +1,13 @@
 #pragma once
 
+#include "program/graph.hpp"
+#include "program/module_outputs.hpp"
+
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "blocks.hpp"
-#include "program/graph.hpp"
-#include "program/module_outputs.hpp"
 
 namespace lockstep::program {
 

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/operator_fault.hpp"
 
 #include <ATen/autocast_mode.h>
 #include <c10/core/AutogradState.h>
@@ -12,7 +13,6 @@
 
 #include "autocast_scope.hpp"
 #include "execute.hpp"
-#include "program/operator_fault.hpp"
 #include "sizes.hpp"
 
 namespace lockstep::program {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <ATen/core/ivalue.h>
 #include <c10/core/Device.h>
 
@@ -8,8 +10,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <memory>
 #include <string>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

@@ -2,6 +2,9 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/bounded.hpp"
+#include "program/filled.hpp"
+#include "program/operators.hpp"
 
 #include <algorithm>
 #include <map>
@@ -11,9 +14,6 @@
 #include "argument_reader.hpp"
 #include "checked.hpp"
 #include "origin.hpp"
-#include "program/bounded.hpp"
-#include "program/filled.hpp"
-#include "program/operators.hpp"
 #include "sized.hpp"
 #include "sizes.hpp"
 

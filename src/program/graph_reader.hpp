@@ -1,8 +1,9 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <memory>
 
-#include "program/graph.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "program/archive.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "program/archive.hpp"
 
 namespace lockstep::program {
 

@@ -1,10 +1,10 @@
 #include "program/module_outputs.hpp"
 
+#include "program/aliases.hpp"
+
 #include <algorithm>
 #include <map>
 #include <string_view>
-
-#include "program/aliases.hpp"
 
 namespace lockstep::program {
 

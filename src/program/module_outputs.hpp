@@ -1,13 +1,13 @@
 #pragma once
 
+#include "program/graph.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "program/graph.hpp"
 
 namespace lockstep::program {
 

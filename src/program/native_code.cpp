@@ -10,9 +10,9 @@
 #include <torch/csrc/shim_exception_state.h>
 #endif
 
-#include <stdexcept>
-
 #include "program/step_operators.hpp"
+
+#include <stdexcept>
 
 namespace lockstep::program {
 

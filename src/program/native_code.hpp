@@ -1,12 +1,12 @@
 #pragma once
 
+#include "program/archive.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "program/archive.hpp"
 
 namespace torch::inductor {
 class AOTIModelContainerRunner;

@@ -1,6 +1,7 @@
 #include "program/operators.hpp"
 
 #include "base/text.hpp"
+#include "program/filled.hpp"
 
 #include <ATen/core/enum_tag.h>
 
@@ -8,8 +9,6 @@
 #include <array>
 #include <string_view>
 #include <unordered_set>
-
-#include "program/filled.hpp"
 
 namespace lockstep::program {
 

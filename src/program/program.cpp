@@ -3,6 +3,8 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/aliases.hpp"
+#include "program/operator_fault.hpp"
 
 #include <c10/core/GradMode.h>
 
@@ -13,8 +15,6 @@
 #include "description.hpp"
 #include "execute.hpp"
 #include "fit.hpp"
-#include "program/aliases.hpp"
-#include "program/operator_fault.hpp"
 #include "schema.hpp"
 
 namespace lockstep::program {

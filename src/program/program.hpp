@@ -1,5 +1,10 @@
 #pragma once
 
+#include "program/archive.hpp"
+#include "program/graph.hpp"
+#include "program/module_outputs.hpp"
+#include "program/tensors.hpp"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
@@ -11,11 +16,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "program/archive.hpp"
-#include "program/graph.hpp"
-#include "program/module_outputs.hpp"
-#include "program/tensors.hpp"
 
 namespace lockstep::program {
 

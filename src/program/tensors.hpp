@@ -1,11 +1,11 @@
 #pragma once
 
+#include "program/archive.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <map>
 #include <string>
-
-#include "program/archive.hpp"
 
 namespace lockstep::program {
 

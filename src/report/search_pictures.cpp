@@ -3,6 +3,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "report/plots.hpp"
+#include "search/importance.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +11,6 @@
 #include <utility>
 
 #include "curve_style.hpp"
-#include "search/importance.hpp"
 
 namespace lockstep::report {
 

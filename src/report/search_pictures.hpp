@@ -1,10 +1,10 @@
 #pragma once
 
+#include "search/study.hpp"
+
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "search/study.hpp"
 
 namespace lockstep::report {
 

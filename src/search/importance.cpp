@@ -1,9 +1,9 @@
 #include "search/importance.hpp"
 
+#include "search/forest.hpp"
+
 #include <cmath>
 #include <cstddef>
-
-#include "search/forest.hpp"
 
 namespace lockstep::search {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <vector>
-
 #include "search/study.hpp"
+
+#include <vector>
 
 namespace lockstep::search {
 

@@ -1,11 +1,12 @@
 // NSGA-II (K. Deb et al., IEEE Trans. Evol. Comput. 6, 2002): simulated binary crossover and
 // polynomial mutation on [0, 1]; choices are crossed and drawn uniformly.
 
+#include "search/pareto.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "draw.hpp"
-#include "search/pareto.hpp"
 #include "strategies.hpp"
 
 namespace lockstep::search {

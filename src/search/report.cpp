@@ -2,14 +2,13 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "search/importance.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <set>
-
-#include "search/importance.hpp"
 
 namespace lockstep::search {
 

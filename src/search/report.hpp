@@ -1,11 +1,11 @@
 #pragma once
 
+#include "search/study.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "search/study.hpp"
 
 namespace lockstep::search {
 

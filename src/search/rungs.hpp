@@ -1,10 +1,10 @@
 #pragma once
 
+#include "search/settings.hpp"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "search/settings.hpp"
 
 namespace lockstep::search {
 

@@ -2,13 +2,13 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "search/sobol.hpp"
 
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "draw.hpp"
-#include "search/sobol.hpp"
 #include "strategies.hpp"
 
 namespace lockstep::search {

@@ -4,12 +4,11 @@
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "search/strategy.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <set>
-
-#include "search/strategy.hpp"
 
 namespace lockstep::search {
 

@@ -1,14 +1,13 @@
 #pragma once
 
 #include "lockstep/config/deck_source.hpp"
+#include "search/constraint.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "search/constraint.hpp"
 
 namespace lockstep::search {
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "search/settings.hpp"
+#include "search/space.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
-
-#include "search/settings.hpp"
-#include "search/space.hpp"
 
 namespace lockstep::search {
 

@@ -4,15 +4,14 @@
 #include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "search/outcome_json.hpp"
+#include "search/pareto.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <tuple>
-
-#include "search/outcome_json.hpp"
-#include "search/pareto.hpp"
 
 namespace lockstep::search {
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "search/journal.hpp"
+#include "search/strategy.hpp"
+
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -8,9 +11,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "search/journal.hpp"
-#include "search/strategy.hpp"
 
 namespace lockstep::search {
 

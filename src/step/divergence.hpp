@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "comm/exchange.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/base/error.hpp"
@@ -11,7 +12,6 @@
 #include <span>
 #include <vector>
 
-#include "arena/layout.hpp"
 #include "local_step.hpp"
 
 namespace lockstep::train {

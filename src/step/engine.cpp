@@ -1,5 +1,8 @@
 #include "step/engine.hpp"
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
+#include "arena/whole_array.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/inject.hpp"
@@ -11,18 +14,15 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/wait_scope.hpp"
+#include "exchange/choose_exchange.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/base/signals.hpp"
 #include "nn/named_code.hpp"
+#include "step/histograms.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
-#include "arena/whole_array.hpp"
-#include "exchange/choose_exchange.hpp"
-#include "step/histograms.hpp"
 #include "step_sums.hpp"
 
 namespace lockstep::train {

@@ -3,13 +3,6 @@
 #include "base/clock.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/events/events.hpp"
-
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "local_step.hpp"
 #include "optimizer/averaged_weights.hpp"
 #include "optimizer/loss_scale.hpp"
 #include "optimizer/optimizer.hpp"
@@ -19,6 +12,13 @@
 #include "step/replica_check.hpp"
 #include "step/replica_state.hpp"
 #include "trace/rank_trace.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "local_step.hpp"
 
 namespace lockstep::train {
 

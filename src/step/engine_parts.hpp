@@ -1,22 +1,22 @@
 #pragma once
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
+#include "arena/gather_sums.hpp"
 #include "comm/exchange.hpp"
 #include "comm/host_layout.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/task/task.hpp"
+#include "optimizer/privacy.hpp"
+#include "optimizer/pruning.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
-#include "arena/gather_sums.hpp"
-#include "optimizer/privacy.hpp"
-#include "optimizer/pruning.hpp"
 #include "rank_instances.hpp"
 #include "step_sums.hpp"
 #include "thread_replica_sums.hpp"

@@ -2,12 +2,11 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "program/gradient_place.hpp"
 
 #include <torch/csrc/autograd/variable.h>
 
 #include <utility>
-
-#include "program/gradient_place.hpp"
 
 namespace lockstep::train {
 

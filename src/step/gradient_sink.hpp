@@ -1,12 +1,11 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "comm/partition.hpp"
 
 #include <functional>
 #include <memory>
 #include <vector>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

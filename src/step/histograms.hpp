@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/events/events.hpp"
 
@@ -7,8 +8,6 @@
 #include <torch/types.h>
 
 #include <vector>
-
-#include "arena/layout.hpp"
 
 namespace lockstep::train {
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/comm/communicator.hpp"
 
@@ -8,9 +10,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
 
 namespace lockstep::train {
 

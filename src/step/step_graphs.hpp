@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/device_graph.hpp"
 #include "lockstep/task/task.hpp"
 #include "nn/dropout_masks.hpp"
 
@@ -12,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "device/device_graph.hpp"
 #include "gradient_sink.hpp"
 
 namespace lockstep::train {

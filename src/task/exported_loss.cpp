@@ -1,10 +1,10 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/exported.hpp"
+#include "program/metadata.hpp"
 
 #include <cmath>
 
-#include "program/metadata.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {

@@ -4,12 +4,11 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
+#include "text/byte_letters.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-
-#include "text/byte_letters.hpp"
 
 namespace lockstep::text {
 

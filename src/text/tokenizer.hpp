@@ -1,5 +1,8 @@
 #pragma once
 
+#include "text/byte_pairs.hpp"
+#include "text/pattern.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,9 +13,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "text/byte_pairs.hpp"
-#include "text/pattern.hpp"
 
 namespace lockstep::text {
 

@@ -1,15 +1,14 @@
 #pragma once
 
 #include "base/recorder.hpp"
+#include "trace/clock_offset.hpp"
+#include "trace/step_times.hpp"
+#include "trace/trace_text.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "trace/clock_offset.hpp"
-#include "trace/step_times.hpp"
-#include "trace/trace_text.hpp"
 
 namespace lockstep::trace {
 

@@ -7,6 +7,7 @@
 #include "comm/agree.hpp"
 #include "comm/messages.hpp"
 #include "lockstep/base/error.hpp"
+#include "trace/trace_text.hpp"
 
 #include <zlib.h>
 
@@ -16,8 +17,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-
-#include "trace/trace_text.hpp"
 
 namespace lockstep::trace {
 

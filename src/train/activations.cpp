@@ -1,5 +1,6 @@
 #include "activations.hpp"
 
+#include "batches/evaluate.hpp"
 #include "comm/agree.hpp"
 #include "nn/evaluation_mode.hpp"
 
@@ -10,7 +11,6 @@
 #include <memory>
 #include <vector>
 
-#include "batches/evaluate.hpp"
 #include "placement.hpp"
 
 namespace lockstep::train {

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <optional>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

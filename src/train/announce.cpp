@@ -1,13 +1,12 @@
 #include "announce.hpp"
 
 #include "base/text.hpp"
+#include "batches/memory_needed.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "device/device.hpp"
 
 #include <algorithm>
-
-#include "batches/memory_needed.hpp"
-#include "device/device.hpp"
 
 namespace lockstep::train {
 

@@ -1,13 +1,7 @@
 #include "begun_work.hpp"
 
-#include "comm/agree.hpp"
-#include "nn/shapes.hpp"
-
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
 #include "batches/workload_remarks.hpp"
+#include "comm/agree.hpp"
 #include "model_files/calibration.hpp"
 #include "model_files/finite_weights.hpp"
 #include "model_files/first_weights.hpp"
@@ -15,6 +9,11 @@
 #include "model_files/narrow_as_noted.hpp"
 #include "model_files/smaller_model.hpp"
 #include "model_files/teacher.hpp"
+#include "nn/shapes.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace lockstep::train {
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "checkpoint/store.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
+#include "model_files/channel_pruning.hpp"
 
 #include <torch/types.h>
 
@@ -11,9 +13,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "batches/workload.hpp"
-#include "model_files/channel_pruning.hpp"
 
 namespace lockstep::train {
 

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "lockstep/config/deck.hpp"
-
 #include "batches/data_module.hpp"
+#include "lockstep/config/deck.hpp"
 #include "optimizer/schedule.hpp"
 
 namespace lockstep::train {

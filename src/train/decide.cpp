@@ -2,21 +2,20 @@
 
 #include "base/host_facts.hpp"
 #include "base/text.hpp"
+#include "batches/outputs_format.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/replica_tree.hpp"
+#include "device/device.hpp"
+#include "device/precision.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "lockstep/task/task.hpp"
-
-#include <algorithm>
-
-#include "batches/outputs_format.hpp"
-#include "device/device.hpp"
-#include "device/precision.hpp"
 #include "model_files/moved_files.hpp"
 #include "model_files/stored_deck.hpp"
 #include "optimizer/optimizer.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 

@@ -1,8 +1,7 @@
 #include "first_checkpoint.hpp"
 
-#include "h5/element_type.hpp"
-
 #include "arena/buffers.hpp"
+#include "h5/element_type.hpp"
 #include "optimizer/optimizer.hpp"
 
 namespace lockstep::train {

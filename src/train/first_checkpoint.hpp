@@ -1,12 +1,11 @@
 #pragma once
 
-#include "lockstep/config/deck.hpp"
-
-#include <vector>
-
 #include "arena/layout.hpp"
 #include "batches/workload.hpp"
+#include "lockstep/config/deck.hpp"
 #include "step/replica_arrays.hpp"
+
+#include <vector>
 
 namespace lockstep::train {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "arena/arena.hpp"
 #include "base/inject.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <optional>
 
-#include "arena/arena.hpp"
 #include "poisoned_gradient.hpp"
 
 namespace lockstep::train {

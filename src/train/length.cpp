@@ -1,16 +1,16 @@
 #include "length.hpp"
 
 #include "base/text.hpp"
+#include "batches/privacy_rules.hpp"
 #include "config/steps.hpp"
+#include "model_files/stored_deck.hpp"
+#include "optimizer/schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "batches/privacy_rules.hpp"
 #include "course.hpp"
-#include "model_files/stored_deck.hpp"
-#include "optimizer/schedule.hpp"
 #include "progress.hpp"
 
 namespace lockstep::train {

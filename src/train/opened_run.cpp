@@ -6,11 +6,21 @@
 #include "base/memory.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
+#include "batches/data_cache.hpp"
+#include "batches/make_data_module.hpp"
+#include "batches/privacy_rules.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
+#include "device/configure_torch.hpp"
+#include "device/device.hpp"
+#include "device/device_memory.hpp"
+#include "device/precision.hpp"
 #include "lockstep/model_files/load_weights.hpp"
+#include "model_files/first_weights.hpp"
+#include "model_files/smaller_model.hpp"
 #include "nn/shapes.hpp"
+#include "optimizer/prune_schedule.hpp"
 #include "train/privacy_key.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -19,19 +29,9 @@
 #include <iterator>
 #include <utility>
 
-#include "batches/data_cache.hpp"
-#include "batches/make_data_module.hpp"
-#include "batches/privacy_rules.hpp"
 #include "begun_work.hpp"
-#include "device/configure_torch.hpp"
-#include "device/device.hpp"
-#include "device/device_memory.hpp"
-#include "device/precision.hpp"
 #include "earlier_records.hpp"
 #include "length.hpp"
-#include "model_files/first_weights.hpp"
-#include "model_files/smaller_model.hpp"
-#include "optimizer/prune_schedule.hpp"
 #include "placement.hpp"
 
 namespace lockstep::train {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "batches/data_module.hpp"
+#include "batches/workload.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
 
@@ -9,8 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "batches/data_module.hpp"
-#include "batches/workload.hpp"
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "remarks.hpp"

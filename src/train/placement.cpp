@@ -4,11 +4,10 @@
 #include "base/inject.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
-
-#include <algorithm>
-
 #include "device/autocast.hpp"
 #include "device/place.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 

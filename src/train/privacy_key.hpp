@@ -2,13 +2,12 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
+#include "optimizer/privacy.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
-
-#include "optimizer/privacy.hpp"
 
 namespace lockstep::train {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/workload.hpp"
 #include "checkpoint/record.hpp"
 #include "comm/topology.hpp"
 #include "data/audit.hpp"
@@ -9,8 +10,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "batches/workload.hpp"
 
 namespace lockstep::train {
 

@@ -2,13 +2,12 @@
 
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "device/device.hpp"
 #include "lockstep/model_files/load_weights.hpp"
+#include "model_files/smaller_model.hpp"
 #include "nn/shapes.hpp"
 
 #include <utility>
-
-#include "device/device.hpp"
-#include "model_files/smaller_model.hpp"
 
 namespace lockstep::train {
 

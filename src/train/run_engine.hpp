@@ -1,13 +1,14 @@
 #pragma once
 
+#include "batches/workload.hpp"
+#include "model_files/channel_pruning.hpp"
+#include "step/engine.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "batches/workload.hpp"
-#include "model_files/channel_pruning.hpp"
 #include "run_facts.hpp"
-#include "step/engine.hpp"
 
 namespace lockstep::train {
 

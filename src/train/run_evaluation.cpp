@@ -3,11 +3,10 @@
 #include "base/text.hpp"
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
+#include "device/device_memory.hpp"
 #include "train/not_finite.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include "device/device_memory.hpp"
 
 namespace lockstep::train {
 

@@ -3,6 +3,8 @@
 #include "comm/replica_tree.hpp"
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "model_files/same_code.hpp"
+#include "optimizer/privacy.hpp"
 
 #include <torch/types.h>
 
@@ -11,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "model_files/same_code.hpp"
-#include "optimizer/privacy.hpp"
 #include "run_setup.hpp"
 
 namespace lockstep::train {

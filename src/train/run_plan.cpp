@@ -1,12 +1,21 @@
 #include "train/run_plan.hpp"
 
+#include "arena/bucket_elements.hpp"
+#include "arena/layout.hpp"
 #include "base/file.hpp"
 #include "base/file_system.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
+#include "batches/make_data_module.hpp"
+#include "batches/memory_needed.hpp"
+#include "batches/privacy_rules.hpp"
+#include "batches/train_plan.hpp"
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
+#include "device/precision.hpp"
 #include "h5/element_type.hpp"
+#include "optimizer/optimizer.hpp"
+#include "step/replica_arrays.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,22 +25,13 @@
 #include <unistd.h>
 
 #include "activations.hpp"
-#include "arena/bucket_elements.hpp"
-#include "arena/layout.hpp"
-#include "batches/make_data_module.hpp"
-#include "batches/memory_needed.hpp"
-#include "batches/privacy_rules.hpp"
-#include "batches/train_plan.hpp"
 #include "begun_work.hpp"
 #include "course.hpp"
 #include "decide.hpp"
-#include "device/precision.hpp"
 #include "earlier_records.hpp"
 #include "first_checkpoint.hpp"
 #include "length.hpp"
-#include "optimizer/optimizer.hpp"
 #include "same_data.hpp"
-#include "step/replica_arrays.hpp"
 
 namespace lockstep::train {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "checkpoint/store.hpp"
+#include "federate/keys.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/train/trainer.hpp"
 
@@ -10,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "federate/keys.hpp"
 #include "run_directory.hpp"
 
 namespace lockstep::train {

@@ -2,15 +2,15 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "comm/agree.hpp"
-#include "lockstep/base/error.hpp"
-#include "train/privacy_key.hpp"
-
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
+#include "comm/agree.hpp"
+#include "lockstep/base/error.hpp"
 #include "model_files/same_code.hpp"
-#include "same_data.hpp"
 #include "step/replica_arrays.hpp"
+#include "train/privacy_key.hpp"
+
+#include "same_data.hpp"
 
 namespace lockstep::train {
 

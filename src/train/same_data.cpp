@@ -1,9 +1,9 @@
 #include "same_data.hpp"
 
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "lockstep/base/error.hpp"
 
-#include "batches/model_facts.hpp"
 #include "progress.hpp"
 
 namespace lockstep::train {

@@ -2,17 +2,16 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "batches/privacy_rules.hpp"
 #include "comm/agree.hpp"
+#include "device/device_memory.hpp"
+#include "step/add_to.hpp"
+#include "step/histograms.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <optional>
 #include <utility>
-
-#include "batches/privacy_rules.hpp"
-#include "device/device_memory.hpp"
-#include "step/add_to.hpp"
-#include "step/histograms.hpp"
 
 namespace lockstep::train {
 

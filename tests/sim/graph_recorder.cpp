@@ -1,6 +1,7 @@
 // Graphs of the simulated devices, in place of the part of the program that says that it has none.
 
 #include "device/device_graph.hpp"
+
 #include "torch_sim.hpp"
 
 namespace lockstep::train {

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "device/configure_torch.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "measure/measurement.hpp"
 #include "measure/train_side/bench_training.hpp"
@@ -14,7 +15,6 @@
 #include "../agreed_words.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
-#include "device/configure_torch.hpp"
 
 namespace lockstep::app {
 

@@ -8,6 +8,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "model_files/keys_of_others.hpp"
 #include "monitor/root_cause.hpp"
 #include "monitor/watchdog.hpp"
 
@@ -17,7 +18,6 @@
 #include <iterator>
 
 #include "../agreed_words.hpp"
-#include "model_files/keys_of_others.hpp"
 
 namespace lockstep::app {
 

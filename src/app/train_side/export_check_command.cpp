@@ -2,6 +2,7 @@
 #include "base/file_kind.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "deploy/wire.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,7 +13,6 @@
 #include "../train_side_options.hpp"
 #include "check_export.hpp"
 #include "commands.hpp"
-#include "deploy/wire.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

@@ -1,7 +1,8 @@
+#include "model_files/saved_model.hpp"
+
 #include <iostream>
 
 #include "commands.hpp"
-#include "model_files/saved_model.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

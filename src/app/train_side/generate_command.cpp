@@ -1,7 +1,9 @@
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
+#include "device/configure_torch.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "model_files/generate.hpp"
 
 #include <cstdio>
 #include <iostream>
@@ -11,9 +13,7 @@
 #include "../train_side_options.hpp"
 #include "commands.hpp"
 #include "deck_on_all_ranks.hpp"
-#include "device/configure_torch.hpp"
 #include "model_file.hpp"
-#include "model_files/generate.hpp"
 
 namespace lockstep::app {
 

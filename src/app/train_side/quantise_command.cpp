@@ -1,8 +1,9 @@
+#include "model_files/quantised_file.hpp"
+
 #include <iostream>
 
 #include "../train_side_options.hpp"
 #include "commands.hpp"
-#include "model_files/quantised_file.hpp"
 #include "saved_deck.hpp"
 
 namespace lockstep::app {

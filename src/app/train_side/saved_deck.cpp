@@ -6,14 +6,14 @@
 #include "config/idle_keys.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
+#include "model_files/model_changes.hpp"
+#include "model_files/same_code.hpp"
 #include "nn/find_kind.hpp"
 #include "nn/named_code.hpp"
 
 #include <iostream>
 
 #include "../output_file.hpp"
-#include "model_files/model_changes.hpp"
-#include "model_files/same_code.hpp"
 
 namespace lockstep::app {
 

@@ -1,6 +1,5 @@
-#include "lockstep/base/error.hpp"
-
 #include "federate/keys.hpp"
+#include "lockstep/base/error.hpp"
 
 namespace lockstep::federate {
 

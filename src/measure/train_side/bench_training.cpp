@@ -4,15 +4,14 @@
 #include "base/random.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "step/batch_source.hpp"
+#include "step/engine.hpp"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/optim/adamw.h>
 
 #include <cerrno>
 #include <filesystem>
-
-#include "step/batch_source.hpp"
-#include "step/engine.hpp"
 
 namespace lockstep::measure {
 

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
+#include "device/device.hpp"
 #include "lockstep/base/error.hpp"
 #include "measure/allreduce_trial.hpp"
 #include "measure/checkpoint_trial.hpp"
@@ -17,8 +18,6 @@
 #include <chrono>
 #include <limits>
 #include <unistd.h>
-
-#include "device/device.hpp"
 
 namespace lockstep::measure {
 

@@ -1,19 +1,18 @@
 #include "measure/train_side/check_training.hpp"
 
 #include "base/text.hpp"
+#include "batches/workload.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "config/share.hpp"
 #include "data/look_through.hpp"
+#include "device/precision.hpp"
 #include "lockstep/base/error.hpp"
 #include "measure/measurement.hpp"
 #include "train/dry_run.hpp"
 
 #include <algorithm>
 #include <string_view>
-
-#include "batches/workload.hpp"
-#include "device/precision.hpp"
 
 namespace lockstep::measure {
 

@@ -8,6 +8,7 @@
 #include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
 #include "comm/scaling_model.hpp"
+#include "device/precision.hpp"
 #include "measure/allreduce_trial.hpp"
 #include "measure/measurement.hpp"
 #include "measure/train_side/estimate_recipe.hpp"
@@ -17,8 +18,6 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
-
-#include "device/precision.hpp"
 
 namespace lockstep::measure {
 

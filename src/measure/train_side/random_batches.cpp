@@ -1,12 +1,11 @@
 #include "measure/train_side/random_batches.hpp"
 
 #include "base/random.hpp"
+#include "batches/loaded_batches.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
 
 #include <string>
-
-#include "batches/loaded_batches.hpp"
 
 namespace lockstep::measure {
 

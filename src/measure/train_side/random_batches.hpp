@@ -1,7 +1,9 @@
 #pragma once
 
 #include "base/scratch_directory.hpp"
+#include "batches/loaded_batches.hpp"
 #include "lockstep/task/task.hpp"
+#include "step/batch_source.hpp"
 
 #include <cstdint>
 #include <future>
@@ -9,9 +11,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "batches/loaded_batches.hpp"
-#include "step/batch_source.hpp"
 
 namespace lockstep::measure {
 

@@ -1,5 +1,4 @@
 #include "lockstep/base/error.hpp"
-
 #include "text/pattern.hpp"
 
 namespace lockstep::text {

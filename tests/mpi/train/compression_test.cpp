@@ -1,14 +1,14 @@
 // Gradients that travel in fewer bytes.
 
 #include "comm/collectives.hpp"
+#include "device/configure_torch.hpp"
+#include "exchange/choose_exchange.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
-#include "exchange/choose_exchange.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

@@ -2,13 +2,13 @@
 // rank also trains all replicas by itself, alone with its own communicator, and compares.
 
 #include "comm/collectives.hpp"
+#include "device/configure_torch.hpp"
 
 #include <cstring>
 #include <map>
 #include <set>
 
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

@@ -1,6 +1,7 @@
+#include "batches/evaluate.hpp"
+
 #include <stdexcept>
 
-#include "batches/evaluate.hpp"
 #include "catch.hpp"
 #include "training.hpp"
 

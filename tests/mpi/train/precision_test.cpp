@@ -2,6 +2,8 @@
 // that is not finite.
 
 #include "comm/collectives.hpp"
+#include "device/autocast.hpp"
+#include "device/configure_torch.hpp"
 #include "lockstep/nn/recompute.hpp"
 #include "train/poisoned_gradient.hpp"
 
@@ -16,8 +18,6 @@
 #include <utility>
 
 #include "catch.hpp"
-#include "device/autocast.hpp"
-#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

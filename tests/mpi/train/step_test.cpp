@@ -1,14 +1,15 @@
 // What one step is, and what it tells: the update that torch alone would make, figures over all
 // replicas, signals, losses that are not finite.
 
+#include "batches/loaded_batches.hpp"
+#include "device/configure_torch.hpp"
+
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/utils/clip_grad.h>
 
 #include <limits>
 
-#include "batches/loaded_batches.hpp"
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

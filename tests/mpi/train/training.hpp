@@ -1,18 +1,18 @@
 #pragma once
 
+#include "batches/loaded_batches.hpp"
 #include "comm/agree.hpp"
 #include "data/plan.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "step/engine.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "batches/loaded_batches.hpp"
 #include "catch.hpp"
 #include "scratch_dir.hpp"
-#include "step/engine.hpp"
 #include "world.hpp"
 
 namespace lockstep::test {

@@ -1,12 +1,13 @@
 // Parameters that take no part in a step: on some replicas, or on none.
 
+#include "device/configure_torch.hpp"
+
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
 #include <utility>
 
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
 #include "training.hpp"
 
 using namespace lockstep;

@@ -1,3 +1,8 @@
+#include "deploy/c_loops.hpp"
+#include "deploy/c_values.hpp"
+#include "deploy/c_writer.hpp"
+#include "deploy/onnx_writer.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -6,10 +11,6 @@
 #include <string>
 
 #include "catch.hpp"
-#include "deploy/c_loops.hpp"
-#include "deploy/c_values.hpp"
-#include "deploy/c_writer.hpp"
-#include "deploy/onnx_writer.hpp"
 #include "error_of.hpp"
 
 using namespace lockstep;

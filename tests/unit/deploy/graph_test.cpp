@@ -1,13 +1,14 @@
+#include "deploy/graph.hpp"
+#include "deploy/memory_plan.hpp"
+#include "deploy/onnx_writer.hpp"
+#include "deploy/wire.hpp"
+
 #include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
-#include "deploy/graph.hpp"
-#include "deploy/memory_plan.hpp"
-#include "deploy/onnx_writer.hpp"
-#include "deploy/wire.hpp"
 
 using namespace lockstep;
 using namespace lockstep::deploy;

@@ -1,8 +1,9 @@
+#include "federate/accountant.hpp"
+
 #include <cmath>
 #include <limits>
 
 #include "catch.hpp"
-#include "federate/accountant.hpp"
 
 using namespace lockstep::federate;
 

@@ -1,4 +1,6 @@
 #include "base/text.hpp"
+#include "federate/deck_keys.hpp"
+#include "federate/sound_charter.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,8 +12,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/deck_keys.hpp"
-#include "federate/sound_charter.hpp"
 
 using namespace lockstep;
 using namespace lockstep::federate;

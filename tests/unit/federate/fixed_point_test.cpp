@@ -1,8 +1,9 @@
+#include "federate/fixed_point.hpp"
+
 #include <cmath>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/fixed_point.hpp"
 
 using namespace lockstep;
 using namespace lockstep::federate;

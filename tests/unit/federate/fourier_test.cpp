@@ -1,8 +1,9 @@
+#include "federate/fourier.hpp"
+
 #include <cmath>
 #include <numbers>
 
 #include "catch.hpp"
-#include "federate/fourier.hpp"
 
 using namespace lockstep::federate;
 

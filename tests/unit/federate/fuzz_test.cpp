@@ -2,6 +2,11 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/deck_keys.hpp"
+#include "federate/report.hpp"
+#include "federate/site.hpp"
+#include "federate/sound_charter.hpp"
 
 #include <array>
 #include <string>
@@ -9,11 +14,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/deck_keys.hpp"
-#include "federate/report.hpp"
-#include "federate/site.hpp"
-#include "federate/sound_charter.hpp"
 #include "long_form.hpp"
 #include "scratch_dir.hpp"
 

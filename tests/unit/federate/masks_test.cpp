@@ -1,10 +1,10 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "federate/masks.hpp"
 
 #include <algorithm>
 
 #include "catch.hpp"
-#include "federate/masks.hpp"
 
 using namespace lockstep;
 using namespace lockstep::federate;

@@ -2,6 +2,8 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
+#include "federate/message.hpp"
+#include "federate/signature_block.hpp"
 #include "h5/file.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 
@@ -12,8 +14,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/message.hpp"
-#include "federate/signature_block.hpp"
 #include "long_form.hpp"
 #include "scratch_dir.hpp"
 

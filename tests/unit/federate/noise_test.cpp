@@ -1,8 +1,9 @@
+#include "federate/noise.hpp"
+
 #include <cmath>
 #include <vector>
 
 #include "catch.hpp"
-#include "federate/noise.hpp"
 
 using namespace lockstep::federate;
 

@@ -1,3 +1,4 @@
+#include "federate/partition.hpp"
 #include "h5/file.hpp"
 
 #include <algorithm>
@@ -5,7 +6,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/partition.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;

@@ -1,8 +1,9 @@
+#include "federate/privacy_loss.hpp"
+
 #include <cmath>
 #include <tuple>
 
 #include "catch.hpp"
-#include "federate/privacy_loss.hpp"
 #include "long_form.hpp"
 
 using namespace lockstep::federate;

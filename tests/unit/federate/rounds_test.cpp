@@ -1,6 +1,13 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "checkpoint/model_file.hpp"
+#include "federate/change.hpp"
+#include "federate/coordinator.hpp"
+#include "federate/deck_files.hpp"
+#include "federate/noise.hpp"
+#include "federate/report.hpp"
+#include "federate/site.hpp"
+#include "federate/spent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,13 +21,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/change.hpp"
-#include "federate/coordinator.hpp"
-#include "federate/deck_files.hpp"
-#include "federate/noise.hpp"
-#include "federate/report.hpp"
-#include "federate/site.hpp"
-#include "federate/spent.hpp"
 #include "long_form.hpp"
 #include "scratch_dir.hpp"
 

@@ -1,13 +1,13 @@
 #include "checkpoint/model_file.hpp"
+#include "federate/change.hpp"
+#include "federate/server_step.hpp"
+#include "federate/sound_charter.hpp"
 
 #include <array>
 #include <cmath>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/change.hpp"
-#include "federate/server_step.hpp"
-#include "federate/sound_charter.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;

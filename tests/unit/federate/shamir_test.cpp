@@ -1,6 +1,7 @@
+#include "federate/shamir.hpp"
+
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "federate/shamir.hpp"
 
 using namespace lockstep;
 using namespace lockstep::federate;

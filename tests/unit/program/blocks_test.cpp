@@ -1,9 +1,10 @@
+#include "program/blocks.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "catch.hpp"
 #include "graph_builder.hpp"
-#include "program/blocks.hpp"
 
 using namespace lockstep;
 using program::Block;

@@ -1,10 +1,11 @@
+#include "program/bounded.hpp"
+#include "program/execute.hpp"
+
 #include <ATen/ATen.h>
 
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "graph_builder.hpp"
-#include "program/bounded.hpp"
-#include "program/execute.hpp"
 
 using namespace lockstep;
 

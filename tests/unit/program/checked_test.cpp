@@ -1,8 +1,9 @@
+#include "program/checked.hpp"
+#include "program/operators.hpp"
+
 #include <ATen/ATen.h>
 
 #include "catch.hpp"
-#include "program/checked.hpp"
-#include "program/operators.hpp"
 
 using namespace lockstep;
 

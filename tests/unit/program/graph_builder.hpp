@@ -1,11 +1,11 @@
 #pragma once
 
+#include "program/graph.hpp"
+#include "program/operators.hpp"
+
 #include <cstddef>
 #include <string>
 #include <vector>
-
-#include "program/graph.hpp"
-#include "program/operators.hpp"
 
 namespace lockstep::test {
 

@@ -1,7 +1,7 @@
 #include "lockstep/base/error.hpp"
+#include "program/graph_reader.hpp"
 
 #include "catch.hpp"
-#include "program/graph_reader.hpp"
 
 using namespace lockstep;
 

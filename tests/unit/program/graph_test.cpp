@@ -1,11 +1,11 @@
 #include "lockstep/base/error.hpp"
+#include "program/execute.hpp"
+#include "program/graph.hpp"
 
 #include <ATen/ATen.h>
 
 #include "catch.hpp"
 #include "graph_builder.hpp"
-#include "program/execute.hpp"
-#include "program/graph.hpp"
 
 using namespace lockstep;
 

@@ -1,9 +1,9 @@
 #include "lockstep/base/error.hpp"
+#include "program/guard.hpp"
 
 #include <torch/types.h>
 
 #include "catch.hpp"
-#include "program/guard.hpp"
 
 using namespace lockstep;
 

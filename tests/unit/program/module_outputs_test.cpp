@@ -1,8 +1,9 @@
+#include "program/module_outputs.hpp"
+
 #include <map>
 
 #include "catch.hpp"
 #include "graph_builder.hpp"
-#include "program/module_outputs.hpp"
 
 using namespace lockstep;
 

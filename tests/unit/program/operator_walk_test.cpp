@@ -2,6 +2,10 @@
 /// operator in a process of its own, with tensors whose memory ends at a page that nobody may read.
 
 #include "base/text.hpp"
+#include "program/checked.hpp"
+#include "program/graph.hpp"
+#include "program/operators.hpp"
+#include "program/sized.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -24,10 +28,6 @@
 
 #include "catch.hpp"
 #include "long_form.hpp"
-#include "program/checked.hpp"
-#include "program/graph.hpp"
-#include "program/operators.hpp"
-#include "program/sized.hpp"
 
 using namespace lockstep;
 

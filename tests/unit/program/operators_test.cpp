@@ -1,4 +1,7 @@
 #include "base/text.hpp"
+#include "program/checked.hpp"
+#include "program/filled.hpp"
+#include "program/operators.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/core/enum_tag.h>
@@ -9,9 +12,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "program/checked.hpp"
-#include "program/filled.hpp"
-#include "program/operators.hpp"
 
 using namespace lockstep;
 

@@ -1,5 +1,6 @@
-#include "catch.hpp"
 #include "program/origin.hpp"
+
+#include "catch.hpp"
 
 using namespace lockstep;
 

@@ -1,3 +1,5 @@
+#include "program/record_checksums.hpp"
+
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -5,7 +7,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "program/record_checksums.hpp"
 
 using namespace lockstep;
 

@@ -1,8 +1,9 @@
+#include "program/operators.hpp"
+#include "program/sized.hpp"
+
 #include <ATen/ATen.h>
 
 #include "catch.hpp"
-#include "program/operators.hpp"
-#include "program/sized.hpp"
 
 using namespace lockstep;
 

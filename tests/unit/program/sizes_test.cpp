@@ -1,10 +1,10 @@
 #include "lockstep/base/error.hpp"
+#include "program/sizes.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "catch.hpp"
-#include "program/sizes.hpp"
 
 using namespace lockstep;
 using program::calculate;

@@ -1,8 +1,9 @@
+#include "program/step_operators.hpp"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/torch.h>
 
 #include "catch.hpp"
-#include "program/step_operators.hpp"
 
 using namespace lockstep;
 

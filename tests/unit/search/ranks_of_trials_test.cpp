@@ -1,7 +1,8 @@
+#include "search/ranks_of_trials.hpp"
+
 #include <vector>
 
 #include "catch.hpp"
-#include "search/ranks_of_trials.hpp"
 
 using namespace lockstep;
 

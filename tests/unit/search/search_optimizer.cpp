@@ -1,10 +1,10 @@
 // Drives a strategy over standard input and output, one line a trial, without files: prints the
 // values of a trial as JSON, reads its losses. Arguments: KEY=VALUE as in a SPACE file.
 
+#include "search/study.hpp"
+
 #include <iostream>
 #include <sstream>
-
-#include "search/study.hpp"
 
 int main(int argc, char** argv) {
     lockstep::search::Identity identity;

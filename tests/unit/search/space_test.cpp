@@ -1,6 +1,7 @@
+#include "search/space.hpp"
+
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "search/space.hpp"
 #include "spaces.hpp"
 
 using namespace lockstep;

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "search/study.hpp"
+
 #include <map>
 #include <string>
-
-#include "search/study.hpp"
 
 namespace lockstep::test {
 

@@ -1,3 +1,8 @@
+#include "search/forest.hpp"
+#include "search/pareto.hpp"
+#include "search/sobol.hpp"
+#include "search/strategy.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -5,10 +10,6 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "search/forest.hpp"
-#include "search/pareto.hpp"
-#include "search/sobol.hpp"
-#include "search/strategy.hpp"
 #include "spaces.hpp"
 
 using namespace lockstep;

@@ -1,4 +1,7 @@
 #include "base/file.hpp"
+#include "search/forest.hpp"
+#include "search/report.hpp"
+#include "search/study.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +10,6 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "scratch_dir.hpp"
-#include "search/forest.hpp"
-#include "search/report.hpp"
-#include "search/study.hpp"
 #include "spaces.hpp"
 
 using namespace lockstep;

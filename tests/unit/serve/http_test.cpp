@@ -1,8 +1,8 @@
 #include "base/random_token.hpp"
-
-#include "catch.hpp"
 #include "serve/gate.hpp"
 #include "serve/http.hpp"
+
+#include "catch.hpp"
 
 using namespace lockstep::serve;
 

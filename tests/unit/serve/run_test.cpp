@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "serve/run.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +7,6 @@
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
-#include "serve/run.hpp"
 
 using namespace lockstep::serve;
 using lockstep::test::ScratchDir;

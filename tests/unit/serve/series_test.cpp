@@ -1,3 +1,8 @@
+#include "serve/fields.hpp"
+#include "serve/series.hpp"
+#include "serve/thinning.hpp"
+#include "serve/utc_time.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -5,10 +10,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "serve/fields.hpp"
-#include "serve/series.hpp"
-#include "serve/thinning.hpp"
-#include "serve/utc_time.hpp"
 
 using namespace lockstep::serve;
 

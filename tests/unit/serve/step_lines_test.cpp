@@ -1,8 +1,9 @@
+#include "serve/step_lines.hpp"
+
 #include <cmath>
 #include <string>
 
 #include "catch.hpp"
-#include "serve/step_lines.hpp"
 
 using namespace lockstep::serve;
 

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "lockstep/base/error.hpp"
+#include "text/tokenizer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "text/tokenizer.hpp"
 
 using namespace lockstep;
 using text::Token;

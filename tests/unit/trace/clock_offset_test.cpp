@@ -1,10 +1,10 @@
 #include "base/random.hpp"
+#include "trace/clock_offset.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include "catch.hpp"
-#include "trace/clock_offset.hpp"
 
 using namespace lockstep;
 using trace::PingPong;

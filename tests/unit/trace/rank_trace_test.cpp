@@ -1,11 +1,12 @@
+#include "trace/rank_trace.hpp"
+#include "trace/trace_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include "catch.hpp"
-#include "trace/rank_trace.hpp"
-#include "trace/trace_text.hpp"
 
 using namespace lockstep;
 

@@ -1,10 +1,11 @@
+#include "trace/request.hpp"
+
 #include <fstream>
 #include <sys/stat.h>
 
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "scratch_dir.hpp"
-#include "trace/request.hpp"
 
 using namespace lockstep;
 

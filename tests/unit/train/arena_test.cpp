@@ -1,6 +1,6 @@
+#include "arena/arena.hpp"
 #include "lockstep/nn/registry.hpp"
 
-#include "arena/arena.hpp"
 #include "catch.hpp"
 #include "small_model.hpp"
 

@@ -1,7 +1,7 @@
-#include "lockstep/base/error.hpp"
-
 #include "batches/loaded_batches.hpp"
 #include "batches/prefetched_batches.hpp"
+#include "lockstep/base/error.hpp"
+
 #include "catch.hpp"
 #include "scratch_dir.hpp"
 #include "small_set.hpp"

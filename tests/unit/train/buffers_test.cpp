@@ -1,4 +1,5 @@
 #include "arena/buffers.hpp"
+
 #include "catch.hpp"
 
 using namespace lockstep;

@@ -1,6 +1,6 @@
+#include "arena/entry_norms.hpp"
 #include "comm/tree_sum.hpp"
 
-#include "arena/entry_norms.hpp"
 #include "catch.hpp"
 
 using namespace lockstep;

@@ -1,10 +1,10 @@
 #include "lockstep/nn/model.hpp"
+#include "model_files/finite_weights.hpp"
 
 #include <limits>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "model_files/finite_weights.hpp"
 
 using namespace lockstep;
 

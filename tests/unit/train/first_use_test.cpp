@@ -1,6 +1,7 @@
 // What a library of kernels settles on its first use has to be settled before threads compute: MKL
 // writes the choice of its vector functions twice, and who comes between takes other kernels.
 
+#include "device/configure_torch.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <torch/utils.h>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
 
 namespace {
 

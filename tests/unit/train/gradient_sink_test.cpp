@@ -1,12 +1,13 @@
+#include "arena/arena.hpp"
+#include "program/gradient_place.hpp"
+#include "step/gradient_sink.hpp"
+
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 
-#include "arena/arena.hpp"
 #include "catch.hpp"
-#include "program/gradient_place.hpp"
-#include "step/gradient_sink.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

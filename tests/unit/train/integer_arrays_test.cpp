@@ -2,13 +2,13 @@
 #include "checkpoint/reader.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "model_files/integer_arrays.hpp"
 
 #include <functional>
 #include <limits>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "model_files/integer_arrays.hpp"
 #include "scratch_dir.hpp"
 
 using namespace lockstep;

@@ -1,5 +1,6 @@
-#include "catch.hpp"
 #include "model_files/moved_files.hpp"
+
+#include "catch.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;

@@ -1,5 +1,6 @@
-#include "catch.hpp"
 #include "device/on_batch.hpp"
+
+#include "catch.hpp"
 #include "error_of.hpp"
 
 using namespace lockstep;

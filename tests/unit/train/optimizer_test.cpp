@@ -1,6 +1,10 @@
+#include "arena/arena.hpp"
 #include "comm/partition.hpp"
 #include "config/describe.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "optimizer/optimizer.hpp"
+#include "optimizer/update_rules.hpp"
+#include "optimizer/update_step.hpp"
 
 #include <ATen/Parallel.h>
 #include <torch/optim.h>
@@ -11,13 +15,9 @@
 #include <mutex>
 #include <thread>
 
-#include "arena/arena.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "long_form.hpp"
-#include "optimizer/optimizer.hpp"
-#include "optimizer/update_rules.hpp"
-#include "optimizer/update_step.hpp"
 #include "small_model.hpp"
 
 using namespace lockstep;

@@ -1,4 +1,5 @@
 #include "batches/pictures.hpp"
+
 #include "catch.hpp"
 
 using namespace lockstep;

@@ -1,12 +1,13 @@
+#include "optimizer/optimizer.hpp"
+#include "optimizer/prune_mask.hpp"
+#include "optimizer/prune_schedule.hpp"
+#include "optimizer/pruning.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "optimizer/optimizer.hpp"
-#include "optimizer/prune_mask.hpp"
-#include "optimizer/prune_schedule.hpp"
-#include "optimizer/pruning.hpp"
 #include "small_model.hpp"
 
 using namespace lockstep;

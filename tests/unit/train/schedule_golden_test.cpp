@@ -1,7 +1,8 @@
+#include "optimizer/schedule.hpp"
+
 #include <array>
 
 #include "catch.hpp"
-#include "optimizer/schedule.hpp"
 
 using namespace lockstep;
 

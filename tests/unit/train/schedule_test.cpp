@@ -1,8 +1,9 @@
+#include "optimizer/schedule.hpp"
+
 #include <cmath>
 #include <numbers>
 
 #include "catch.hpp"
-#include "optimizer/schedule.hpp"
 
 using namespace lockstep;
 

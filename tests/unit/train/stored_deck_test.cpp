@@ -1,6 +1,7 @@
-#include "catch.hpp"
 #include "device/precision.hpp"
 #include "model_files/stored_deck.hpp"
+
+#include "catch.hpp"
 
 using namespace lockstep;
 

@@ -1,11 +1,11 @@
 #include "base/text.hpp"
+#include "batches/outputs_format.hpp"
+#include "batches/teacher_outputs.hpp"
 #include "checkpoint/writer.hpp"
 
 #include <limits>
 #include <numeric>
 
-#include "batches/outputs_format.hpp"
-#include "batches/teacher_outputs.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "scratch_dir.hpp"

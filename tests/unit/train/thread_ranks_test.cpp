@@ -2,10 +2,15 @@
 // what the thread sanitizer looks at. A step here is the engine's without its sums; the last case
 // is the engine itself, with checkpoints in the background.
 
+#include "arena/arena.hpp"
+#include "arena/buffers.hpp"
 #include "checkpoint/background_writer.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/make_tree_exchange.hpp"
+#include "device/configure_torch.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "step/batch_source.hpp"
+#include "step/engine.hpp"
 
 #include <torch/utils.h>
 
@@ -16,14 +21,9 @@
 #include <thread>
 #include <utility>
 
-#include "arena/arena.hpp"
-#include "arena/buffers.hpp"
 #include "catch.hpp"
-#include "device/configure_torch.hpp"
 #include "schedule.hpp"
 #include "scratch_dir.hpp"
-#include "step/batch_source.hpp"
-#include "step/engine.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -1,9 +1,10 @@
 // Update rules against torch.optim's and timm's weights.
 
 #include "arena/layout.hpp"
+#include "optimizer/optimizer.hpp"
+
 #include "catch.hpp"
 #include "golden.hpp"
-#include "optimizer/optimizer.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
