@@ -1,5 +1,7 @@
 #include "base/escaped.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -15,23 +17,11 @@ bool is_plain(char letter) {
     return is_printed(letter) || letter == '\n' || letter == '\t';
 }
 
-/// The bytes of a code point that `text` begins with; 0: none that may be shown.
+/// The bytes of a character beyond ASCII that `text` begins with; 0: none that may be shown.
 std::size_t shown_bytes(std::string_view text) {
-    auto const byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    auto const first = byte(0);
-    auto const count = first >= 0xf0 && first < 0xf5   ? 4U
-                       : first >= 0xe0 && first < 0xf0 ? 3U
-                       : first >= 0xc2 && first < 0xe0 ? 2U
-                                                       : 0U;
-    if (count == 0 || text.size() < count) {
-        return 0;
-    }
-    for (std::size_t at = 1; at < count; ++at) {
-        if ((byte(at) & 0xc0U) != 0x80) {
-            return 0;
-        }
-    }
-    return first == 0xc2 && byte(1) < 0xa0 ? 0 : count; // controls of eight bits
+    auto const character = first_character(text);
+    constexpr char32_t last_control = 0x9f; // of eight bits
+    return character.point > last_control ? character.bytes : 0;
 }
 
 std::string escaped_but(bool (*stays)(char), std::string_view text) {

@@ -25,40 +25,50 @@ std::size_t utf8_length(unsigned char lead) {
 
 } // namespace
 
+Utf8Character first_character(std::string_view text) {
+    auto const lead = static_cast<unsigned char>(text.empty() ? '\xff' : text[0]);
+    auto const length = utf8_length(lead);
+    if (length == 0 || length > text.size()) {
+        return {};
+    }
+    char32_t point = length == 1 ? lead : lead & (0x7fU >> length);
+    for (auto const letter : text.substr(1, length - 1)) {
+        auto const next = static_cast<unsigned char>(letter);
+        if ((next & 0xc0U) != 0x80U) {
+            return {};
+        }
+        point = (point << 6U) | (next & 0x3fU);
+    }
+    // A character has one form: the shortest, and none of those that pairs of UTF-16 are made of.
+    constexpr std::array<char32_t, 5> min{0, 0, 0x80, 0x800, 0x10000};
+    bool const valid =
+        point >= min[length] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
+    return valid ? Utf8Character{point, length} : Utf8Character{};
+}
+
 std::u32string decoded(std::string_view text, std::string const& from) {
     std::u32string points;
     for (std::size_t at = 0; at < text.size();) {
-        auto const lead = static_cast<unsigned char>(text[at]);
-        auto const length = utf8_length(lead);
-        char32_t point = length == 1 ? lead : lead & (0x7fU >> length);
-        bool valid = length > 0 && at + length <= text.size();
-        for (std::size_t i = 1; valid && i < length; ++i) {
-            auto const next = static_cast<unsigned char>(text[at + i]);
-            valid = (next & 0xc0U) == 0x80U;
-            point = (point << 6U) | (next & 0x3fU);
-        }
-        // A character has one form: the shortest, and none of those that pairs of UTF-16 are made
-        // of.
-        constexpr std::array<char32_t, 5> min{0, 0, 0x80, 0x800, 0x10000};
-        valid = valid && point >= min[length] && point <= 0x10ffff &&
-                (point < 0xd800 || point > 0xdfff);
-        if (!valid) {
+        auto const character = first_character(text.substr(at));
+        if (character.bytes == 0) {
             throw Error(ExitCode::data, {from, concat("its text is not UTF-8 at byte ", at),
                                          "Convert the text to UTF-8, for instance with iconv"});
         }
-        points.push_back(point);
-        at += length;
+        points.push_back(character.point);
+        at += character.bytes;
     }
     return points;
 }
 
 bool is_utf8(std::string_view text) {
-    try {
-        static_cast<void>(decoded(text, {}));
-        return true;
-    } catch (Error const&) {
-        return false;
+    while (!text.empty()) {
+        auto const bytes = first_character(text).bytes;
+        if (bytes == 0) {
+            return false;
+        }
+        text.remove_prefix(bytes);
     }
+    return true;
 }
 
 std::string encoded(char32_t point) {

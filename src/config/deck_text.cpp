@@ -5,11 +5,13 @@
 #include "base/input_error.hpp"
 #include "base/line_ends.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <boost/program_options.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <sstream>
 #include <string_view>
@@ -28,35 +30,11 @@ constexpr std::size_t longest_key = 200;
 
 constexpr char const* form = "A deck holds [section] lines, key = value lines and # comments";
 
-/// Bytes of the UTF-8 character that begins a text; 0 where none does, or one that no text holds.
-std::size_t character_length(std::string_view text) {
-    auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    auto const first = byte(0);
-    if (first < 0x80) {
-        bool const control = (first < 0x20 && first != '\t') || first == 0x7F;
-        return control ? 0 : 1;
-    }
-    std::size_t const length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0xC2 || first > 0xF4 || text.size() < length) {
-        return 0;
-    }
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    return length;
-}
-
+/// UTF-8 without control characters of ASCII other than tabs.
 bool is_text(std::string_view text) {
-    while (!text.empty()) {
-        auto const length = character_length(text);
-        if (length == 0) {
-            return false;
-        }
-        text.remove_prefix(length);
-    }
-    return true;
+    return is_utf8(text) && std::ranges::none_of(text, [](char letter) {
+               return (letter >= 0 && letter < 0x20 && letter != '\t') || letter == 0x7F;
+           });
 }
 
 std::string text_of(std::filesystem::path const& path, std::string const& named_by) {

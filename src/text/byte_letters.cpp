@@ -1,5 +1,7 @@
 #include "text/byte_letters.hpp"
 
+#include "base/utf8.hpp"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -14,19 +16,12 @@ bool stands_for_itself(unsigned byte) {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-std::string utf8_of(unsigned point) { // below U+0800
-    if (point < 0x80) {
-        return {static_cast<char>(point)};
-    }
-    return {static_cast<char>(0xC0U | (point >> 6U)), static_cast<char>(0x80U | (point & 0x3FU))};
-}
-
 Letters const& letters() {
     static Letters const all = [] {
         Letters made;
-        unsigned next = 0x100;
+        char32_t next = 0x100;
         for (unsigned byte = 0; byte < made.size(); ++byte) {
-            made[byte] = utf8_of(stands_for_itself(byte) ? byte : next++);
+            made[byte] = encoded(stands_for_itself(byte) ? byte : next++);
         }
         return made;
     }();

@@ -1,6 +1,7 @@
 #include "cells.hpp"
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "report/chart.hpp"
 
 #include <algorithm>
@@ -11,12 +12,6 @@
 namespace lockstep::report {
 
 namespace {
-
-/// UTF-8 of a code point below 0x10000.
-std::string letter(std::uint32_t code) {
-    return {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3F)),
-            static_cast<char>(0x80 | (code & 0x3F))};
-}
 
 /// Means of equal shares of x, not a number where there is no value.
 std::vector<double> means_by_column(Series const& series, std::size_t columns) {
@@ -68,7 +63,7 @@ class Canvas {
         std::string text;
         for (std::size_t i = 0; i < columns_; ++i) {
             auto const cell = cells_[n * columns_ + i];
-            text += cell == 0 ? std::string(" ") : utf8_ ? letter(0x2800 + cell) : "*";
+            text += cell == 0 ? std::string(" ") : utf8_ ? encoded(0x2800 + cell) : "*";
         }
         return text;
     }
@@ -89,7 +84,7 @@ std::string bar(double share, std::size_t columns, bool utf8) {
         std::floor(std::clamp(share, 0.0, 1.0) * static_cast<double>(columns)));
     std::string text;
     for (std::size_t i = 0; i < columns; ++i) {
-        text += i < full ? (utf8 ? letter(0x2588) : "#") : (utf8 ? letter(0x2591) : ".");
+        text += i < full ? (utf8 ? encoded(0x2588) : "#") : (utf8 ? encoded(0x2591) : ".");
     }
     return text;
 }
@@ -112,7 +107,7 @@ std::string sparkline(std::vector<double> const& values, std::size_t columns, bo
             continue;
         }
         double const share = max > min ? (values[i] - min) / (max - min) : 0.5;
-        text += letter(0x2581 + static_cast<std::uint32_t>(std::lround(7 * share)));
+        text += encoded(0x2581 + static_cast<std::uint32_t>(std::lround(7 * share)));
     }
     return text;
 }
@@ -153,7 +148,7 @@ std::vector<std::string> letter_chart(Series const& all, std::size_t columns, st
                           : row == rows - 1 ? short_number(min)
                                             : std::string();
         lines.push_back(
-            concat(padded(text, label - 1), utf8 ? letter(0x2502) : "|", canvas.row(row)));
+            concat(padded(text, label - 1), utf8 ? encoded(0x2502) : "|", canvas.row(row)));
     }
     return lines;
 }

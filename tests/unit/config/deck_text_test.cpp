@@ -38,6 +38,7 @@ TEST_CASE("a line that is none of a deck is named") {
           {std::string("[run]\nname = a\0b\n", 17), 2, "not UTF-8 text"},
           {"[run]\nname = a\x1b[2J\n", 2, "not UTF-8 text"},
           {"[run]\nname = caf\xe9\n", 2, "not UTF-8 text"},
+          {"[run]\nname = \xed\xa0\x80\n", 2, "not UTF-8 text"},
           {std::string("\xff\xfe[\0d\0]\0\n\0", 10), 1, "not UTF-8 text"},
           {"[data]\ntrain = " + std::string(70'000, 'x') + "\n", 2, "70,008 characters"},
           {"[" + std::string(300, 's') + "]\n", 1, "its name has 300 characters"},
