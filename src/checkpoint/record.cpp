@@ -4,6 +4,7 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
+#include "checkpoint/record_fields.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -16,6 +17,9 @@ namespace lockstep::checkpoint {
 namespace {
 
 using Json = nlohmann::json;
+using Integers = decltype(Record::integers);
+using Reals = decltype(Record::reals);
+using Texts = decltype(Record::notes);
 
 constexpr std::int64_t format_version = 1;
 
@@ -33,6 +37,74 @@ auto value_of(Map const& values, std::string const& name) {
     }
     return found->second;
 }
+
+struct WriteFields {
+    h5::File& file;
+    Record const& record;
+
+    void operator()(char const* name, std::string const& text) const {
+        file.write_text(below(name), text);
+    }
+    void operator()(char const* name, Texts const& notes) const {
+        // Notes may hold anything, so what is not UTF-8 in them is replaced, never refused.
+        file.write_text(below(name),
+                        Json(notes).dump(2, ' ', false, Json::error_handler_t::replace));
+    }
+    void operator()(char const* /*name*/, Integers const& integers) const {
+        for (auto const& [name, value] : integers) {
+            if (record.reals.contains(name)) {
+                throw Error(ExitCode::software,
+                            {concat("record value ", name, " is both an integer and a real number"),
+                             "a name can be only one of them", "This is a bug; please report it"});
+            }
+            file.set_attribute(record_group, name, value);
+        }
+    }
+    void operator()(char const* /*name*/, Reals const& reals) const {
+        for (auto const& [name, value] : reals) {
+            file.set_attribute(record_group, name, std::vector<double>{value});
+        }
+    }
+};
+
+/// Reads fields back. Whole numbers among a record's attributes are its integers, the others its
+/// reals.
+struct ReadFields {
+    h5::File const& file;
+
+    void operator()(char const* name, std::string& text) const {
+        text = file.read_text(below(name));
+    }
+    void operator()(char const* name, Texts& notes) const {
+        notes = parsing(file.path(), [&] {
+            return parsed_json(file.read_text(below(name)),
+                               [&](std::string const& why) {
+                                   throw not_ours(file.path(), concat("its JSON ", why));
+                               })
+                .get<Texts>();
+        });
+    }
+    void operator()(char const* /*name*/, Integers& integers) const {
+        for (auto const& name : file.attribute_names(record_group)) {
+            if (auto const integer = file.integer_attribute(record_group, name)) {
+                integers[name] = *integer;
+            }
+        }
+    }
+    void operator()(char const* /*name*/, Reals& reals) const {
+        for (auto const& name : file.attribute_names(record_group)) {
+            if (file.integer_attribute(record_group, name)) {
+                continue;
+            }
+            auto const numbers = file.number_attribute(record_group, name);
+            if (!numbers || numbers->size() != 1) {
+                throw not_ours(file.path(),
+                               concat("record value ", name, " is not a single number"));
+            }
+            reals[name] = numbers->front();
+        }
+    }
+};
 
 } // namespace
 
@@ -52,22 +124,7 @@ double real_of(Record const& record, std::string const& name) {
 void write_record(h5::File& file, Record const& record, std::string const& format) {
     file.set_attribute("/", "format", format);
     file.set_attribute("/", "version", format_version);
-    file.write_text(below("history"), record.history);
-    file.write_text(below("deck"), record.deck);
-    // Notes may hold anything, so what is not UTF-8 in them is replaced, never refused.
-    file.write_text(below("notes"),
-                    Json(record.notes).dump(2, ' ', false, Json::error_handler_t::replace));
-    for (auto const& [name, value] : record.integers) {
-        if (record.reals.contains(name)) {
-            throw Error(ExitCode::software,
-                        {concat("record value ", name, " is both an integer and a real number"),
-                         "a name can be only one of them", "This is a bug; please report it"});
-        }
-        file.set_attribute(record_group, name, value);
-    }
-    for (auto const& [name, value] : record.reals) {
-        file.set_attribute(record_group, name, std::vector<double>{value});
-    }
+    each_field(record, WriteFields{file, record});
 }
 
 Record read_record(h5::File const& file, std::string const& format) {
@@ -96,25 +153,7 @@ Record read_record(h5::File const& file, std::string const& format) {
                            : concat("it is not a ", format, " of version ", format_version));
     }
     Record record;
-    for (auto const& name : file.attribute_names(record_group)) {
-        if (auto const integer = file.integer_attribute(record_group, name)) {
-            record.integers[name] = *integer;
-        } else if (auto const reals = file.number_attribute(record_group, name);
-                   reals && reals->size() == 1) {
-            record.reals[name] = reals->front();
-        } else {
-            throw not_ours(file.path(), concat("record value ", name, " is not a single number"));
-        }
-    }
-    record.history = file.read_text(below("history"));
-    record.deck = file.read_text(below("deck"));
-    record.notes = parsing(file.path(), [&] {
-        return parsed_json(file.read_text(below("notes")),
-                           [&](std::string const& why) {
-                               throw not_ours(file.path(), concat("its JSON ", why));
-                           })
-            .get<decltype(record.notes)>();
-    });
+    each_field(record, ReadFields{file});
     return record;
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "checkpoint/layout.hpp"
+#include "checkpoint/record_fields.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -27,20 +28,16 @@ std::string packed(Json const& json) {
 }
 
 Json json_of(checkpoint::Record const& record) {
-    return {{"integers", record.integers},
-            {"reals", record.reals},
-            {"history", record.history},
-            {"deck", record.deck},
-            {"notes", record.notes}};
+    Json json;
+    checkpoint::each_field(record,
+                           [&](char const* name, auto const& field) { json[name] = field; });
+    return json;
 }
 
 checkpoint::Record record_of(Json const& json) {
     checkpoint::Record record;
-    json.at("integers").get_to(record.integers);
-    json.at("reals").get_to(record.reals);
-    json.at("history").get_to(record.history);
-    json.at("deck").get_to(record.deck);
-    json.at("notes").get_to(record.notes);
+    checkpoint::each_field(record,
+                           [&](char const* name, auto& field) { json.at(name).get_to(field); });
     return record;
 }
 
