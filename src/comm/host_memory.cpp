@@ -6,36 +6,42 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-/// Hands out arrays, one after the other.
+/// Hands out arrays of a block, one after the other; or, without a block, only counts its bytes.
 class Cutter {
   public:
-    explicit Cutter(std::byte* data) : data_(data) {}
+    explicit Cutter(std::byte* block) : block_(block) {}
 
     template <class T>
-    T* take(std::size_t count) {
-        auto* const at = reinterpret_cast<T*>(data_ + used_);
+    void take(T*& array, std::size_t count) {
+        array = block_ == nullptr ? nullptr : reinterpret_cast<T*>(block_ + used_);
         used_ += (count * sizeof(T) + page - 1) / page * page;
-        return at;
     }
 
+    std::size_t used() const { return used_; }
+
   private:
-    std::byte* data_;
+    std::byte* block_;
     std::size_t used_ = 0;
 };
 
 } // namespace
 
-HostMemory::HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner)
-    : form_(form), owner_(std::move(owner)) {
-    Cutter cut(data);
+std::size_t HostMemory::Arrays::cut(Form const& form, std::byte* block) {
+    Cutter cutter(block);
     auto const ranks = static_cast<std::size_t>(form.ranks);
     auto const size = static_cast<std::size_t>(form.size);
-    slots_ = cut.take<Arrivals::Slot>(ranks);
-    step_sums_ = cut.take<double>(2 * ranks * form.step_sums);
-    payload_ = cut.take<std::byte>(2 * form.payload);
-    squares_ = cut.take<double>(static_cast<std::size_t>(form.reduction_blocks));
-    gradients_ = cut.take<float>(ranks * size);
-    parameters_ = cut.take<float>((form.private_parameters ? ranks : 1) * size);
+    cutter.take(slots, ranks);
+    cutter.take(step_sums, 2 * ranks * form.step_sums);
+    cutter.take(payload, 2 * form.payload);
+    cutter.take(squares, static_cast<std::size_t>(form.reduction_blocks));
+    cutter.take(gradients, ranks * size);
+    cutter.take(parameters, (form.private_parameters ? ranks : 1) * size);
+    return cutter.used();
+}
+
+HostMemory::HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner)
+    : form_(form), owner_(std::move(owner)) {
+    arrays_.cut(form, data);
 }
 
 std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const {
@@ -49,12 +55,7 @@ std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const
 }
 
 std::size_t HostMemory::Form::bytes() const {
-    auto const pages = [](std::size_t bytes) { return (bytes + page - 1) / page * page; };
-    auto const of = static_cast<std::size_t>(ranks);
-    auto const arena = static_cast<std::size_t>(size) * sizeof(float);
-    return pages(of * sizeof(Arrivals::Slot)) + pages(2 * of * step_sums * sizeof(double)) +
-           pages(2 * payload) + pages(static_cast<std::size_t>(reduction_blocks) * sizeof(double)) +
-           pages(of * arena) + pages((private_parameters ? of : 1) * arena);
+    return Arrays().cut(*this, nullptr);
 }
 
 } // namespace lockstep::comm

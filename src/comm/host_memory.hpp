@@ -29,31 +29,39 @@ class HostMemory {
 
     /// A copy of it keeps the memory alive.
     std::shared_ptr<void const> const& owner() const { return owner_; }
-    Arrivals::Slot* slots() const { return slots_; }
+    Arrivals::Slot* slots() const { return arrays_.slots; }
     /// One array for even and one for odd steps: a fast rank may write the next step's sums while a
     /// slow one still reads.
     double* step_sums(int rank, bool odd) const {
-        return step_sums_ + static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.step_sums;
+        return arrays_.step_sums +
+               static_cast<std::size_t>(2 * rank + (odd ? 1 : 0)) * form_.step_sums;
     }
-    std::byte* payload(bool odd) const { return payload_ + (odd ? form_.payload : 0); }
-    double* squares() const { return squares_; }
-    float* gradients(int rank) const { return gradients_ + rank * form_.size; }
+    std::byte* payload(bool odd) const { return arrays_.payload + (odd ? form_.payload : 0); }
+    double* squares() const { return arrays_.squares; }
+    float* gradients(int rank) const { return arrays_.gradients + rank * form_.size; }
     /// Where to store the sum that a rank has made of elements from `first` on: in its gradients,
     /// or in every rank's where each updates parameters of its own.
     std::vector<float*> destinations(int rank, std::int64_t first) const;
     float* parameters(int rank) const {
-        return parameters_ + (form_.private_parameters ? rank * form_.size : 0);
+        return arrays_.parameters + (form_.private_parameters ? rank * form_.size : 0);
     }
 
   private:
+    struct Arrays {
+        Arrivals::Slot* slots = nullptr;
+        double* step_sums = nullptr;
+        std::byte* payload = nullptr;
+        double* squares = nullptr;
+        float* gradients = nullptr;
+        float* parameters = nullptr;
+
+        /// Returns the bytes that they take; null where there is no block.
+        std::size_t cut(Form const& form, std::byte* block);
+    };
+
     Form form_;
     std::shared_ptr<void const> owner_;
-    Arrivals::Slot* slots_ = nullptr;
-    double* step_sums_ = nullptr;
-    std::byte* payload_ = nullptr;
-    double* squares_ = nullptr;
-    float* gradients_ = nullptr;
-    float* parameters_ = nullptr;
+    Arrays arrays_;
 };
 
 } // namespace lockstep::comm
