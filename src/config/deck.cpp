@@ -2,10 +2,10 @@
 
 #include "base/text.hpp"
 #include "config/changes.hpp"
+#include "config/describe.hpp"
 #include "config/idle_keys.hpp"
 #include "config/values.hpp"
 
-#include "describe.hpp"
 #include "rule.hpp"
 
 namespace lockstep::config {

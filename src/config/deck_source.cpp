@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "config/alternatives.hpp"
 #include "config/deck_text.hpp"
+#include "config/describe.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -14,7 +15,6 @@
 #include <set>
 #include <sstream>
 
-#include "describe.hpp"
 #include "rule.hpp"
 
 namespace lockstep::config {

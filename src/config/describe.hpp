@@ -18,7 +18,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
 
     visit("run.name", deck.run.name, such_as(check_run_name, AtResume::renewed),
           "name of the run; default: NAME for the deck NAME.ini");
-    visit("run.directory", deck.run.directory, such_as(check_run_directory, AtResume::renewed),
+    visit("run.directory", deck.run.directory,
+          such_as(check_run_directory, AtResume::renewed).naming(Named::output),
           "directory for everything that the run writes; default: runs/NAME");
     visit("run.seed", deck.run.seed, at_least(0, fixed), "seed of all random numbers");
     visit("run.replicas", deck.run.replicas, between(0, 1 << 20, fixed),
@@ -46,22 +47,25 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "time limit of the job in seconds, counted from the start of the job; 0: the scheduler's "
           "limit");
 
-    visit("data.train", deck.data.train, such_as(check_files),
+    visit("data.train", deck.data.train, such_as(check_files).naming(Named::samples),
           "training set: a file, a list of files or a glob");
     visit(
-        "data.validation", deck.data.validation, such_as(check_files_or_share, fixed),
+        "data.validation", deck.data.validation,
+        such_as(check_files_or_share, fixed).naming(Named::samples),
         "validation set, evaluated during training: files, or a share of data.train such as 10 %");
-    visit("data.test", deck.data.test, such_as(check_files),
+    visit("data.test", deck.data.test, such_as(check_files).naming(Named::samples),
           "test set, on which the best model is evaluated after training");
-    visit("data.inputs", deck.data.inputs, any(fixed), "names of the input datasets in the files");
-    visit("data.targets", deck.data.targets, any(fixed),
+    visit("data.inputs", deck.data.inputs, any(fixed).naming(Named::datasets),
+          "names of the input datasets in the files");
+    visit("data.targets", deck.data.targets,
+          any(fixed).naming(Named::datasets).with(needs::stored_samples),
           "names of the target datasets in the files");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
           "each file is one sample, and its datasets have no sample dimension");
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),
           "tokens per sample; the samples are cut from the documents one after the other, and the "
           "target of each token is the next token; 0: samples are read as they are stored");
-    visit("data.mask", deck.data.mask, any(fixed),
+    visit("data.mask", deck.data.mask, any(fixed).naming(Named::datasets),
           "with data.sequence: name of a dataset in the files, such as learnt, that is 0 for each "
           "token to leave out of the loss; default: all tokens count");
     visit("data.batch", deck.data.batch, between(1, 1 << 22, fixed),
@@ -73,7 +77,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.workers", deck.data.workers, between(1, 256), "loader threads per rank");
     visit("data.prefetch", deck.data.prefetch, between(1, 1024),
           "number of batches that are read ahead");
-    visit("data.cache", deck.data.cache, one_of({"none", "memory", "local:DIRECTORY"}),
+    visit("data.cache", deck.data.cache,
+          one_of({"none", "memory", "local:DIRECTORY"}).naming(Named::cache),
           "read batches from the files (none), read all data into memory once per host (memory), "
           "or first copy the files to a disk of the host (local:DIRECTORY)");
     visit("data.augment", deck.data.augment, any(fixed),
@@ -82,23 +87,25 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of the samples in an epoch: shuffled as a whole (full), shuffled by blocks "
           "(block), or as stored (none)");
-    visit("data.sample-weights", deck.data.sample_weights, any(fixed),
+    visit("data.sample-weights", deck.data.sample_weights, any(fixed).naming(Named::datasets),
           "dataset in the training files with a weight for each sample; samples are drawn in "
           "proportion to their weights");
-    visit("data.replacement", deck.data.replacement, any(fixed),
+    visit("data.replacement", deck.data.replacement, any(fixed).with(needs::sample_weights),
           "with data.sample-weights: a sample can be drawn several times in an epoch; false: each "
           "sample is drawn once, and samples with large weights tend to come first");
     visit("data.bucket-by-length", deck.data.bucket_by_length, between(0, 1 << 20, fixed),
           "sort samples by length within groups of this many consecutive batches; 0: off");
 
-    visit("model.name", deck.model.name, any(fixed), "name of the model (see lockstep models)");
-    visit("model.weights", deck.model.weights, such_as(check_paths, fixed),
+    visit("model.name", deck.model.name, any(fixed).naming(Named::code),
+          "name of the model (see lockstep models)");
+    visit("model.weights", deck.model.weights, such_as(check_paths, fixed).naming(Named::model),
           "initial weights: a safetensors file, an index of such files or their directory, a "
           "best.h5 or a checkpoint");
     visit.own("model", deck.model.own);
 
-    visit("task.kind", deck.task.kind, any(fixed), "name of the task (see lockstep tasks)");
-    visit("task.metric", deck.task.metric, any(),
+    visit("task.kind", deck.task.kind, any(fixed).naming(Named::code),
+          "name of the task (see lockstep tasks)");
+    visit("task.metric", deck.task.metric, any().with(needs::no_other_metric),
           "metric by which the best model is chosen; default: the first metric of the task");
     visit.own("task", deck.task.own);
 
@@ -111,7 +118,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           one_of({"none", "linear", "sqrt"}, fixed),
           "multiply learning-rate by the ratio run.replicas / reference-replicas (linear), by the "
           "square root of this ratio (sqrt), or by 1 (none)");
-    visit("optimizer.reference-replicas", optimizer.reference_replicas, at_least(1, fixed),
+    visit("optimizer.reference-replicas", optimizer.reference_replicas,
+          at_least(1, fixed).with(needs::scaled_rate),
           "number of replicas for which learning-rate was chosen");
     visit("optimizer.weight-decay", optimizer.weight_decay, at_least(0, fixed),
           "weight decay of all parameters except those in no-decay");
@@ -124,14 +132,17 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.proximal", optimizer.proximal, at_least(0, fixed),
           "strength of the proximal term (FedProx), which is added to the gradient and pulls "
           "towards the initial weights; 0: off");
-    visit("optimizer.momentum", optimizer.momentum, between(0, below_1, fixed),
-          "momentum of sgd and lars");
-    visit("optimizer.nesterov", optimizer.nesterov, any(fixed), "use Nesterov momentum in sgd");
-    visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed),
+    visit("optimizer.momentum", optimizer.momentum,
+          between(0, below_1, fixed).with(needs::sgd_or_lars), "momentum of sgd and lars");
+    visit("optimizer.nesterov", optimizer.nesterov,
+          any(fixed).with(needs::sgd).with(needs::nesterov_momentum),
+          "use Nesterov momentum in sgd");
+    visit("optimizer.betas", optimizer.betas, between(0, below_1, fixed).with(needs::adam),
           "decay rates of the moments, for adamw, adam and lamb");
-    visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed),
+    visit("optimizer.epsilon", optimizer.epsilon, at_least(1e-30, fixed).with(needs::adam),
           "term added to the denominator, for adamw, adam and lamb");
-    visit("optimizer.trust-coefficient", optimizer.trust_coefficient, at_least(0, fixed),
+    visit("optimizer.trust-coefficient", optimizer.trust_coefficient,
+          at_least(0, fixed).with(needs::lars),
           "lars: ratio of the norm of a parameter's update, before the learning rate is applied, "
           "to the norm of the parameter");
     visit("optimizer.clip-norm", optimizer.clip_norm, at_least(0, fixed),
@@ -149,21 +160,23 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "epochs of linear warm-up from 0 to the peak rate; 0: schedule.warmup-steps");
     visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
           "steps of linear warm-up from 0 to the peak rate; 0: schedule.warmup-epochs");
-    visit("schedule.minimum", deck.schedule.minimum, between(0, 1, fixed),
+    visit("schedule.minimum", deck.schedule.minimum,
+          between(0, 1, fixed).with(needs::cosine_schedule),
           "cosine schedule: final learning rate, relative to the peak");
-    visit("schedule.step-epochs", deck.schedule.step_epochs, between(1, max_epochs, fixed),
+    visit("schedule.step-epochs", deck.schedule.step_epochs,
+          between(1, max_epochs, fixed).with(needs::step_schedule),
           "step schedule: epochs between reductions of the learning rate");
-    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed),
+    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed).with(needs::step_schedule),
           "step schedule: factor by which each reduction multiplies the learning rate");
 
     auto& precision = deck.precision;
     visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
           "type in which operators compute; the weights stay in fp32");
-    visit("precision.loss-scale", precision.loss_scale, any(fixed),
+    visit("precision.loss-scale", precision.loss_scale, any(fixed).with(needs::fp16),
           "loss scale for fp16: dynamic, or a number");
     visit("precision.tf32", precision.tf32, any(fixed),
           "allow GPUs to round the inputs of matrix products to TF32");
-    visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any(),
+    visit("precision.cudnn-benchmark", precision.cudnn_benchmark, any().with(needs::any_algorithms),
           "let cuDNN choose the fastest algorithms by measuring; no effect if run.deterministic = "
           "true");
     visit("precision.gradient-checkpointing", precision.gradient_checkpointing, any(),
@@ -174,55 +187,60 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "channels-last if precision.compute is bf16 or fp16, otherwise contiguous");
 
     auto& distill = deck.distill;
-    visit("distill.teacher", distill.teacher, such_as(check_paths, fixed),
+    visit("distill.teacher", distill.teacher, such_as(check_paths, fixed).naming(Named::model),
           "file with a trained model, the teacher, whose outputs the model also learns to match: a "
           "checkpoint, a best.h5, a safetensors file, a TorchScript file or a program of "
           "torch.export");
-    visit("distill.teacher-deck", distill.teacher_deck, such_as(check_paths, fixed),
+    visit("distill.teacher-deck", distill.teacher_deck,
+          such_as(check_paths, fixed).naming(Named::model).with(needs::a_teacher),
           "deck that describes the teacher's model; needed if the teacher is a safetensors file");
     visit(
-        "distill.outputs", distill.outputs, such_as(check_paths, fixed),
+        "distill.outputs", distill.outputs, such_as(check_paths, fixed).naming(Named::samples),
         "file with a teacher's outputs for the samples of data.train, written by lockstep evaluate "
         "--outputs; the run reads them instead of running distill.teacher");
-    visit("distill.temperature", distill.temperature, between(0.01, 1000, fixed),
+    visit("distill.temperature", distill.temperature,
+          between(0.01, 1000, fixed).with(needs::a_teacher_or_outputs),
           "number by which the scores of both models are divided before they are compared");
-    visit("distill.weight", distill.weight, between(0, 1, fixed),
+    visit("distill.weight", distill.weight, between(0, 1, fixed).with(needs::a_teacher_or_outputs),
           "the loss is this weight times the distance from the teacher's outputs, plus (1 - this "
           "weight) times the loss on the targets");
-    visit("distill.hidden", distill.hidden, such_as(check_hidden, fixed),
+    visit("distill.hidden", distill.hidden, such_as(check_hidden, fixed).with(needs::a_teacher),
           "hidden layers whose outputs also learn to match the teacher's: a list of pairs "
           "LAYER:TEACHER-LAYER, or of single names if both models have the layer; or none");
-    visit("distill.hidden-weight", distill.hidden_weight, between(0, 1e6, fixed),
+    visit("distill.hidden-weight", distill.hidden_weight,
+          between(0, 1e6, fixed).with(needs::hidden_layers),
           "weight with which the sum of the distances between hidden layers is added to the loss");
 
     auto& prune = deck.prune;
     visit("prune.pattern", prune.pattern, such_as(check_pattern, fixed),
           "pattern of the weights to remove: none, unstructured (single weights), channels (whole "
           "channels), or N:M, such as 2:4, which keeps N of every M neighbouring weights");
-    visit("prune.target", prune.target, such_as(check_prune_target, fixed),
+    visit("prune.target", prune.target,
+          such_as(check_prune_target, fixed).with(needs::pruned_channels),
           "with prune.pattern = channels: macs SHARE, where SHARE is the share of the "
           "multiply-adds to keep, such as macs 0.5");
-    visit("prune.multiple", prune.multiple, between(1, 1024, fixed),
+    visit("prune.multiple", prune.multiple, between(1, 1024, fixed).with(needs::pruned_channels),
           "with prune.pattern = channels: the number of channels that a layer keeps is a multiple "
           "of this number");
-    visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed),
+    visit("prune.sparsity", prune.sparsity, between(0.001, 0.999, fixed).with(needs::unstructured),
           "with prune.pattern = unstructured: share of the weights to remove");
-    visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed),
+    visit("prune.score", prune.score, one_of({"magnitude", "taylor"}, fixed).with(needs::pruning),
           "which weights to keep: those with the largest absolute values (magnitude), or those "
           "whose removal would change the loss most, estimated to first order (taylor)");
-    visit("prune.scope", prune.scope, one_of({"global", "layer"}, fixed),
+    visit("prune.scope", prune.scope,
+          one_of({"global", "layer"}, fixed).with(needs::pruning_by_degrees),
           "with prune.pattern = unstructured or channels: compare scores across the whole model "
           "(global), or within each layer (layer)");
     visit(
-        "prune.except", prune.except, any(fixed),
+        "prune.except", prune.except, any(fixed).with(needs::pruning),
         "weights that are never removed: a list of name patterns such as *.output.weight; or none");
-    visit("prune.begin", prune.begin, at_least(0, fixed),
+    visit("prune.begin", prune.begin, at_least(0, fixed).with(needs::pruning),
           "step after which the first weights are removed");
-    visit("prune.end", prune.end, at_least(0, fixed),
+    visit("prune.end", prune.end, at_least(0, fixed).with(needs::pruning_by_degrees),
           "with prune.pattern = unstructured or channels: step after which the last weights are "
           "removed; from prune.begin to this step, the removed share grows on a cubic schedule; 0: "
           "all weights are removed at prune.begin");
-    visit("prune.every", prune.every, at_least(1, fixed),
+    visit("prune.every", prune.every, at_least(1, fixed).with(needs::pruning_by_degrees),
           "with prune.pattern = unstructured or channels: steps between removals");
 
     visit("quantise.aware", deck.quantise.aware, any(fixed),
@@ -233,16 +251,17 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("privacy.noise", privacy.noise, between(0, 1e6, fixed),
           "differential privacy of training samples (DP-SGD): standard deviation, relative to "
           "privacy.clip, of the noise that is added to the sum of the samples' gradients; 0: off");
-    visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed),
+    visit("privacy.clip", privacy.clip, between(1e-9, 1e9, fixed).with(needs::privacy),
           "L2 norm to which each sample's gradient is clipped");
-    visit("privacy.delta", privacy.delta, between(1e-30, 0.5),
+    visit("privacy.delta", privacy.delta, between(1e-30, 0.5).with(needs::privacy),
           "delta at which epsilon is reported");
-    visit("privacy.epsilon", privacy.epsilon, at_least(0),
+    visit("privacy.epsilon", privacy.epsilon, at_least(0).with(needs::privacy),
           "end training before epsilon exceeds this value; 0: no limit");
-    visit("privacy.accountant", privacy.accountant, one_of({"rdp", "prv"}),
+    visit("privacy.accountant", privacy.accountant, one_of({"rdp", "prv"}).with(needs::privacy),
           "how epsilon is computed: by the Renyi divergence (rdp), or from the distribution of the "
           "privacy loss, which gives a smaller epsilon (prv)");
-    visit("privacy.key", privacy.key, such_as(check_paths),
+    visit("privacy.key", privacy.key,
+          such_as(check_paths).naming(Named::output).with(needs::privacy),
           "file with the secret key from which the noise and the samples are drawn; the file is "
           "created if it does not exist; default: privacy.key in run.directory");
 
@@ -257,7 +276,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           one_of({"none", "fp16", "bf16", "powersgd"}, fixed),
           "with fp16 and bf16, every sum of gradients is rounded to 16 bits; with powersgd, "
           "low-rank matrices are exchanged instead of gradients");
-    visit("communication.powersgd-rank", communication.powersgd_rank, between(1, 64, fixed),
+    visit("communication.powersgd-rank", communication.powersgd_rank,
+          between(1, 64, fixed).with(needs::powersgd),
           "rank of the matrices that powersgd exchanges");
     visit("communication.reduction", communication.reduction, one_of({"ordered", "native"}, fixed),
           "sum gradients in a fixed order, which gives bitwise identical results on any number of "
@@ -287,11 +307,13 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "number of checkpoints to keep");
     visit("checkpoint.asynchronous", deck.checkpoint.asynchronous, any(),
           "write checkpoints while training continues");
-    visit("checkpoint.resume", deck.checkpoint.resume, such_as(check_paths, AtResume::renewed),
+    visit("checkpoint.resume", deck.checkpoint.resume,
+          such_as(check_paths, AtResume::renewed).naming(Named::model),
           "checkpoint to resume from: auto (the newest intact checkpoint), none, or a file");
     visit("checkpoint.best", deck.checkpoint.best, any(),
           "metric by which the model in best.h5 is chosen; default: task.metric");
-    visit("checkpoint.local", deck.checkpoint.local, such_as(check_run_directory),
+    visit("checkpoint.local", deck.checkpoint.local,
+          such_as(check_run_directory).naming(Named::output),
           "directory on a fast disk; new checkpoints are written there and then copied to the "
           "run's directory");
 
@@ -308,7 +330,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "auto: a bar on a terminal, else lines");
     visit("monitor.tensorboard", deck.monitor.tensorboard, any(),
           "write TensorBoard event files in the run's directory");
-    visit("monitor.histograms", deck.monitor.histograms, one_of({"none", "weights", "gradients"}),
+    visit("monitor.histograms", deck.monitor.histograms,
+          one_of({"none", "weights", "gradients"}).with(needs::tensorboard),
           "histograms that are written to event files at the end of each epoch: of the weights "
           "(weights), or of both weights and gradients (gradients)");
     visit("monitor.images", deck.monitor.images, between(0, 1 << 20),

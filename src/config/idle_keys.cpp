@@ -2,83 +2,43 @@
 
 #include "base/text.hpp"
 #include "config/alternatives.hpp"
+#include "config/describe.hpp"
 #include "config/values.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::config {
 
 namespace {
 
-struct Needs {
-    char const* key;
-    bool is_met;
-    char const* chooser; ///< the key that gives it its meaning
-    char const* values;  ///< of the chooser, that do
+struct NeedOfKey {
+    std::string key;
+    Need need;
 };
 
-std::vector<Needs> needs_of(Deck const& deck) {
-    auto const& rule = deck.optimizer.name;
-    auto const& schedule = deck.schedule.name;
-    bool const adam = rule == "adamw" || rule == "adam" || rule == "lamb";
-    char const* const adams = "adamw, adam or lamb";
-    bool const scaled = deck.optimizer.scale_learning_rate != "none";
-    auto const& metric = deck.task.metric;
-    auto const& best = deck.checkpoint.best;
-    auto const& pattern = deck.prune.pattern;
-    bool const teaches = !deck.distill.teacher.empty();
-    bool const learns = teaches || !deck.distill.outputs.empty();
-    char const* const teachers = "a file, or distill.outputs = a file";
-    bool const prunes = pattern != "none";
-    bool const unstructured = pattern == "unstructured";
-    bool const channels = pattern == "channels";
-    bool const by_degrees = unstructured || channels;
-    char const* const patterns = "unstructured, channels or N:M";
-    char const* const degrees = "unstructured or channels";
-    return {
-        {"distill.teacher-deck", teaches, "distill.teacher", "a file"},
-        {"distill.temperature", learns, "distill.teacher", teachers},
-        {"distill.weight", learns, "distill.teacher", teachers},
-        {"distill.hidden", learns, "distill.teacher", "a file"}, // with outputs it is refused
-        {"distill.hidden-weight", teaches && deck.distill.hidden != "none", "distill.hidden",
-         "a list of layers"},
-        {"prune.target", channels, "prune.pattern", "channels"},
-        {"prune.multiple", channels, "prune.pattern", "channels"},
-        {"prune.sparsity", unstructured, "prune.pattern", "unstructured"},
-        {"prune.scope", by_degrees, "prune.pattern", degrees},
-        {"prune.end", by_degrees, "prune.pattern", degrees},
-        {"prune.every", by_degrees, "prune.pattern", degrees},
-        {"prune.score", prunes, "prune.pattern", patterns},
-        {"prune.except", prunes, "prune.pattern", patterns},
-        {"prune.begin", prunes, "prune.pattern", patterns},
-        {"privacy.clip", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
-        {"privacy.delta", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
-        {"privacy.epsilon", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
-        {"privacy.accountant", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
-        {"privacy.key", deck.privacy.is_on(), "privacy.noise", "a number above 0"},
-        {"optimizer.momentum", rule == "sgd" || rule == "lars", "optimizer.name", "sgd or lars"},
-        {"optimizer.nesterov", rule == "sgd", "optimizer.name", "sgd"},
-        {"optimizer.nesterov",
-         rule != "sgd" || deck.optimizer.momentum > 0 || !deck.optimizer.nesterov,
-         "optimizer.momentum", "a number above 0"},
-        {"optimizer.betas", adam, "optimizer.name", adams},
-        {"optimizer.epsilon", adam, "optimizer.name", adams},
-        {"optimizer.trust-coefficient", rule == "lars", "optimizer.name", "lars"},
-        {"optimizer.reference-replicas", scaled, "optimizer.scale-learning-rate", "linear or sqrt"},
-        {"schedule.minimum", schedule == "cosine", "schedule.name", "cosine"},
-        {"schedule.step-epochs", schedule == "step", "schedule.name", "step"},
-        {"schedule.factor", schedule == "step", "schedule.name", "step"},
-        {"precision.loss-scale", deck.precision.compute == "fp16", "precision.compute", "fp16"},
-        {"communication.powersgd-rank", deck.communication.compression == "powersgd",
-         "communication.compression", "powersgd"},
-        {"data.targets", deck.data.sequence == 0, "data.sequence", "0"},
-        {"data.replacement", !deck.data.sample_weights.empty(), "data.sample-weights",
-         "a dataset of weights"},
-        {"task.metric", metric.empty() || best.empty() || best == metric, "checkpoint.best",
-         "nothing, or the same metric"},
-        {"monitor.histograms", deck.monitor.tensorboard, "monitor.tensorboard", "true"},
-        {"precision.cudnn-benchmark", !deck.run.deterministic, "run.deterministic", "false"},
-    };
+struct CollectNeeds {
+    std::vector<NeedOfKey> found{};
+
+    template <class Value>
+    void operator()(char const* key, Value const& /*value*/, Rule const& rule,
+                    char const* /*meaning*/) {
+        for (auto const& need : rule.needs) {
+            found.push_back({key, need});
+        }
+    }
+    void own(char const* /*section*/, OwnKeys const& /*keys*/) {}
+};
+
+/// In the order of the keys.
+std::vector<NeedOfKey> const& all_needs() {
+    static std::vector<NeedOfKey> const all = [] {
+        CollectNeeds collect;
+        Deck const deck;
+        describe(deck, collect);
+        return std::move(collect.found);
+    }();
+    return all;
 }
 
 /// The text of a key's default.
@@ -92,9 +52,9 @@ std::string default_of(std::string const& key) {
 
 std::set<std::string> idle_keys(Deck const& deck) {
     std::set<std::string> keys;
-    for (auto const& needs : needs_of(deck)) {
-        if (!needs.is_met) {
-            keys.insert(needs.key);
+    for (auto const& [key, need] : all_needs()) {
+        if (!need.is_met(deck)) {
+            keys.insert(key);
         }
     }
     return keys;
@@ -111,11 +71,12 @@ std::vector<std::string> ignored_values(DeckSource const& source, Deck const& de
                                    "), because ", by, " = ", shown(winner.value), " (",
                                    winner.origin, ") replaces it"));
     }
-    for (auto const& [key, is_met, chooser, wanted] : needs_of(deck)) {
+    for (auto const& [key, need] : all_needs()) {
         auto const written = values.find(key);
-        auto const chosen = values.find(chooser);
+        auto const chosen = values.find(need.key);
         bool const told = std::ranges::find(replaced, key, &ReplacedKey::key) != replaced.end();
-        if (is_met || told || written == values.end() || written->second.layer == printed_layer) {
+        if (need.is_met(deck) || told || written == values.end() ||
+            written->second.layer == printed_layer) {
             continue;
         }
         // Who chooses again in a deck that takes in another's need not hear of what that one has.
@@ -123,7 +84,7 @@ std::vector<std::string> ignored_values(DeckSource const& source, Deck const& de
                                 written->second.value != default_of(key);
         if (chosen == values.end() || written->second.layer >= chosen->second.layer || overridden) {
             sentences.push_back(concat("ignored: ", key, " (", written->second.origin,
-                                       ") applies only to ", chooser, " = ", wanted));
+                                       ") applies only to ", need.key, " = ", need.values));
         }
     }
     return sentences;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "config/named.hpp"
+#include "config/needs.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep::config {
@@ -28,6 +31,17 @@ struct Rule {
     AtResume at_resume = AtResume::free;
     bool of_buckets = false; ///< may change at a resume where sums have a fixed order anyway
     void (*check)(std::string const&) = nullptr; ///< of a text; throws what was expected, as a text
+    Named names = Named::nothing;
+    std::vector<Need> needs{}; ///< all of them
+
+    Rule naming(Named what) && {
+        names = what;
+        return std::move(*this);
+    }
+    Rule with(Need need) && {
+        needs.push_back(need);
+        return std::move(*this);
+    }
 };
 
 inline Rule at_least(double minimum, AtResume at_resume = AtResume::free) {

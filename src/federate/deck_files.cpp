@@ -1,6 +1,8 @@
 #include "federate/deck_files.hpp"
 
 #include "base/text.hpp"
+#include "config/named_files.hpp"
+#include "federate/deck_keys.hpp"
 #include "federate/file_digest.hpp"
 
 #include <span>
@@ -17,14 +19,12 @@ std::string own_value(config::Deck const& deck, char const* key) {
 }
 
 CodeFiles paths_of(config::Deck const& deck, CodeFiles paths) {
-    auto const add = [&](char const* key, std::string const& path) {
-        if (!path.empty()) {
-            paths[key] = {path};
+    for (auto const& setting : config::settings(deck)) {
+        if (config::names_of(setting.key) == config::Named::model &&
+            part_of(setting) == Part::code && !setting.value.empty()) {
+            paths[setting.key] = {setting.value};
         }
-    };
-    add(model_file, own_value(deck, "file"));
-    add("distill.teacher", deck.distill.teacher);
-    add("distill.teacher-deck", deck.distill.teacher_deck);
+    }
     return paths;
 }
 

@@ -1,11 +1,14 @@
 #include "model_files/moved_files.hpp"
 
 #include "base/text.hpp"
+#include "config/describe.hpp"
+#include "config/named_files.hpp"
 #include "config/share.hpp"
 #include "model_files/same_code.hpp"
 #include "nn/named_code.hpp"
 
 #include <initializer_list>
+#include <map>
 #include <utility>
 
 namespace lockstep::train {
@@ -16,6 +19,42 @@ namespace {
 std::string name_of(std::string const& plugin) {
     return plugin.substr(plugin.rfind(':') + 1);
 }
+
+/// Sets the values of a deck that name files to those of `now`.
+struct TakePlaces {
+    std::set<std::string> const& keys; ///< alone
+    std::map<std::string, std::string> now{};
+    /// Keys whose values may be of another form, where both decks have libraries.
+    std::set<std::string> libraries{};
+
+    void operator()(char const* key, std::string& old, config::Rule const& rule,
+                    char const* /*meaning*/) const {
+        auto const& current = now.at(key);
+        bool const fits = rule.names == config::Named::code
+                              ? libraries.contains(key) && name_of(old) == name_of(current)
+                              : !config::share_of(old) && !config::share_of(current);
+        if (fits) {
+            take(key, old);
+        }
+    }
+    template <class Value>
+    void operator()(char const* /*key*/, Value& /*old*/, config::Rule const& /*rule*/,
+                    char const* /*meaning*/) const {}
+    void own(char const* section, config::OwnKeys& owned) const {
+        for (auto& [name, old] : owned) {
+            take(concat(section, ".", name), old);
+        }
+    }
+
+  private:
+    void take(std::string const& key, std::string& old) const {
+        auto const current = now.find(key);
+        if (keys.contains(key) && config::names_contents(key) && current != now.end() &&
+            !trimmed(old).empty() && !trimmed(current->second).empty()) {
+            old = current->second;
+        }
+    }
+};
 
 } // namespace
 
@@ -35,33 +74,17 @@ std::set<std::string> keys_of_hashed_files(checkpoint::Record const& record) {
 
 config::Deck with_places_of(config::Deck before, config::Deck const& now,
                             std::set<std::string> const& keys) {
-    auto const take = [&](std::string const& key, std::string& old, std::string const& current) {
-        if (keys.contains(key) && !trimmed(old).empty() && !trimmed(current).empty()) {
-            old = current;
-        }
-    };
-    for (auto const* const name : {"file", "operators"}) {
-        auto const old = before.model.own.find(name);
-        auto const current = now.model.own.find(name);
-        if (old != before.model.own.end() && current != now.model.own.end()) {
-            take(concat("model.", name), old->second, current->second);
-        }
+    TakePlaces take{keys};
+    for (auto const& setting : config::settings(now)) {
+        take.now[setting.key] = setting.value;
     }
-    take("distill.teacher", before.distill.teacher, now.distill.teacher);
-    take("distill.teacher-deck", before.distill.teacher_deck, now.distill.teacher_deck);
-    take("distill.outputs", before.distill.outputs, now.distill.outputs);
-    if (!config::share_of(before.data.validation) && !config::share_of(now.data.validation)) {
-        take("data.validation", before.data.validation, now.data.validation);
-    }
-    auto const old_code = nn::code_files(before);
     auto const code = nn::code_files(now);
-    auto const take_plugin = [&](char const* key, std::string& old, std::string const& current) {
-        if (old_code.contains(key) && code.contains(key) && name_of(old) == name_of(current)) {
-            take(key, old, current);
+    for (auto const& [key, files] : nn::code_files(before)) {
+        if (code.contains(key)) {
+            take.libraries.insert(key);
         }
-    };
-    take_plugin("model.name", before.model.name, now.model.name);
-    take_plugin("task.kind", before.task.kind, now.task.kind);
+    }
+    config::describe(before, take);
     return before;
 }
 

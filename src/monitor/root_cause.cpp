@@ -4,12 +4,12 @@
 #include "base/file.hpp"
 #include "base/letters.hpp"
 #include "base/text.hpp"
+#include "config/named_files.hpp"
 #include "monitor/ledger.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <poll.h>
 #include <unistd.h>
@@ -36,12 +36,10 @@ bool names(std::string const& text, std::string const& word) {
 
 /// Files, or datasets in them. The values of other keys are words that any sentence may have.
 bool holds_names(std::string const& key) {
-    constexpr std::array keys{
-        "data.train",      "data.validation",      "data.test",           "data.inputs",
-        "data.targets",    "data.sample-per-file", "data.sample-weights", "data.mask",
-        "data.cache",      "model.weights",        "model.file",          "checkpoint.resume",
-        "distill.teacher", "distill.teacher-deck", "distill.outputs"};
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
+    using config::Named;
+    auto const what = config::names_of(key);
+    return what == Named::samples || what == Named::datasets || what == Named::model ||
+           what == Named::cache;
 }
 
 bool names_a_file(std::string const& text, std::string const& key, std::string const& files) {

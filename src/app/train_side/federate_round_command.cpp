@@ -5,6 +5,7 @@
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
+#include "config/named_files.hpp"
 #include "federate/deck_files.hpp"
 #include "federate/deck_keys.hpp"
 #include "federate/sound_charter.hpp"
@@ -53,11 +54,13 @@ struct OwnPart {
 
 /// Keys whose values may differ from the charter's: files whose contents are compared, or are the
 /// site's own.
-std::set<std::string> const& keys_of_own_files() {
-    static std::set<std::string> const keys{"model.name",      "task.kind",
-                                            "model.file",      "model.operators",
-                                            "distill.teacher", "distill.teacher-deck",
-                                            "distill.outputs"};
+std::set<std::string> keys_of_own_files() {
+    std::set<std::string> keys;
+    for (auto const& [key, what] : config::keys_of_names()) {
+        if (config::names_contents(key)) {
+            keys.insert(key);
+        }
+    }
     return keys;
 }
 

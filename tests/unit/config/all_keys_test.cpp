@@ -2,7 +2,9 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "config/describe.hpp"
 #include "config/idle_keys.hpp"
+#include "config/named_files.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/own_keys.hpp"
 
@@ -82,7 +84,78 @@ Deck read_deck(std::filesystem::path const& path) {
     return source.parse();
 }
 
+/// What the rules of the keys say.
+struct CollectRules {
+    std::map<std::string, Rule> rules{};
+
+    template <class Value>
+    void operator()(char const* key, Value const& /*value*/, Rule const& rule,
+                    char const* /*meaning*/) {
+        rules.emplace(key, rule);
+    }
+    void own(char const* /*section*/, OwnKeys const& /*keys*/) {}
+};
+
+std::map<std::string, Rule> all_rules() {
+    CollectRules collect;
+    Deck const deck;
+    describe(deck, collect);
+    return collect.rules;
+}
+
 } // namespace
+
+TEST_CASE("each key whose value is a path says what it names") {
+    for (auto const& [key, rule] : all_rules()) {
+        CAPTURE(key);
+        bool const is_path = rule.check == check_paths || rule.check == check_files ||
+                             rule.check == check_files_or_share ||
+                             rule.check == check_run_directory;
+        bool const names_path = rule.names == Named::samples || rule.names == Named::model ||
+                                rule.names == Named::output;
+        CHECK(is_path == names_path);
+        CHECK(names_of(key) == rule.names);
+    }
+    CHECK(names_of("model.file") == Named::model);
+    CHECK(names_of("model.hidden") == Named::nothing);
+    CHECK(names_contents("task.kind"));
+    CHECK_FALSE(names_contents("data.inputs"));
+}
+
+TEST_CASE("each key that needs another is idle in some deck, and is not in another one") {
+    auto const rules = all_rules();
+    std::vector<Deck> decks{Deck{}, other_deck()};
+    auto const vary = [&](auto const& change) { change(decks.emplace_back()); };
+    vary([](Deck& deck) { deck.optimizer.name = "lars"; });
+    vary([](Deck& deck) {
+        deck.optimizer.name = "sgd";
+        deck.optimizer.nesterov = true;
+        deck.optimizer.momentum = 0;
+    });
+    vary([](Deck& deck) { deck.schedule.name = "step"; });
+    vary([](Deck& deck) { deck.precision.compute = "fp16"; });
+    vary([](Deck& deck) { deck.communication.compression = "powersgd"; });
+    vary([](Deck& deck) { deck.prune.pattern = "channels"; });
+    vary([](Deck& deck) { deck.prune.pattern = "unstructured"; });
+    vary([](Deck& deck) { deck.distill = {.teacher = "a.h5", .hidden = "conv1"}; });
+    vary([](Deck& deck) {
+        deck.task.metric = "loss";
+        deck.checkpoint.best = "accuracy";
+    });
+    for (auto const& [key, rule] : rules) {
+        for (auto const& need : rule.needs) {
+            CAPTURE(key, need.key);
+            CHECK(rules.contains(need.key));
+            auto const met =
+                std::ranges::count_if(decks, [&](Deck const& deck) { return need.is_met(deck); });
+            CHECK(met > 0);
+            CHECK(met < std::ssize(decks));
+        }
+        auto const idle = std::ranges::count_if(
+            decks, [&](Deck const& deck) { return idle_keys(deck).contains(key); });
+        CHECK((idle > 0) == !rule.needs.empty());
+    }
+}
 
 TEST_CASE("without a deck every key has its default") {
     CHECK(to_text(DeckSource().parse()) == to_text(Deck{}));
