@@ -2,20 +2,17 @@
 
 #include "base/escaped.hpp"
 #include "base/failed_allocation.hpp"
+#include "base/foreign_errors.hpp"
 #include "base/input_error.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
-#include "base/vendors.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <new>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -36,19 +33,6 @@ std::string sentence(ErrorText const& text) {
         message); // names in files could begin a line of their own, as if it were ours
 }
 
-// Of whoever trains; imports and exports end here, too.
-constexpr char const* memory_remedy =
-    "Ask for more memory, or start fewer ranks per host. Training needs less with a lower "
-    "data.batch (and a higher optimizer.accumulate), precision.gradient-checkpointing = true, "
-    "precision.compute = bf16 or a smaller model";
-
-Error out_of_memory(std::string const& needed) {
-    return Error(ExitCode::memory, {"out of memory",
-                                    concat(needed, "; ", bytes_text(memory_left_at_peak()),
-                                           " of memory were left for this process"),
-                                    memory_remedy});
-}
-
 /// What std::thread says where the system has no memory for a stack, or no more threads to give.
 Error no_thread() {
     return Error(
@@ -61,78 +45,6 @@ Error no_thread() {
 
 Error internal_error(std::string const& why) {
     return Error(ExitCode::software, {"internal error", why, "This is a bug; please report it"});
-}
-
-bool holds_any(std::string const& text, std::span<char const* const> phrases) {
-    return std::ranges::any_of(
-        phrases, [&](char const* phrase) { return text.find(phrase) != std::string::npos; });
-}
-
-/// What LibTorch says when a GPU is full: "Tried to allocate 2.00 GiB. GPU 0 has a total capacity
-/// of 79.10 GiB of which 1.00 GiB is free. ..."
-std::optional<Error> out_of_device_memory(std::string const& text) {
-    constexpr std::string_view tried = "Tried to allocate ";
-    auto const at = text.find(tried);
-    if (at == std::string::npos) {
-        return std::nullopt;
-    }
-    auto const sentence = [&](std::size_t from) {
-        return text.substr(from, text.find(". ", from) - from);
-    };
-    auto const gpu = text.find("GPU ", at);
-    return Error(ExitCode::memory,
-                 {"out of device memory",
-                  concat(sentence(at + tried.size()), " were needed; ",
-                         gpu == std::string::npos ? "the device is full" : sentence(gpu)),
-                  memory_remedy});
-}
-
-/// What LibTorch says of a GPU that broke down, beside mistakes of a program: the texts of the
-/// vendor's runtime.
-std::optional<Error> failed_device(std::string const& text) {
-    auto const found = std::ranges::find_if(vendors(), [&](Vendor const& vendor) {
-        return text.find(vendor.failed) != std::string::npos;
-    });
-    constexpr std::array failures{
-        "ECC",           "NVLink",     "nvlink", "ardware", "unspecified launch failure",
-        "unknown error", "GPU is lost"};
-    if (found == vendors().end() || !holds_any(text, failures)) {
-        return std::nullopt;
-    }
-    return Error(ExitCode::rank_lost,
-                 {"a GPU failed", text,
-                  concat("Start the run again. It resumes from its last checkpoint. If the GPU "
-                         "fails again, exclude this host and have the GPU checked (dmesg, ",
-                         found->tool, ")")});
-}
-
-/// What a kernel says of an index that is not of the tensor it reads: a GPU, some time after it was
-/// launched, that an assertion has failed.
-std::optional<Error> index_out_of_range(std::string const& text) {
-    constexpr std::array phrases{"device-side assert", "index out of range"};
-    if (!holds_any(text, phrases)) {
-        return std::nullopt;
-    }
-    return Error(ExitCode::usage,
-                 {"a kernel was given an index that is out of range", text,
-                  "Check that each token and class in the data is below the size that the model "
-                  "was built with (model.vocabulary, task.vocabulary or the number of classes). "
-                  "With run.device = cpu, this message names the batch"});
-}
-
-/// What LibTorch's allocators say of a failure that they do not throw as std::bad_alloc.
-std::optional<std::string> failed_allocation(std::string const& text) {
-    constexpr std::string_view tried = "tried to allocate ";
-    if (auto const at = text.find(tried); at != std::string::npos) {
-        auto const amount = text.substr(at + tried.size());
-        char* end = nullptr;
-        auto const bytes = std::strtoull(amount.c_str(), &end, 10);
-        bool const in_bytes = std::string_view(end).starts_with(" bytes");
-        return concat(in_bytes ? bytes_text(bytes) : amount.substr(0, amount.find(". ")),
-                      " were needed");
-    }
-    constexpr std::array phrases{"out of memory", "not enough memory"};
-    return holds_any(text, phrases) ? std::optional(text) : std::nullopt;
 }
 
 /// What libstdc++ says is "filesystem error: cannot rename: No such file or directory [A] [B]".
@@ -191,23 +103,30 @@ Error current_error() {
         }
         return internal_error(error.what());
     } catch (std::exception const& error) {
-        auto const text = first_line(error.what());
-        if (auto const full = out_of_device_memory(text)) {
-            return *full;
-        }
-        if (auto const failed = failed_device(text)) {
-            return *failed;
-        }
-        if (auto const index = index_out_of_range(text)) {
-            return *index;
-        }
-        if (auto const needed = failed_allocation(text)) {
-            return out_of_memory(*needed);
-        }
-        return internal_error(text);
+        auto const foreign = foreign_error().load();
+        auto const known = foreign == nullptr ? std::nullopt : foreign();
+        return known ? *known : internal_error(first_line(error.what()));
     } catch (...) {
         return internal_error("an unknown exception");
     }
+}
+
+std::atomic<ForeignError>& foreign_error() noexcept {
+    static std::atomic<ForeignError> ask{nullptr};
+    return ask;
+}
+
+std::string memory_remedy() { // of whoever trains; imports and exports end here, too
+    return "Ask for more memory, or start fewer ranks per host. Training needs less with a lower "
+           "data.batch (and a higher optimizer.accumulate), precision.gradient-checkpointing = "
+           "true, precision.compute = bf16 or a smaller model";
+}
+
+Error out_of_memory(std::string const& needed) {
+    return Error(ExitCode::memory, {"out of memory",
+                                    concat(needed, "; ", bytes_text(memory_left_at_peak()),
+                                           " of memory were left for this process"),
+                                    memory_remedy()});
 }
 
 std::string system_text(int error_number) {

@@ -11,6 +11,7 @@
 #endif
 
 #include "program/step_operators.hpp"
+#include "torch_errors.hpp"
 
 #include <stdexcept>
 
@@ -68,8 +69,8 @@ std::vector<at::Tensor> NativeCode::run(std::vector<at::Tensor> inputs) {
         return runner_->boxed_run(std::move(inputs));
     } catch (std::exception const& error) {
         auto const why = reason_of(error);
-        if (why.find("memory") != std::string::npos) {
-            throw std::runtime_error(why); // told as out of memory, wherever it is caught
+        if (auto const known = error_of_torch(why); known && known->code() == ExitCode::memory) {
+            throw *known;
         }
         if (why.find("vector size to be") != std::string::npos) {
             throw Error(ExitCode::data,

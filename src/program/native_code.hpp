@@ -28,8 +28,7 @@ class NativeCode {
 
     /// Shape   contiguous tensors of the shapes that it was compiled for, which it does not check
     /// Throws  Error 65 where it takes another number of tensors; 64 where an operator fails, as
-    ///         for a class that is out of range; std::runtime_error with what LibTorch says of
-    ///         memory
+    ///         for a class that is out of range; 71 out of memory
     std::vector<at::Tensor> run(std::vector<at::Tensor> inputs);
 
   private:

@@ -38,23 +38,6 @@ TEST_CASE("whatever is thrown becomes an error with an exit code") {
     CHECK(code_of([] { throw Error(ExitCode::data, {}); }) == ExitCode::data);
 }
 
-TEST_CASE("a GPU that broke down is a lost rank, a mistake on one is not") {
-    auto const code_of = [](std::string const& text) {
-        try {
-            throw std::runtime_error(text);
-        } catch (...) {
-            return current_error().code();
-        }
-    };
-    CHECK(code_of("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be") ==
-          ExitCode::rank_lost);
-    CHECK(code_of("HIP error: unspecified launch failure") == ExitCode::rank_lost);
-    CHECK(code_of("CUDA error: invalid argument") == ExitCode::software);
-    CHECK(code_of("unknown error") == ExitCode::software);
-    CHECK(code_of("CUDA error: device-side assert triggered") == ExitCode::usage); // a bad index
-    CHECK(code_of("index out of range in self") == ExitCode::usage);
-}
-
 TEST_CASE("memory and threads that are not there are told with what was needed") {
     auto const text_of = [](auto const& thrower) {
         try {
@@ -102,21 +85,4 @@ TEST_CASE("what was only looked at is an input, what was to be made is not") {
     CHECK(told("cannot create directory", EACCES)
               .second.starts_with("cannot create directory /a: Permission denied. "));
     CHECK(told("symlink_status", EACCES).first == ExitCode::cannot_create);
-}
-
-TEST_CASE("a full GPU is told with what was needed and what is free") {
-    Error found(ExitCode::ok, {});
-    try {
-        throw std::runtime_error(
-            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
-            "capacity of 79.10 GiB of which 1.00 GiB is free. Process 7 has");
-    } catch (...) {
-        found = current_error();
-    }
-    CHECK(found.code() == ExitCode::memory);
-    CHECK(found.text().what == "out of device memory");
-    CHECK(
-        found.text().why ==
-        "2.00 GiB were needed; GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free");
-    CHECK(found.text().next.find("optimizer.accumulate") != std::string::npos);
 }
