@@ -8,6 +8,7 @@
 #include "comm/collective_library.hpp"
 #include "comm/collectives.hpp"
 #include "comm/device_communicator.hpp"
+#include "comm/expects_same.hpp"
 #include "comm/make_tree_exchange.hpp"
 #include "comm/native_exchange.hpp"
 #include "comm/nccl.hpp"
@@ -114,6 +115,19 @@ ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_step_
     return needs;
 }
 
+/// What an exchange takes for the same on all ranks: how the arena is cut, which Partition makes of
+/// these sizes, which replicas each rank has, and what it carries.
+std::string shared_facts(config::Communication const& options, ExchangeNeeds const& needs) {
+    auto facts = concat(needs.size, " ", bucket_elements(options.first_bucket_mb), " ",
+                        bucket_elements(options.bucket_mb), " ", needs.step_sums, " ",
+                        needs.payload, " ", needs.sums_everywhere ? "all" : "own", " ",
+                        options.reduction, " ", options.compression, " ", needs.matrices.size());
+    for (auto const& node : needs.nodes) {
+        facts += concat(" ", node.first, "+", node.count);
+    }
+    return facts;
+}
+
 } // namespace
 
 comm::Rounding rounding_of(config::Communication const& options) {
@@ -125,6 +139,8 @@ comm::Rounding rounding_of(config::Communication const& options) {
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs) {
+    comm::expects_same(world, shared_facts(options, needs),
+                       "all ranks cut the arena in the same way and agree on their replicas");
     bool const all_on_devices = comm::all_ranks(world, !device.is_cpu());
     auto const* const library =
         device.is_cpu() ? nullptr

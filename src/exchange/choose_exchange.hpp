@@ -45,7 +45,7 @@ comm::Rounding rounding_of(config::Communication const& options);
 ///
 /// Collective  over `world`, which must outlive it
 /// Throws      AgreedError 69 when the deck asks for a library that is not available; 64 when
-///             communication.compression contradicts the rest of the deck
+///             communication.compression contradicts the rest of the deck; 70 where ranks differ
 std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                 config::Communication const& options,
                                                 torch::Device device, ExchangeNeeds const& needs);

@@ -3,10 +3,12 @@
 
 #include "comm/collectives.hpp"
 #include "device/configure_torch.hpp"
+#include "exchange/choose_exchange.hpp"
 
 #include <cstring>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "catch.hpp"
 #include "training.hpp"
@@ -185,4 +187,32 @@ TEST_CASE("norms of entries and averaged weights have the bits of one rank") {
         CHECK(torch::equal(last, ours.model().parameters().front()));
         CHECK_NOTHROW(ours.engine().replica_check().require_same(4));
     }
+}
+
+TEST_CASE("ranks that cut the arena or deal the replicas in different ways are told so") {
+    auto const code_with = [](auto const& change) {
+        config::Communication options;
+        options.bucket_mb = 0.016;
+        options.timeout_seconds = 20;
+        train::ExchangeNeeds needs;
+        needs.nodes = comm::subtrees_of_ranks(2 * world().size(), world().size());
+        needs.size = 10 * comm::reduction_block;
+        needs.step_sums = 1;
+        if (world().size() > 1 && world().rank() + 1 == world().size()) {
+            change(options, needs);
+        }
+        try {
+            train::choose_exchange(world(), options, torch::kCPU, needs);
+        } catch (AgreedError const& error) {
+            CHECK(error.rank() + 1 == world().size());
+            return error.code();
+        }
+        return ExitCode::ok;
+    };
+    auto const broken = world().size() > 1 ? ExitCode::software : ExitCode::ok;
+    CHECK(code_with([](auto&, auto&) {}) == ExitCode::ok);
+    CHECK(code_with([](auto& options, auto&) { options.bucket_mb *= 2; }) == broken);
+    CHECK(code_with([](auto&, auto& needs) { needs.size += comm::reduction_block; }) == broken);
+    CHECK(code_with([](auto&, auto& needs) { std::swap(needs.nodes[0], needs.nodes[1]); }) ==
+          broken);
 }
