@@ -1,22 +1,28 @@
-#include "batches/memory_needed.hpp"
+#include "batches/training_memory.hpp"
 
 #include "arena/arena.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "optimizer/optimizer.hpp"
+#include "step/gradient_arrays.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 
-double memory_needed(double parameters, config::Optimizer const& optimizer, int replicas,
-                     int ranks) {
-    int levels = 1;
-    for (int leaves = replicas; leaves > 1; leaves = (leaves + 1) / 2) {
-        ++levels;
-    }
+RankShare equal_share(double size, int replicas, int ranks) {
+    return {.size = size, .owned = size / ranks, .replicas = replicas, .ranks = ranks};
+}
+
+TrainingMemory training_memory(config::Optimizer const& optimizer, RankShare const& share) {
+    auto const array = sizeof(float) * share.size;
+    auto const updated = optimizer.update == "replicated" ? share.size : share.owned;
     auto const states = static_cast<double>(state_names(optimizer).size());
-    int const kept = optimizer.ema > 0 ? 1 : 0; // while averaged weights are measured
-    int const shares = optimizer.update == "replicated" ? 1 : ranks;
-    return sizeof(float) * parameters * (2 + levels + kept + (ranks > 1 ? 1 : 0) + states / shares);
+    return {.parameters = 2 * array,
+            .gradients = gradient_arrays(share.replicas, /*concurrent=*/false) * array,
+            .averages = optimizer.ema > 0 ? array : 0,
+            .exchange = share.ranks > 1 ? array : 0,
+            .optimizer = states * updated * sizeof(float)};
 }
 
 void require_memory(double needed, std::uint64_t available) {

@@ -5,6 +5,7 @@
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
+#include "batches/training_memory.hpp"
 #include "batches/validation_share.hpp"
 #include "comm/agree.hpp"
 #include "config/share.hpp"
@@ -58,7 +59,8 @@ std::function<void(double parameters)> fits_within(config::Deck const& deck, int
     auto const replicas = static_cast<int>(deck.run.replicas);
     return [optimizer = deck.optimizer, most = (replicas + ranks - 1) / ranks, ranks,
             available](double parameters) {
-        require_memory(memory_needed(parameters, optimizer, most, ranks), available);
+        auto const memory = training_memory(optimizer, equal_share(parameters, most, ranks));
+        require_memory(memory.total(), available);
     };
 }
 

@@ -10,6 +10,7 @@
 #include "comm/tree_sum.hpp"
 #include "device/host_copies.hpp"
 #include "step/batch_source.hpp"
+#include "step/gradient_arrays.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -59,16 +60,12 @@ LocalStep::LocalStep(Setup parts)
                                  .calls_own_code = parts_.calls_own_code}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
-    std::size_t arrays = instances_.size();
-    if (instances_.size() == 1) {
-        for (int leaves = parts_.node.count; leaves > 1; leaves = (leaves + 1) / 2) {
-            ++arrays;
-        }
-    } else {
+    bool const concurrent = instances_.size() > 1;
+    if (concurrent) {
         threads_ = std::make_unique<InstanceThreads>(static_cast<int>(instances_.size()));
     }
     arrays_.push_back(gradients_);
-    while (arrays_.size() < arrays) {
+    while (std::ssize(arrays_) < gradient_arrays(parts_.node.count, concurrent)) {
         auto const& instance = *instances_[threads_ ? arrays_.size() : 0];
         arrays_.push_back(
             torch::zeros_like(gradients_, gradients_.options().device(instance.device())));

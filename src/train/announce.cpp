@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "batches/memory_needed.hpp"
+#include "batches/training_memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "device/device.hpp"
@@ -17,9 +18,12 @@ bool is_warning(std::string const& remark) {
 }
 
 Started start_of(OpenedRun const& run, std::string const& version,
-                 std::vector<std::string> const& devices, std::vector<std::string> const& memory) {
+                 std::vector<std::string> const& devices, std::vector<std::string> const& places) {
     auto const& deck = run.facts().deck();
     auto const& layout = run.engine()->layout();
+    auto const memory = training_memory(
+        deck.optimizer, equal_share(static_cast<double>(layout.size), run.facts().nodes[0].count,
+                                    run.facts().world.size()));
     Started started{.version = version,
                     .attempt = run.facts().attempt,
                     .host_of_rank = run.facts().topology.host_of_rank,
@@ -43,10 +47,8 @@ Started start_of(OpenedRun const& run, std::string const& version,
                     .class_counts = run.work().samples.class_counts,
                     .class_weights = run.work().task->class_weights(),
                     .directory = deck.run.directory,
-                    .memory_needed = static_cast<std::uint64_t>(
-                        memory_needed(static_cast<double>(layout.size), deck.optimizer,
-                                      run.facts().nodes[0].count, run.facts().world.size())),
-                    .memory_of_rank = memory,
+                    .memory_needed = static_cast<std::uint64_t>(memory.total()),
+                    .memory_of_rank = places,
                     .code = run.facts().code,
                     .remark = {},
                     .delta = deck.privacy.is_on() ? deck.privacy.delta : 0};
@@ -65,14 +67,14 @@ void announce(OpenedRun const& run, RunOptions const& options,
               std::vector<std::string> const& forced, Progress const& progress,
               Observers const& observers) {
     auto const devices = comm::gather_text(run.facts().world, device_text(run.facts().device));
-    auto const memory = run.facts().deck().monitor.weight_hash
+    auto const places = run.facts().deck().monitor.weight_hash
                             ? comm::gather_text(run.facts().world, run.engine()->memory_text())
                             : std::vector<std::string>{};
     comm::agree(run.facts().world, "reporting how the run starts", [&] {
         if (!run.facts().world.is_root()) {
             return;
         }
-        observers.tell(start_of(run, options.version, devices, memory));
+        observers.tell(start_of(run, options.version, devices, places));
         for (auto const& text : run.remarks().texts()) {
             if (is_warning(text)) { // which no option of the command line hides
                 observers.tell(Remark{text});

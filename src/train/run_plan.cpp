@@ -10,6 +10,7 @@
 #include "batches/memory_needed.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/train_plan.hpp"
+#include "batches/training_memory.hpp"
 #include "comm/partition.hpp"
 #include "data/plan.hpp"
 #include "device/precision.hpp"
@@ -61,23 +62,13 @@ double batch_bytes(config::Data const& data, data::Dataset const& set) {
     return sample * static_cast<double>(data.batch * (data.prefetch + 1));
 }
 
-/// As `memory_needed` counts, part by part.
-PlannedMemory memory_of(RunPlan const& plan, double size, double owned, int replicas,
+PlannedMemory memory_of(config::Deck const& deck, RankShare const& share,
                         data::Dataset const* set) {
-    auto const& optimizer = plan.deck.optimizer;
-    auto const ranks = static_cast<int>(plan.ranks.size());
-    bool const replicated = optimizer.update == "replicated";
-    auto const states = static_cast<double>(state_names(optimizer).size());
     PlannedMemory memory;
-    memory.parameters = 2 * size * sizeof(float);
-    memory.exchange = ranks > 1 ? size * sizeof(float) : 0;
-    memory.optimizer = (replicated ? size : owned) * states * sizeof(float);
-    memory.gradients = memory_needed(size, optimizer, replicas, ranks) - memory.parameters -
-                       memory.exchange - size * states * sizeof(float) / (replicated ? 1 : ranks);
-    memory.batches = set == nullptr ? 0 : batch_bytes(plan.deck.data, *set);
-    memory.checkpoint = plan.deck.checkpoint.asynchronous
-                            ? (size + (replicated ? size : owned) * states) * sizeof(float)
-                            : 0;
+    memory.training = training_memory(deck.optimizer, share);
+    memory.batches = set == nullptr ? 0 : batch_bytes(deck.data, *set);
+    memory.checkpoint =
+        deck.checkpoint.asynchronous ? share.size * sizeof(float) + memory.training.optimizer : 0;
     return memory;
 }
 
@@ -195,7 +186,9 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);
-    plan.memory = memory_of(plan, size, max_owned, max_replicas, work.train.get());
+    plan.memory = memory_of(
+        deck, {.size = size, .owned = max_owned, .replicas = max_replicas, .ranks = ranks},
+        work.train.get());
     plan_steps(plan, work, layout, found);
     bool const on_cpus = places.front().device == "cpu";
     plan.memory.program = on_cpus ? program : 0;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "batches/training_memory.hpp"
+
 namespace lockstep::train {
 
 /// Where a rank runs.
@@ -25,17 +27,13 @@ struct PlannedRank {
 
 /// Bytes on the rank that needs most.
 struct PlannedMemory {
-    double program = 0;    ///< and its libraries; 0 on an accelerator, whose memory has none
-    double parameters = 0; ///< as they are made, and in the arena
-    double gradients = 0;
-    double exchange = 0;               ///< shards of others
-    double optimizer = 0;              ///< of the rank's own shards
+    double program = 0; ///< and its libraries; 0 on an accelerator, whose memory has none
+    TrainingMemory training;
     double batches = 0;                ///< made in advance
     double checkpoint = 0;             ///< the copy that is written in the background
     std::optional<double> activations; ///< none: not known
     double total() const {
-        return program + parameters + gradients + exchange + optimizer + batches + checkpoint +
-               activations.value_or(0);
+        return program + training.total() + batches + checkpoint + activations.value_or(0);
     }
 };
 

@@ -81,6 +81,7 @@ std::string sets_text(train::RunPlan const& plan) {
 void print_plan(train::RunPlan const& plan) {
     auto const& deck = plan.deck;
     auto const& memory = plan.memory;
+    auto const& training = memory.training;
     print_line("run", concat(deck.run.directory, ": ", measure::start_text(plan)));
     print_line("data",
                concat(count_text(plan.samples),
@@ -103,10 +104,10 @@ void print_plan(train::RunPlan const& plan) {
     print_line("memory", concat("about ", size_text(memory.total()), " per rank",
                                 memory.activations ? "" : ", plus activations"));
     for (auto const& [name, bytes] :
-         {std::pair("program", memory.program), std::pair("parameters", memory.parameters),
-          std::pair("gradients", memory.gradients), std::pair("exchange", memory.exchange),
-          std::pair("optimizer", memory.optimizer), std::pair("batches", memory.batches),
-          std::pair("checkpoint", memory.checkpoint),
+         {std::pair("program", memory.program), std::pair("parameters", training.parameters),
+          std::pair("gradients", training.gradients + training.averages),
+          std::pair("exchange", training.exchange), std::pair("optimizer", training.optimizer),
+          std::pair("batches", memory.batches), std::pair("checkpoint", memory.checkpoint),
           std::pair("activations", memory.activations.value_or(0))}) {
         if (bytes > 0) {
             std::cout << std::setw(12) << "";
