@@ -25,7 +25,7 @@ TEST_CASE("what a terminal would obey is written as text") {
               "2J \xe9t\xe9",
               "\\x9b"
               "2J \\xe9t\\xe9"},
-             {"\xc0\x9b\xe0\x82\x9b\xed\xa0\x80", "\\xc0\\x9b\\xe0\\x82\\x9b\\xed\\xa0\\x80"},
+             {"\xc0\x9b\xe0\x9f\xbf\xed\xa0\x80", "\\xc0\\x9b\\xe0\\x9f\\xbf\\xed\\xa0\\x80"},
              {"\xf0\x9f\x99", "\\xf0\\x9f\\x99"},
              {"\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m"},
          }) {
