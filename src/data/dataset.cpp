@@ -188,14 +188,7 @@ void Dataset::require_fitting(h5::File const& file) {
     bool const first = parts_->source.named.size() == 1;
     auto facts =
         read_facts(file, parts_->inputs.front().info().shape, first || !facts_.token_bytes.empty());
-    if (!are_scales(parts_->inputs.front().info().type, facts.mean, facts.std)) {
-        throw Error(
-            ExitCode::data,
-            {path.string(),
-             "a value of attribute mean or std is out of the range of float32, in which its "
-             "inputs are scaled",
-             "Store its inputs as float64, or in other units"});
-    }
+    require_scales(path, parts_->inputs.front().info().type, facts.mean, facts.std);
     if (first) {
         require_names(facts.classes, concat(path.string(), ": "));
         facts.channels_last =

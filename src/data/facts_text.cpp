@@ -80,11 +80,10 @@ Facts facts_of_json(Json const& json) {
 }
 
 bool is_sound(FieldInfo const& field) {
-    constexpr std::uint64_t max_elements = std::uint64_t{1} << 36; // of a sample, or of a row of it
     constexpr std::int64_t max_vocabulary = std::int64_t{1} << 31;
     std::uint64_t elements = 1;
     for (auto const extent : field.shape) {
-        if (extent == 0 || extent > max_elements / elements) {
+        if (extent == 0 || extent > max_sample_values / elements) {
             return false;
         }
         elements *= extent;

@@ -108,6 +108,14 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name, 
         refuse(file.path(), concat("the dataset named ", name, " holds no samples"),
                "Name another file");
     }
+    auto const samples = entries == Entries::one ? 1 : info.shape.front();
+    if (auto const values = h5::elements(info.shape) / samples; values > max_sample_values) {
+        refuse(file.path(),
+               concat("a sample of the dataset named ", name, " has ", values,
+                      " values, but at most ", max_sample_values, " are supported"),
+               "Store the samples along the first dimension, and cut larger ones into parts");
+    }
+    static_cast<void>(file.origin(name)); // before memory is taken for its samples
     return info;
 }
 
@@ -131,6 +139,16 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape) {
                "must be finite, and those of std must be above 0");
     }
     return moments;
+}
+
+void require_scales(std::filesystem::path const& path, h5::Type type,
+                    std::vector<double> const& mean, std::vector<double> const& std) {
+    if (!are_scales(type, mean, std)) {
+        refuse(path,
+               "a value of attribute mean or std is out of the range of float32, in which its "
+               "inputs are scaled",
+               "Store its inputs as float64, or in other units");
+    }
 }
 
 namespace {

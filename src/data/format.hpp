@@ -19,6 +19,9 @@ namespace lockstep::data {
 constexpr char const* format_name = "lockstep-dataset";
 constexpr std::int64_t format_version = 1;
 constexpr std::int64_t max_classes = 100000;
+/// How many values a sample, or a row of one, may have, since it is read as a whole: in float32,
+/// they are 1 GiB.
+constexpr std::uint64_t max_sample_values = std::uint64_t{1} << 28;
 
 /// What a dataset's first extent counts: samples, or nothing, since the whole dataset is one.
 enum class Entries { samples, one };
@@ -32,6 +35,10 @@ h5::DatasetInfo readable_dataset(h5::File const& file, std::string const& name,
 /// Mean and standard deviation; empty where the file gives none.
 using Moments = std::pair<std::vector<double>, std::vector<double>>;
 Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
+
+/// Throws  Error 65 where inputs of a type cannot be scaled by the mean and std that a file gives
+void require_scales(std::filesystem::path const& path, h5::Type type,
+                    std::vector<double> const& mean, std::vector<double> const& std);
 
 /// In a file of tokens: how many bytes of text each stands for, and which token ends a document.
 constexpr char const* token_bytes_name = "token_bytes";

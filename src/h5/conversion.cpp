@@ -33,8 +33,8 @@ H5T_conv_ret_t end_where_lost(H5T_conv_except_t what, hid_t from, hid_t into, vo
     bool const out_of_range = what == H5T_CONV_EXCEPT_RANGE_HI || what == H5T_CONV_EXCEPT_RANGE_LOW;
     bool const not_finite =
         what == H5T_CONV_EXCEPT_PINF || what == H5T_CONV_EXCEPT_NINF || what == H5T_CONV_EXCEPT_NAN;
-    bool const is_lost =
-        to_real ? out_of_range && !is_infinity(from, value) : out_of_range || not_finite;
+    bool const is_lost = to_real ? out_of_range && !is_infinity(from, value)
+                                 : out_of_range || not_finite || what == H5T_CONV_EXCEPT_TRUNCATE;
     *static_cast<bool*>(lost) = is_lost;
     return is_lost ? H5T_CONV_ABORT : H5T_CONV_UNHANDLED;
 }

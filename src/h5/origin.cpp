@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "extent.hpp"
 #include "fault.hpp"
 #include "filters.hpp"
 #include "places.hpp"
@@ -81,6 +82,7 @@ int File::require_sources(Handle const& dataset, std::string const& path, int de
         require_raw_files(raw, H5Dget_storage_size(dataset.id()), path);
     }
     if (!is_virtual(creation)) {
+        require_bounded(dataset, creation, path, holder);
         return 0;
     }
     if (depth == max_views) {

@@ -48,6 +48,19 @@ void require_within(std::string const& dataset, std::uint64_t extent, std::uint6
     }
 }
 
+/// Reads what is selected. A view converts, too: from the types of its sources to its own.
+///
+/// Throws  Error 65 for a value that does not fit one of these types
+void read_fitting(std::string const& dataset, Handle const& from, Type type, Id memory_space,
+                  Id space, std::byte* into) {
+    Conversion const conversion;
+    auto const memory_type = stored_type(type); // whose end would take the reason off the stack
+    auto const read =
+        H5Dread(from.id(), memory_type.id(), memory_space, space, conversion.list(), into);
+    conversion.require_fit(dataset, type);
+    check(read, Doing::reading, concat("H5Dread of ", dataset));
+}
+
 } // namespace
 
 void File::write(std::string const& path, Type type, std::span<std::byte const> values) {
@@ -63,9 +76,7 @@ void File::write(std::string const& path, Type type, std::span<std::byte const> 
 void File::read(std::string const& path, Type type, std::span<std::byte> values) const {
     auto const dataset = open_to_read(path);
     require_fit(named(path), elements_of(dataset), values.size() / size_of(type));
-    check(
-        H5Dread(dataset.id(), stored_type(type).id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
-        Doing::reading, concat("H5Dread of ", named(path)));
+    read_fitting(named(path), dataset, type, H5S_ALL, H5S_ALL, values.data());
 }
 
 std::uint64_t File::calls_for(std::uint64_t bytes) {
@@ -127,7 +138,6 @@ Transfer File::write_parts(std::string const& path, Type type, std::span<Part co
 void File::read_part(std::string const& path, Type type, std::uint64_t first,
                      std::span<std::byte> bytes) const {
     auto const dataset = open_to_read(path);
-    auto const memory_type = stored_type(type);
     std::uint64_t const unit = size_of(type);
     require_within(named(path), elements_of(dataset), first, bytes.size() / unit);
     for (std::uint64_t begin = 0; begin < bytes.size(); begin += call_bytes) {
@@ -135,9 +145,8 @@ void File::read_part(std::string const& path, Type type, std::uint64_t first,
         auto const file_space = space_of_dataset(dataset);
         select_rows(file_space, first + begin / unit, length / unit);
         auto const memory_space = space_of({length / unit});
-        check(H5Dread(dataset.id(), memory_type.id(), memory_space.id(), file_space.id(),
-                      H5P_DEFAULT, bytes.data() + begin),
-              Doing::reading, concat("H5Dread of ", named(path)));
+        read_fitting(named(path), dataset, type, memory_space.id(), file_space.id(),
+                     bytes.data() + begin);
     }
 }
 
@@ -153,13 +162,8 @@ void File::read_rows(std::string const& path, Type type, Rows rows,
     select_rows(space, rows.first, rows.count);
     shape.front() = rows.count;
     require_fit(named(path), elements(shape), values.size() / size_of(type));
-    Conversion const conversion;
-    auto const memory_type = stored_type(type); // whose end would take the reason off the stack
-    auto const memory_space = space_of(shape);
-    auto const read = H5Dread(dataset.id(), memory_type.id(), memory_space.id(), space.id(),
-                              conversion.list(), values.data());
-    conversion.require_fit(named(path), type);
-    check(read, Doing::reading, concat("H5Dread of ", named(path)));
+    auto const memory_space = space_of(shape); // whose end would take the reason off the stack
+    read_fitting(named(path), dataset, type, memory_space.id(), space.id(), values.data());
 }
 
 } // namespace lockstep::h5

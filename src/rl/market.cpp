@@ -60,13 +60,13 @@ Series read_series(std::filesystem::path const& path) {
     series.times.resize(shape[0]);
     file.read("time", h5::Type::f64, series.times);
     series.offsets = h5::read_offsets(file, "inputs_offsets", shape[0]);
-    std::vector<std::int64_t> labels(series.offsets.size() - 1);
-    file.read("targets", h5::Type::i64, labels);
+    std::vector<double> labels(series.offsets.size() - 1); // which may be values of a regression
+    file.read("targets", h5::Type::f64, labels);
     auto const classes = file.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
     for (auto const label : labels) {
-        series.names.push_back(label >= 0 && static_cast<std::size_t>(label) < classes.size()
-                                   ? classes[static_cast<std::size_t>(label)]
-                                   : concat("series ", label));
+        bool const named = label >= 0 && label < static_cast<double>(classes.size());
+        series.names.push_back(named ? classes[static_cast<std::size_t>(label)]
+                                     : concat("series ", label));
     }
     return series;
 }

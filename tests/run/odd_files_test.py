@@ -246,6 +246,47 @@ with Scratch() as scratch:
     for command in ("info", "verify"):
         run(["data", command, scratch / "views.h5"], limit=120).expect(65, "is a view of views", "sources of its sources")
 
+    # Small files that would take memory and time: refused at once. What is partly filled is read.
+    def costly(name, make, word, commands=("verify", "import")):
+        path = scratch / f"{name}.h5"
+        with h5py.File(path, "w") as file:
+            make(file)
+        for command in commands:
+            done = run(["data", "verify", path] if command == "verify" else
+                       ["data", "import", "hdf5", path, scratch / "costly.h5", "--overwrite"], limit=20)
+            done.expect(65 if word else 0, *([word] if word else []))
+
+    def part(dataset, count):
+        dataset[:count] = 1
+        return dataset
+
+    def spread(file, name, shape, chunks, count=0, **options):
+        part(file.create_dataset(name, shape, "u1", chunks=chunks, **options), count)
+        file["targets"] = np.zeros(shape[0], "i8")
+
+    costly("one chunk", lambda file: spread(file, "inputs", (16, 1 << 27), (16, 1 << 27), compression="gzip"),
+           "its chunks have 2.0 GiB each")
+    costly("unwritten", lambda file: spread(file, "inputs", (4, 1 << 28), (1, 1 << 20)), "only 0 B of its 1.0 GiB were written")
+    costly("no chunk", lambda file: spread(file, "inputs", (4, 1 << 31), (1, 1 << 20)), "has 2147483648 values")
+    costly("many", lambda file: (file.create_dataset("inputs", (1 << 30, 1), "u1", chunks=(1 << 20, 1)),
+                                 file.create_dataset("targets", (1 << 30,), "u1", chunks=(1 << 20,))), "were written")
+    costly("contiguous", lambda file: (file.create_dataset("inputs", (1 << 30, 1), "u1"),
+                                       file.create_dataset("targets", (1 << 30,), "u1")), "were written")
+    costly("large samples", lambda file: (
+        file.create_virtual_dataset("inputs", h5py.VirtualLayout((4, 1 << 29), "u1")), file.create_dataset("targets", data=LABELS[:4])),
+        "a sample of the dataset named inputs has 536870912 values")
+    costly("partly", lambda file: spread(file, "inputs", (1 << 10, 1 << 17), (1, 1 << 17), 20), "")
+    for fill, word in ((300.0, "does not fit u8"), (0.5, "does not fit u8"), (3.0, "")):
+        def narrow(file, fill=fill):
+            file["wide"] = np.full((N, 4), fill)
+            layout = h5py.VirtualLayout((N, 4), "u1")
+            layout[:] = h5py.VirtualSource(".", "wide", (N, 4))
+            file.create_virtual_dataset("inputs", layout)
+            file["targets"] = LABELS
+        costly(f"narrow {fill}", narrow, word)
+        answer, = answers([(scratch / f"narrow {fill}.h5", "inputs", "targets")])
+        check(isinstance(answer, bytes) if not word else word in answer, f"training of a view of {fill}: {answer[:200]}")
+
     # Damaged files: whatever is read of them, no reader crashes, hangs or calls it a bug.
     sources = []
     for name, options in (("plain", {}), ("chunked", {"chunks": (8, 1, 4, 4), "compression": "gzip", "shuffle": True}),
