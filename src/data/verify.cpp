@@ -52,7 +52,7 @@ std::vector<std::string> datasets_added_to(std::filesystem::path const& path) {
     return added_datasets(h5::File::open(path));
 }
 
-std::vector<DataDamage> verify(std::filesystem::path const& path) {
+std::vector<DataDamage> verify(std::filesystem::path const& path, VerifiedPart part) {
     auto const file = h5::File::open(path);
     auto const raw = File::open_read(path);
     auto const file_bytes = raw.size();
@@ -68,7 +68,8 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
                          concat("the number of checksums does not fit the size of dataset ", name),
                          "Import the data again, because the file is damaged"});
         }
-        for (std::uint64_t i = 0; i < sums.size(); ++i) {
+        auto const end = sums.size() * (part.which + 1) / part.parts;
+        for (auto i = sums.size() * part.which / part.parts; i < end; ++i) {
             auto const begin = range.first + i * checksum_block;
             block.resize(std::min(checksum_block, range.count - i * checksum_block));
             raw.read_at(begin, block);
@@ -80,7 +81,7 @@ std::vector<DataDamage> verify(std::filesystem::path const& path) {
     }
     auto const rest = bytes_of(file, "checksums/rest", file_bytes);
     covered.push_back(rest);
-    if (added_datasets(file).empty() &&
+    if (part.which == 0 && added_datasets(file).empty() &&
         stored_checksums(raw, rest) != std::vector{checksum_outside(raw, covered)}) {
         damage.push_back({"the part outside the samples", 0, file_bytes - 1});
     }

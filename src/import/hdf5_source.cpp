@@ -35,16 +35,11 @@ h5::Type wanted_type(std::string const& name) {
     return *type;
 }
 
-/// The import gives its file checksums, which would be right for damaged samples, too.
-///
-/// Throws   Error 65 where samples have changed since they were imported
-/// Returns  a remark where something else has: somebody may have set an attribute; else empty
-std::string require_undamaged(h5::File const& file) {
+/// The import gives its file checksums, which would be right for damaged samples, too. What else
+/// has changed is only told: somebody may have set an attribute.
+std::string require_undamaged(h5::File const& file, data::VerifiedPart part) {
     auto const& source = file.path();
-    if (!data::has_checksums(source)) {
-        return {};
-    }
-    auto const damaged = data::verify(source);
+    auto const damaged = data::verify(source, part);
     auto const samples = std::ranges::find_if(
         damaged, [&](data::DataDamage const& block) { return file.exists(block.dataset); });
     if (samples != damaged.end()) {
@@ -72,7 +67,6 @@ class Hdf5Source : public ImportSource {
         add_fields(options.inputs, "inputs", type);
         first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
-        changed_ = require_undamaged(file_);
         name_classes(fields_[first_target_]);
         data::require_names(
             form_.class_names,
@@ -95,6 +89,7 @@ class Hdf5Source : public ImportSource {
         form_.std = std::move(facts.std);
         fields_.front().rescale(form_.mean);
         fields_.front().rescale(form_.std);
+        data::require_scales(options_.source, fields_.front().kept().type, form_.mean, form_.std);
         for (auto const& field : fields_) {
             form_.fields.push_back(field.kept());
         }
@@ -108,10 +103,8 @@ class Hdf5Source : public ImportSource {
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
         std::vector<std::string> lines;
-        for (auto const& remark : {changed_, remark_}) {
-            if (!remark.empty()) {
-                lines.push_back(remark);
-            }
+        if (!remark_.empty()) {
+            lines.push_back(remark_);
         }
         for (auto const& field : fields_) {
             if (auto const unapplied = data::unapplied_attributes(file_, field.path());
@@ -148,6 +141,13 @@ class Hdf5Source : public ImportSource {
     std::string group(std::int64_t item) const override {
         return groups_.empty() ? ImportSource::group(item)
                                : std::to_string(groups_[static_cast<std::size_t>(item)]);
+    }
+    std::uint64_t bytes_to_verify() const override {
+        return data::has_checksums(options_.source) ? std::filesystem::file_size(options_.source)
+                                                    : 0;
+    }
+    std::string verify(std::uint64_t which, std::uint64_t parts) const override {
+        return require_undamaged(file_, {which, parts});
     }
     std::int64_t items_at_once() const override {
         auto min = fields_.front().samples();
@@ -309,7 +309,6 @@ class Hdf5Source : public ImportSource {
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
     std::size_t first_target_ = 0;
     std::vector<std::int64_t> labels_;
-    std::string changed_;              ///< as `require_undamaged` returns it
     std::string remark_;               ///< about the labels; empty: none
     bool renumbered_ = false;          ///< whether these labels are others than the file's
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for

@@ -70,6 +70,7 @@ class Import {
     }
 
     ImportReport run() {
+        verify_source();
         make_parts();
         sum_up();
         require_same_source();
@@ -106,8 +107,10 @@ class Import {
     void plan();
     void agree_on_identity();
     void prepare();
+    void verify_source();
     void require_same_source() const;
     void make_parts();
+    void note_all(std::string const& told);
     void sum_up();
     void make_files();
     std::uint64_t make_file(ShardPlan const& shard) const;
@@ -217,6 +220,39 @@ void Import::require_same_source() const {
     });
 }
 
+/// Each rank compares blocks of its own with the source's checksums; a status reduction after each
+/// round ends all at the first damage.
+void Import::verify_source() {
+    constexpr std::uint64_t at_once = std::uint64_t{256} << 20;
+    std::uint64_t bytes = 0;
+    comm::agree(comm_, "looking for checksums", [&] { bytes = source_.bytes_to_verify(); });
+    comm::broadcast(comm_, std::span(&bytes, 1));
+    auto const ranks = static_cast<std::uint64_t>(comm_.size());
+    auto const rounds = (bytes + at_once * ranks - 1) / (at_once * ranks);
+    std::string told;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        comm::agree(comm_, "verifying the source", [&] {
+            before_part();
+            auto const which = round * ranks + static_cast<std::uint64_t>(comm_.rank());
+            told += source_.verify(which, rounds * ranks);
+        });
+        progress_("verifying the source", static_cast<std::int64_t>(round + 1),
+                  static_cast<std::int64_t>(rounds));
+    }
+    note_all(told);
+}
+
+/// Notes lines of all ranks.
+void Import::note_all(std::string const& told) {
+    for (auto const& lines : comm::all_gather_text(comm_, told)) {
+        for (auto& line : split(lines, '\n')) {
+            if (!line.empty()) {
+                report_.notes.push_back(std::move(line));
+            }
+        }
+    }
+}
+
 /// Rank r makes parts r, r + ranks, …; a status reduction after each round ends all at the first
 /// failure.
 void Import::make_parts() {
@@ -251,13 +287,7 @@ void Import::make_parts() {
         progress_("importing", done, source_.items());
     }
     report_.parts_kept = comm::all_reduce(comm_, kept, comm::Reduce::sum);
-    for (auto const& lines : comm::all_gather_text(comm_, joined(refused_, "\n"))) {
-        for (auto& line : split(lines, '\n')) {
-            if (!line.empty()) {
-                report_.notes.push_back(std::move(line));
-            }
-        }
-    }
+    note_all(joined(refused_, "\n"));
 }
 
 void Import::sum_up() {

@@ -67,6 +67,13 @@ class ImportSource {
         const; ///< "train", "validation" or "test" where the source says it, else ""
     /// What is skipped in the source, and the like: lines for the user.
     virtual std::vector<std::string> remarks() const { return {}; }
+    /// Bytes that checksums of the source's own stand for, which `verify` reads; 0: none.
+    virtual std::uint64_t bytes_to_verify() const { return 0; }
+    /// Compares part `which` of `parts` of the source with these checksums.
+    ///
+    /// Throws   Error 65 where samples have changed since they were imported
+    /// Returns  a remark where something else has; else empty
+    virtual std::string verify(std::uint64_t which, std::uint64_t parts) const;
     /// Items that are read together before the next status reduction: some megabytes of samples.
     virtual std::int64_t items_at_once() const = 0;
 

@@ -68,6 +68,37 @@ TEST_CASE("a changed byte of any dataset is found") {
     CHECK(verify(path).empty());
 }
 
+TEST_CASE("a file's blocks are divided into parts, of which the first has all else, too") {
+    test::ScratchDir const scratch;
+    constexpr std::uint64_t samples = 5 << 20; // a block for each value of a sample, of five
+    {
+        auto file = h5::File::create(scratch / "theirs.h5");
+        file.create_dataset("inputs", h5::Type::u8, {samples});
+        file.write("inputs", h5::Type::u8, std::vector<std::uint8_t>(samples, 7));
+        file.create_dataset("targets", h5::Type::f32, {samples});
+        file.write("targets", h5::Type::f32, std::vector<float>(samples));
+        file.close();
+    }
+    auto const path = scratch / "ours.h5";
+    test::import_to(path, *hdf5_source({.source = scratch / "theirs.h5"}));
+    auto const at = h5::File::open(path).info("inputs").offset.value();
+    auto const source = hdf5_source({.source = path});
+    CHECK(source->bytes_to_verify() == std::filesystem::file_size(path));
+    for (std::uint64_t block = 0; block < 5; ++block) {
+        flip_byte(path, at + (block << 20) + 3);
+        for (std::uint64_t part = 0; part < 5; ++part) {
+            CHECK(verify(path, {part, 5}).size() == (part == block ? 1 : 0));
+        }
+        CHECK(test::says(test::error_of([&] { test::import_to(scratch / "again.h5", *source); }),
+                         "inputs has changed in bytes"));
+        flip_byte(path, at + (block << 20) + 3);
+    }
+    auto const text = read_text(path);
+    flip_byte(path, text.find("lockstep-dataset"));
+    CHECK(verify(path, {0, 2}).size() == 1);
+    CHECK(verify(path, {1, 2}).empty());
+}
+
 TEST_CASE("a changed mean is found") {
     test::ScratchDir const scratch;
     auto const path = imported(scratch);

@@ -1,5 +1,6 @@
 // Files that other programs made: our own writers make neither these layouts nor these types.
 
+#include "data/convert.hpp"
 #include "data/inspect.hpp"
 #include "data/look_through.hpp"
 #include "data/verify.hpp"
@@ -164,6 +165,25 @@ TEST_CASE("a mean without its deviation, or a deviation of zero, is refused") {
     }
     CHECK(test::says(test::error_of([&] { Dataset({.files = (scratch / "set.h5").string()}); }),
                      "attribute std is not a number"));
+}
+
+TEST_CASE("an import refuses a mean and std that float32 does not hold, as training does") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "set.h5";
+    auto const import_as = [&](h5::Type type, std::string const& as, double mean, double std) {
+        with_type(type, [&](auto stored) {
+            write_channels(path, type, std::vector<decltype(stored)>(12, 1), {mean}, {std});
+        });
+        auto const error = test::error_of([&] { hdf5_source({.source = path, .type = as}); });
+        return test::says(error, "out of the range of float32");
+    };
+    for (auto const& [mean, std] : {std::pair(1e39, 1.0), {0.5, 1e39}, {0.5, 1e-42}}) {
+        CAPTURE(mean, std);
+        CHECK(import_as(h5::Type::f32, "", mean, std));
+        CHECK(import_as(h5::Type::f64, "f32", mean, std));
+        write_channels(path, h5::Type::f64, std::vector<double>(12, 1), {mean}, {std});
+        CHECK_NOTHROW(hdf5_source({.source = path}));
+    }
 }
 
 namespace {
