@@ -2,6 +2,7 @@
 
 #include "arena/layout.hpp"
 #include "base/text.hpp"
+#include "batches/model_facts.hpp"
 #include "checkpoint/content.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
@@ -47,6 +48,19 @@ void require_public_samples(config::Deck const& deck, checkpoint::VerifiedFile c
                      "would reveal single samples",
                      "Name samples that the model was not trained on, such as public data, with "
                      "--data.train FILE"});
+    }
+}
+
+/// Refuses a file whose facts are not those of its model, which has an output for each class.
+void require_known_classes(Workload const& work, checkpoint::VerifiedFile const& file) {
+    auto const classes = std::ssize(work.samples.class_names);
+    auto const known = facts_of(file).class_count;
+    if (known > 0 && known != classes && work.task->outputs() == classes) {
+        throw Error(ExitCode::data,
+                    {concat(file.path().string(), " contradicts itself"),
+                     concat("its model has ", amount_of(work.task->outputs(), "output"),
+                            ", but the file says that it knows ", known, " classes"),
+                     "Copy the file again from its source, or name another"});
     }
 }
 
@@ -103,8 +117,8 @@ std::string rest_text(std::vector<std::pair<std::string, torch::Tensor>> const& 
 
 } // namespace
 
-std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
-                          std::filesystem::path const& out, QuantiseOptions const& options) {
+QuantisedFile quantise_file(config::Deck const& deck, checkpoint::VerifiedFile const& file,
+                            std::filesystem::path const& out, QuantiseOptions const& options) {
     if (task::is_played(deck.task)) {
         throw Error(ExitCode::usage,
                     {"this model cannot be quantised",
@@ -119,6 +133,7 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     auto const interface = model_interface(plain, work.samples, *work.task);
     require_plain_input(interface);
     load_weights(*work.model, file);
+    require_known_classes(work, file);
     work.model->eval();
     nn::LayerGraph const graph(*work.model, interface);
     auto const samples = calibration_samples(*work.train, options.samples);
@@ -149,10 +164,11 @@ std::string quantise_file(config::Deck const& deck, checkpoint::VerifiedFile con
     record.notes[checkpoint::quantised_note] = concat("int8, ", how);
     record.notes[checkpoint::layers_note] = layers_text(graph);
     checkpoint::write_model(out, into.arrays(), record, checkpoint::Alignment::none);
-    return concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
-                  " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),
-                  " instead of ", bytes_text(std::filesystem::file_size(file.path())),
-                  rest_text(beside), work.remarks.empty() ? "" : "\n", joined(work.remarks, "\n"));
+    return {concat(amount_of(graph.layers(), "layer"), " with ", count_text(into.weights()),
+                   " weights in int8, ", how, ", ", bytes_text(std::filesystem::file_size(out)),
+                   " instead of ", bytes_text(std::filesystem::file_size(file.path())),
+                   rest_text(beside)),
+            work.remarks};
 }
 
 bool is_quantised(checkpoint::VerifiedFile const& file) {

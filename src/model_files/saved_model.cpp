@@ -7,6 +7,7 @@
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
+#include "model_files/enough_weights.hpp"
 #include "model_files/plain_deck.hpp"
 #include "model_files/quantised_file.hpp"
 #include "model_files/stored_deck.hpp"
@@ -62,6 +63,7 @@ Workload open_model_of(config::Deck const& deck, checkpoint::VerifiedFile const&
     work.samples = task::Samples::of(facts);
     work.samples.masked = deck.task.kind == "language" && facts.targets.size() > 1;
     work.task = task::make_task_of(deck, work.samples);
+    require_enough_weights(deck.model, model_interface(deck, work.samples, *work.task), file);
     work.model = another_model(deck, work);
     bool const has_deck = !record.deck.empty();
     auto const trained = has_deck ? stored_deck(record, file.path()).data : deck.data;

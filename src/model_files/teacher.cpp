@@ -10,6 +10,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "model_files/enough_weights.hpp"
 #include "model_files/finite_weights.hpp"
 #include "model_files/first_weights.hpp"
 #include "nn/evaluation_mode.hpp"
@@ -48,6 +49,9 @@ std::shared_ptr<nn::Model> make_teacher(config::Deck const& deck, TeacherFile co
     };
     std::shared_ptr<nn::Model> model;
     try {
+        if (file.weights) {
+            require_enough_weights(file.model, interface, *file.weights);
+        }
         model = nn::make_model(file.model, interface, 0);
         if (file.weights) {
             load_weights(*model, *file.weights);

@@ -209,6 +209,16 @@ def measured(trained, change):
         run([*words, "--force"]).expect(0, "does not fit")
 
 
+def edit_header(source, path, edit):
+    """A safetensors file whose header says something else."""
+    content = source.read_bytes()
+    end = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:end])
+    edit(header)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[end:])
+
+
 def note_of(path):
     with h5py.File(path) as file:
         return json.loads(json.loads(file["record/notes"][()])["facts"])
@@ -544,13 +554,12 @@ def shown_names(scratch):
     run(["train", deck]).expect(0)
     alone = scratch / "names.safetensors"
     run(["checkpoint", "export", checkpoints(scratch / "names")[-1], alone]).expect(0)
-    content = alone.read_bytes()
-    end = 8 + struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8:end])
-    header["__metadata__"]["lockstep_facts"] = header["__metadata__"]["lockstep_facts"].replace('"cat"', json.dumps(name))
-    header[name] = header.pop("layers.output.weight")
-    told = json.dumps(header).encode()
-    alone.write_bytes(struct.pack("<Q", len(told)) + told + content[end:])
+
+    def rename(header):
+        header["__metadata__"]["lockstep_facts"] = header["__metadata__"]["lockstep_facts"].replace('"cat"', json.dumps(name))
+        header[name] = header.pop("layers.output.weight")
+
+    edit_header(alone, alone, rename)
     shown = r"cat\x0a  replicas    9\x1b[31m\x7f"
     text = run(["checkpoint", "info", alone]).expect(0, f"2 classes ({shown}, dog)", f"    {shown} f32").text
     check("\n  replicas    9" not in text and "\033" not in text and "\x7f" not in text, text)
@@ -564,6 +573,38 @@ def shown_names(scratch):
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     text = run(["watch", scratch / "names", "--once"]).expect(0, r"cat   replicas    9\x1b[31m\x7f").text
     check("\033" not in text and "\x7f" not in text, text)
+
+
+def crafted(scratch):
+    """What a file says of samples takes no memory before it agrees with its weights."""
+    data, deck, alone = scratch / "set.h5", scratch / "deck.ini", scratch / "own.safetensors"
+    with h5py.File(data, "w") as file:
+        file["inputs"] = np.random.default_rng(8).normal(size=(48, 3)).astype(np.float32)
+        file["targets"] = np.arange(48) % 2
+    deck.write_text(f"[run]\ndevice = cpu\ndirectory = {scratch}/crafted\n[data]\ntrain = {data}\nbatch = 8\n"
+                    "[model]\nname = mlp\nhidden = 4\n[train]\nepochs = 1\n[monitor]\nplots = false\nprogress = none\n")
+    run(["train", deck]).expect(0)
+    run(["checkpoint", "export", checkpoints(scratch / "crafted")[-1], alone]).expect(0)
+    model = ["--model.name", "mlp", "--model.hidden", 4, "--overwrite"]
+
+    def told(**values):
+        def edit(header):
+            facts = json.loads(header["__metadata__"]["lockstep_facts"])
+            facts["inputs"][0].update({key: value for key, value in values.items() if key == "shape"})
+            facts.update({key: value for key, value in values.items() if key != "shape"})
+            header["__metadata__"]["lockstep_facts"] = json.dumps(facts)
+
+        path = scratch / "crafted.safetensors"
+        edit_header(alone, path, edit)
+        return path
+
+    for shape, *words in (([3], ), ([1, 40000, 40000], "no sample has the shape"),
+                          ([1, 16000, 16000], "the model would have 1.02e+09 parameters")):
+        for out in ("x.c", "x.onnx", "x.pt"):
+            run(["checkpoint", "export", told(shape=shape), scratch / out, *model], limit=20).expect(65 if words else 0, *words)
+    for count, *words in ((2, ), (50, "its model has 2 outputs, but the file says that it knows 50 classes")):
+        run(["checkpoint", "quantise", told(class_count=count), scratch / "int8.h5", *model, "--data.train", data]).expect(
+            65 if words else 0, *words)
 
 
 def targets(scratch):
@@ -627,7 +668,7 @@ def model_keys(scratch):
                  scratch / "c.key", "--min-sites", 1, "--rounds", 1]).expect(0, "were trained with another model", what)
 
 
-for part in (walk, *some((texts, pictures, market, searched, pairs, targets, shown_names, model_keys), 2)):
+for part in (walk, crafted, *some((texts, pictures, market, searched, pairs, targets, shown_names, model_keys), 2)):
     with Scratch() as scratch:
         part(scratch)
     print(part.__name__)

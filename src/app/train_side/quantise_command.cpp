@@ -1,3 +1,4 @@
+#include "base/escaped.hpp"
 #include "model_files/quantised_file.hpp"
 
 #include <iostream>
@@ -16,7 +17,9 @@ ExitCode quantise_command(Invocation const& invocation) {
     auto keys = words.keys;
     auto const& out = words.positions[1];
     auto const deck = saved_deck(file, keys, out);
-    std::cout << out << ": " << train::quantise_file(deck, file, out, told) << "\n";
+    auto const made = train::quantise_file(deck, file, out, told);
+    std::cout << out << ": " << escaped_line(made.text) << "\n";
+    tell(made.remarks);
     return ExitCode::ok;
 }
 
