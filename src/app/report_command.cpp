@@ -1,5 +1,6 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
+#include "base/notice.hpp"
 #include "base/own_file.hpp"
 #include "report/plots.hpp"
 #include "report/report.hpp"
@@ -85,7 +86,7 @@ ExitCode report_command(Invocation const& invocation) {
     try {
         pictures = report::draw_plots(runs, plots, {.formats = told.formats});
     } catch (Error const& error) {
-        std::cerr << "lockstep: warning: " << error.what() << "\n";
+        notice(concat("warning: ", error.what()));
     }
     std::cout << report::write_report(runs, options, pictures) << "\n"
               << (options.directory / "report.md").string() << "\n";

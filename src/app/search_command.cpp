@@ -3,6 +3,7 @@
 #include "base/file_lock.hpp"
 #include "base/lease.hpp"
 #include "base/lock_holder.hpp"
+#include "base/notice.hpp"
 #include "base/number.hpp"
 #include "base/own_file.hpp"
 #include "base/text.hpp"
@@ -185,7 +186,7 @@ ExitCode report_search_command(Invocation const& invocation) {
             pictures.push_back("plots/" + file);
         }
     } catch (Error const& error) {
-        std::cerr << "lockstep: warning: " << error.what() << "\n";
+        notice(concat("warning: ", error.what()));
     }
     std::cout << search::write_report(*study, directory, {pictures, told.carbon});
     return ExitCode::ok;

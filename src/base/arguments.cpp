@@ -2,11 +2,11 @@
 
 #include "base/arrival.hpp"
 #include "base/letters.hpp"
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <iterator>
 #include <map>
 
@@ -108,9 +108,8 @@ class Parser {
     void tell_replaced(std::string const& name, std::string const& value) const {
         auto const before = given_.find(name);
         if (before != given_.end() && before->second != value && launched_rank() == 0) {
-            std::cerr << concat("lockstep: ignored: ", name, " ", before->second,
-                                ", because the same command line then sets ", name, " ", value,
-                                "\n");
+            notice(concat("ignored: ", name, " ", before->second,
+                          ", because the same command line then sets ", name, " ", value));
         }
     }
 

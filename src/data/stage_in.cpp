@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/notice.hpp"
 #include "base/own_file.hpp"
 #include "base/partial_file.hpp"
 #include "base/secret_file.hpp"
@@ -11,7 +12,6 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <unistd.h>
 #include <vector>
 
@@ -180,8 +180,8 @@ std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> c
             }
             auto const why = misfit(copy);
             if (!why.empty()) {
-                std::cerr << concat("lockstep: warning: the copy ", copy.to.string(), " of ",
-                                    copy.from.string(), " was made again: ", why, "\n");
+                notice(concat("warning: the copy ", copy.to.string(), " of ", copy.from.string(),
+                              " was made again: ", why));
             }
             std::error_code none;
             is_missing[i] = !why.empty() || !std::filesystem::exists(copy.to, none) ? 1 : 0;

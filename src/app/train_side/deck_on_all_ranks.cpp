@@ -1,5 +1,6 @@
 #include "deck_on_all_ranks.hpp"
 
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <iterator>
 
 #include "../agreed_words.hpp"
@@ -74,9 +74,7 @@ DeckArguments read_deck(comm::Communicator const& world, Words const& words, std
             ignored.push_back(std::move(sentence));
         }
         if (world.is_root()) {
-            for (auto const& sentence : ignored) {
-                std::cerr << "lockstep: " << sentence << "\n";
-            }
+            std::ranges::for_each(ignored, notice);
         }
         auto& run = result.deck.run;
         if (run.name.empty()) {

@@ -1,3 +1,4 @@
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
@@ -5,6 +6,7 @@
 #include "lockstep/train/evaluate_file.hpp"
 #include "train/not_finite.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -55,14 +57,12 @@ ExitCode evaluate_command(Invocation const& invocation) {
             auto const measured =
                 train::evaluate_file(context.world, deck, path, told.outputs, told.force);
             if (context.world.is_root()) {
-                for (auto const& each : measured.remarks) {
-                    std::cerr << "lockstep: " << each << "\n";
-                }
+                std::ranges::for_each(measured.remarks, notice);
                 if (path != others[0]) {
                     std::cout << "with " << path << "\n";
                 }
                 if (auto const text = train::not_finite_text(measured); !text.empty()) {
-                    std::cerr << "lockstep: warning: " << text << "\n";
+                    notice(concat("warning: ", text));
                 }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);

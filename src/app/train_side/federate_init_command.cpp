@@ -1,3 +1,4 @@
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
 #include "checkpoint/store.hpp"
@@ -127,7 +128,9 @@ ExitCode federate_init_command(Invocation const& invocation) {
                     for (auto const& line : {take_facts_of_data(deck, first, told.weights),
                                              train::warning_of_model_changes(
                                                  deck, checkpoint::VerifiedFile(told.weights))}) {
-                        std::cerr << (line.empty() ? "" : concat("lockstep: ", line, "\n"));
+                        if (!line.empty()) {
+                            notice(line);
+                        }
                     }
                 }
                 auto charter = sites::charter_for(told.charter, deck, first);

@@ -1,3 +1,4 @@
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "checkpoint/store.hpp"
 #include "comm/agree.hpp"
@@ -50,8 +51,7 @@ ExitCode generate_command(Invocation const& invocation) {
                                  "Start the command without mpirun"});
                 }
                 train::configure_torch(own.run);
-                train::generate(own, checkpoint::VerifiedFile(path), told, print,
-                                [](std::string const& remark) { std::cerr << remark << "\n"; });
+                train::generate(own, checkpoint::VerifiedFile(path), told, print, notice);
                 std::cout << "\n";
             });
             return ExitCode::ok;

@@ -1,3 +1,4 @@
+#include "base/escaped.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -30,7 +31,7 @@ std::string number_text(double number) {
 }
 
 void print_line(std::string const& name, std::string const& text) {
-    std::cout << std::left << std::setw(12) << name << text << "\n";
+    std::cout << std::left << std::setw(12) << name << escaped_line(text) << "\n";
 }
 
 /// "1.0 MiB, then 3 of 23.8 MiB and 2.1 MiB": equal neighbours are counted.

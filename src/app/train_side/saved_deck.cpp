@@ -1,5 +1,6 @@
 #include "saved_deck.hpp"
 
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
@@ -11,7 +12,7 @@
 #include "nn/find_kind.hpp"
 #include "nn/named_code.hpp"
 
-#include <iostream>
+#include <algorithm>
 
 #include "../output_file.hpp"
 
@@ -41,8 +42,8 @@ void tell_of_scripts(config::DeckSource const& source, config::Deck const& deck,
                      std::string const& file) {
     for (auto const& [key, script] : nn::named_scripts(deck)) {
         if (key == "model.file" && source.values().at(key).origin == file) {
-            std::cerr << concat("lockstep: ", file, " names the TorchScript program ", script,
-                                ", which this command runs\n");
+            notice(concat(file, " names the TorchScript program ", script,
+                          ", which this command runs"));
         }
     }
 }
@@ -65,11 +66,11 @@ void require_code_named_here(config::DeckSource const& source, config::Deck cons
 
 void warn_of_other_code(config::Deck const& deck, checkpoint::Record const& record,
                         std::string const& file) {
-    train::compare_code(
-        record, deck, nn::code_hashes(deck), [&](auto const& what, auto const& why) {
-            std::cerr << concat("lockstep: warning: ", what, " is not the library that ", file,
-                                " was trained with: ", why, "\n");
-        });
+    train::compare_code(record, deck, nn::code_hashes(deck),
+                        [&](auto const& what, auto const& why) {
+                            notice(concat("warning: ", what, " is not the library that ", file,
+                                          " was trained with: ", why));
+                        });
 }
 
 /// Weights alone do not say what to make of them.
@@ -104,21 +105,19 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     leave_out_places(source, deck);
     auto parsed = source.parse();
     for (auto const& sentence : config::ignored_values(source, parsed)) {
-        std::cerr << "lockstep: " << sentence << "\n";
+        notice(sentence);
     }
     require_code_named_here(source, parsed, deck);
     tell_of_scripts(source, parsed, deck);
     warn_of_other_code(parsed, record, file.path().string());
     if (auto const warning = train::warning_of_model_changes(parsed, file); !warning.empty()) {
-        std::cerr << "lockstep: " << warning << "\n";
+        notice(warning);
     }
     return parsed;
 }
 
 void tell(std::vector<std::string> const& remarks) {
-    for (auto const& remark : remarks) {
-        std::cerr << remark << "\n";
-    }
+    std::ranges::for_each(remarks, notice);
 }
 
 } // namespace lockstep::app

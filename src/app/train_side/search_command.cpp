@@ -1,5 +1,8 @@
 #include "base/batch_job.hpp"
 #include "base/hash.hpp"
+#include "base/lease.hpp"
+#include "base/notice.hpp"
+#include "base/own_file.hpp"
 #include "base/text.hpp"
 #include "batches/workload.hpp"
 #include "comm/agree.hpp"
@@ -71,7 +74,7 @@ std::string data_of_trials(config::Deck const& deck, search::Space const& space)
     for (auto const& each : train::read_like_training(deck, sets.train->facts(),
                                                       sets.validation.get(), sets.test.get())) {
         if (deck.model.weights.empty()) { // else the sets are normalised as its samples were
-            std::cerr << "lockstep: " << each << "\n";
+            notice(each);
         }
     }
     return concat(hex(sets.train->fingerprint()),
@@ -126,7 +129,7 @@ ExitCode search_run_command(Invocation const& invocation) {
                 first = trials::trial_deck(setting, {}, values);
                 for (auto const& sentence : trials::ignored_in_trial(setting, values)) {
                     if (world.is_root()) {
-                        std::cerr << "lockstep: " << sentence << "\n";
+                        notice(sentence);
                     }
                 }
                 trials::require_likely_goals(settings.goals, first, space);

@@ -3,6 +3,7 @@
 #include "base/gpus.hpp"
 #include "base/host_facts.hpp"
 #include "base/memory.hpp"
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collective_library.hpp"
@@ -16,7 +17,6 @@
 #include "train/dry_run.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <optional>
 
 namespace lockstep::measure {
@@ -138,7 +138,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     if (auto const slow =
             train::slow_precision_text(recipe.plan.deck.precision, world.device() == "cpu");
         world.is_root() && !slow.empty()) {
-        std::cerr << slow << std::endl;
+        notice(slow);
     }
     // One rank of each host at once: the slowest host, and what hosts share, are in it.
     auto const firsts = world.split(topology.local_rank == 0 ? 0 : 1);

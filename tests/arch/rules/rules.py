@@ -97,6 +97,18 @@ PLACES = {
                  ["src/base/file.cpp", "src/base/memory.cpp", "src/h5/disk.cpp", "src/deploy/c_writer.cpp",
                   # of directories that go with their process
                   "src/base/arrival.cpp", "src/launch/arrivals_directory.cpp", "src/monitor/start_failure.cpp"]),
+    # A directory of a name that the program has chosen may be a link or a third person's: base/own_directory.hpp looks.
+    # Those of these files have names of the user's, are looked at where they are made, or go with their process.
+    "directories": (r"\bmake_directories\(",
+                    ["src/base/file.", "src/base/own_file.cpp", "src/base/secret_file.cpp", "src/app/search_command.cpp",
+                     "src/app/train_side/search_command.cpp", "src/data/stage_in.cpp", "src/federate/federation.cpp",
+                     "src/import/compressed_writer.cpp", "src/import/writer.cpp", "src/launch/launch.cpp",
+                     "src/measure/bench_loader_sets.cpp", "src/measure/resume_trial.cpp", "src/measure/trial_directory.cpp",
+                     "src/report/report.cpp", "src/train/run_directory.cpp"]),
+    # What is told may have names from files in it, with line ends: base/notice.hpp makes one line of it.
+    "notices": (r"\bstd::cerr\b",
+                ["src/base/notice.cpp", "src/app/main.cpp", "src/app/train_side/entry.cpp", "src/launch/attempt.cpp",
+                 "src/launch/supervisor.cpp", "src/monitor/root_cause.cpp"]),
     # Two containers have equal numbers of processes: names of files have a token.
     "tokens": (r'[-./]", *::getpid\(\)|to_string\(::getpid', ["src/base/partial_file.cpp", "src/measure/train_side/check_probes.cpp"]),
 }
