@@ -2,10 +2,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -23,6 +25,12 @@ class JsonLine {
     double number(std::string const& key) const;
     /// `otherwise` where the record has no such number, or one beyond 9e15.
     std::int64_t whole(std::string const& key, std::int64_t otherwise) const;
+    /// The same for a type that holds less: also where it does not hold the number.
+    template <std::signed_integral Small>
+    Small whole_as(std::string const& key, Small otherwise) const {
+        auto const found = whole(key, otherwise);
+        return std::in_range<Small>(found) ? static_cast<Small>(found) : otherwise;
+    }
     /// Empty where the record has no such text.
     std::string text(std::string const& key) const;
     bool flag(std::string const& key, bool otherwise) const;

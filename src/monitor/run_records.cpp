@@ -128,6 +128,9 @@ void RunRecords::take(std::string const& text) {
         }
     } else if (event == "step") {
         append(steps, line.step());
+        auto& straggler = steps.back().straggler;
+        bool const is_rank = straggler >= 0 && (ranks <= 0 || straggler < ranks);
+        straggler = is_rank ? straggler : -1;
     } else if (event == "validation") {
         append(validations, line.measured());
     } else if (event == "test") {

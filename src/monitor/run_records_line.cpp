@@ -44,7 +44,7 @@ StepRecord RunRecords::Line::step() const {
             .device_memory_bytes = number("device_memory_bytes"),
             .device_utilization = number("device_utilization"),
             .straggler_ms = number("straggler_ms"),
-            .straggler = static_cast<int>(whole("straggler", -1)),
+            .straggler = whole_as("straggler", -1),
             .weight_hash = hash("weight_hash"),
             .diverged = text("diverged")};
 }

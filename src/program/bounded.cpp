@@ -58,6 +58,55 @@ void require_moderate_results(c10::OperatorHandle const& op,
     }
 }
 
+/// Adds the slots of a node's results, one for each output of a graph; `which`: only those.
+void add_numbers(Node const& node, std::vector<bool> const& which, std::set<std::size_t>& numbers) {
+    std::size_t at = 0;
+    for (auto const& result : node.results) {
+        for (auto const& slot : result.slots) {
+            if (slot && (which.empty() || (at < which.size() && which[at]))) {
+                numbers.insert(*slot);
+            }
+            ++at;
+        }
+    }
+}
+
+/// Bounds a graph that is given numbers in these slots. Returns which of its outputs are numbers
+/// that were read from tensors.
+std::vector<bool> bound_graph(Graph& graph, std::set<std::size_t> numbers) {
+    for (auto& node : graph.nodes) {
+        bool const is_given = std::ranges::any_of(node.arguments, [&](Argument const& argument) {
+            return names_slot(argument, numbers);
+        });
+        auto argument = std::ranges::find(node.arguments, Argument::Kind::graph, &Argument::kind);
+        if (argument != node.arguments.end()) {
+            auto const inner = std::make_shared<Graph>(*argument->graph);
+            argument->graph = inner;
+            std::set<std::size_t> given;
+            for (auto const input : inner->inputs) { // the arguments after the graph
+                if (++argument != node.arguments.end() && names_slot(*argument, numbers)) {
+                    given.insert(input);
+                }
+            }
+            add_numbers(node, bound_graph(*inner, std::move(given)), numbers);
+        } else if (node.op ? node.op->schema().name() == "aten::item"
+                           : is_given && is_calculation(node.target)) {
+            add_numbers(node, {}, numbers);
+        } else if (is_given && node.op && node.op->schema().name().starts_with("aten::")) {
+            node.instead = std::make_shared<Replacement const>(
+                [op = *node.op, instead = node.instead](std::vector<c10::IValue>& stack) {
+                    require_moderate_results(op, stack);
+                    instead ? (*instead)(stack) : op.callBoxed(stack);
+                });
+        }
+    }
+    std::vector<bool> outputs;
+    for (auto const& output : graph.outputs) {
+        outputs.push_back(names_slot(output, numbers));
+    }
+    return outputs;
+}
+
 } // namespace
 
 void require_moderate(double elements, double given) {
@@ -69,28 +118,7 @@ void require_moderate(double elements, double given) {
 }
 
 void bound_results(Graph& graph) {
-    std::set<std::size_t> numbers; // slots
-    for (auto& node : graph.nodes) {
-        bool const is_given = std::ranges::any_of(node.arguments, [&](Argument const& argument) {
-            return names_slot(argument, numbers);
-        });
-        bool const is_read = node.op && node.op->schema().name() == "aten::item";
-        if (is_read || (is_given && is_calculation(node.target))) {
-            for (auto const& result : node.results) {
-                for (auto const& slot : result.slots) {
-                    if (slot) {
-                        numbers.insert(*slot);
-                    }
-                }
-            }
-        } else if (is_given && node.op && node.op->schema().name().starts_with("aten::")) {
-            node.instead = std::make_shared<Replacement const>(
-                [op = *node.op, instead = node.instead](std::vector<c10::IValue>& stack) {
-                    require_moderate_results(op, stack);
-                    instead ? (*instead)(stack) : op.callBoxed(stack);
-                });
-        }
-    }
+    bound_graph(graph, {});
 }
 
 } // namespace lockstep::program

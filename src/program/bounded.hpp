@@ -12,8 +12,9 @@ namespace lockstep::program {
 /// Throws  c10::Error where it would have more elements than are supported
 void require_moderate(double elements, double given);
 
-/// Lets LibTorch's operators in a graph that are given numbers which were read from tensors (item),
-/// or computed from such, compare the size of their results with that before they make them.
+/// Lets LibTorch's operators in a graph, and in the graphs within it, that are given numbers which
+/// were read from tensors (item), or computed from such, compare the size of their results with
+/// that before they make them.
 void bound_results(Graph& graph);
 
 } // namespace lockstep::program

@@ -288,8 +288,6 @@ std::shared_ptr<Replacement const> checked(c10::OperatorHandle const& op) {
         {"aten::_pad_packed_sequence", check_rows},
         {"aten::_scaled_dot_product_flash_attention_for_cpu", check_attention},
         {"aten::_weight_norm", check_weight_norm},
-        {"aten::_embedding_bag", check_bags},
-        {"aten::_embedding_bag_forward_only", check_bags},
         {"aten::bincount", check_bins},
         {"aten::bincount.out", check_bins},
         {"aten::chunk", check_sections},

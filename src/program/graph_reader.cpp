@@ -53,7 +53,6 @@ class GraphReader {
             graph_->outputs.push_back(arguments_.read(output));
         }
         find_last_uses(*graph_);
-        bound_results(*graph_);
         return graph_;
     }
 
@@ -229,7 +228,9 @@ class GraphReader {
 } // namespace
 
 std::shared_ptr<Graph> read_graph(Json const& json) {
-    return GraphReader(0).read(json);
+    auto graph = GraphReader(0).read(json);
+    bound_results(*graph);
+    return graph;
 }
 
 } // namespace lockstep::program

@@ -126,7 +126,12 @@ void Study::replay(std::vector<Json> const& records) {
             if (event == "ask") {
                 take_ask(records[at]);
             } else if (event == "result") {
-                accept(outcome_of(records[at]));
+                auto const outcome = outcome_of(records[at]);
+                if (records[at].at("code") != outcome.code ||
+                    records[at].at("ranks") != outcome.ranks) {
+                    throw_foreign("one of its lines has a number that no search writes");
+                }
+                accept(outcome);
             } else {
                 take_note(records[at]);
             }

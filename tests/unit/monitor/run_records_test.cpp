@@ -137,6 +137,22 @@ TEST_CASE("a later attempt's word counts where it did steps again") {
     CHECK(losses(run) == Losses{{1, 9}});
 }
 
+TEST_CASE("a straggler is a rank of the run") {
+    test::ScratchDir const scratch;
+    auto const file = File::append(scratch / "metrics.jsonl");
+    file.append_text("{\"event\": \"start\", \"ranks\": 4}\n");
+    int step = 0;
+    for (auto const& [told, read] : std::vector<std::pair<std::string, int>>{
+             {"3", 3}, {"4", -1}, {"1099511627776", -1}, {"4294967297", -1}, {"-7", -1}}) {
+        file.append_text("{\"event\": \"step\", \"step\": " + std::to_string(++step) +
+                         ", \"straggler\": " + told + "}\n");
+        monitor::RunRecords run(scratch.path());
+        run.read();
+        CAPTURE(told);
+        CHECK(run.steps.back().straggler == read);
+    }
+}
+
 TEST_CASE("half lines wait for their end, broken ones are skipped") {
     test::ScratchDir const scratch;
     auto const file = File::append(scratch / "metrics.jsonl");
