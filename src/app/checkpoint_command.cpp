@@ -52,10 +52,13 @@ struct PruneTold {
 };
 
 Options checkpoint_verify_options(NothingTold&) {
-    return {.command = "lockstep checkpoint verify",
-            .positions = {"FILE|RUN", 1, 1},
-            .about = "Checks that the bytes of a checkpoint, or of all checkpoints of a run, have "
-                     "not changed since they were written. Exits with 65 if a byte has changed."};
+    return {
+        .command = "lockstep checkpoint verify",
+        .positions = {"FILE|RUN", 1, 1},
+        .about =
+            "Checks that the bytes of a checkpoint, or of all checkpoints of a run, have "
+            "not changed since they were written. Exits with 65 if a byte has changed, and with "
+            "66 if other users have put files there, which are not verified."};
 }
 
 Options checkpoint_prune_options(PruneTold& told) {
@@ -100,10 +103,23 @@ std::vector<std::string> faults_of(std::filesystem::path const& path) {
     return faults;
 }
 
+/// Why a file of a run is not looked at: somebody else has put it there.
+std::string stranger_of(std::filesystem::path const& file, std::filesystem::path const& run) {
+    auto const within = file.parent_path();
+    return within == run / "checkpoints" ? third_person(file, within) : third_person(file);
+}
+
 ExitCode verify(std::filesystem::path const& path) {
     bool const one = !std::filesystem::is_directory(path);
     bool whole = true;
+    bool all = true;
     for (auto const& file : files_of(path, true)) {
+        if (auto const stranger = one ? std::string() : stranger_of(file, path);
+            !stranger.empty()) {
+            std::cout << file.string() << ": not verified: " << stranger << "\n";
+            all = false;
+            continue;
+        }
         std::vector<std::string> faults;
         try {
             faults = faults_of(file);
@@ -122,7 +138,7 @@ ExitCode verify(std::filesystem::path const& path) {
         std::cout << file.string() << (faults.empty() ? ": all bytes are intact\n" : ": damaged\n");
         whole = whole && faults.empty();
     }
-    return whole ? ExitCode::ok : ExitCode::data;
+    return !whole ? ExitCode::data : all ? ExitCode::ok : ExitCode::no_input;
 }
 
 ExitCode diff(std::filesystem::path const& a, std::filesystem::path const& b) {

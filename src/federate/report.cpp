@@ -80,6 +80,8 @@ std::string settings_text(Federation const& federation) {
 
 std::string report(Federation const& federation) {
     auto text = settings_text(federation);
+    text += "This is what the directory holds. Whether somebody has put an older state of it back "
+            "is not verified: only federate round can tell, with a key and its journal\n";
     auto const accepted = federation.accepted();
     auto const removed = federation.removed();
     for (auto const& [name, key] : federation.cards()) {

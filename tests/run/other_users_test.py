@@ -287,6 +287,8 @@ def choices(scratch):
     give(run_ / "best.h5")
     run(evaluate).expect(66, f"cannot use {run_}/best.h5: {other}")
     run([*evaluate[:2], run_ / "best.h5", *evaluate[3:]]).expect(0)  # named
+    run(["checkpoint", "verify", run_]).expect(66, f"{run_}/best.h5: not verified: {other}", ": all bytes are intact")
+    run(["checkpoint", "verify", run_ / "best.h5"]).expect(0)  # named
     (run_ / "best.h5").unlink()
     # Whoever owns the directory can exchange its files.
     count = len(checkpoints(run_))
