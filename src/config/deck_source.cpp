@@ -106,7 +106,7 @@ struct Help {
 
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
 std::string key_of_script(std::string const& key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 20> names{{
+    constexpr std::array<std::pair<std::string_view, char const*>, 23> names{{
         {"lr", "optimizer.learning-rate"},
         {"wd", "optimizer.weight-decay"},
         {"batch-size", "data.batch"},
@@ -122,6 +122,9 @@ std::string key_of_script(std::string const& key) {
         {"num-epochs", "train.epochs"},
         {"scheduler", "schedule.name"},
         {"lr-scheduler", "schedule.name"},
+        {"min-delta", "train.minimum-change"},
+        {"early-stopping", "train.patience"},
+        {"early-stopping-patience", "train.patience"},
         {"dtype", "precision.compute"},
         {"precision", "precision.compute"},
         {"log-interval", "monitor.log-every"},

@@ -154,20 +154,56 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "each rank updates its own shard of the parameters (sharded), or all parameters "
           "(replicated)");
 
-    visit("schedule.name", deck.schedule.name, one_of({"constant", "cosine", "step"}, fixed),
+    visit("schedule.name", deck.schedule.name,
+          one_of({"constant", "cosine", "linear", "polynomial", "one-cycle", "cosine-restarts",
+                  "inverse-sqrt", "exponential", "step", "multi-step", "plateau"},
+                 fixed),
           "schedule of the learning rate");
-    visit("schedule.warmup-epochs", deck.schedule.warmup_epochs, between(0, max_epochs, fixed),
+    auto& schedule = deck.schedule;
+    visit("schedule.warmup-epochs", schedule.warmup_epochs,
+          between(0, max_epochs, fixed).with(needs::a_warm_up),
           "epochs of linear warm-up from 0 to the peak rate; 0: schedule.warmup-steps");
-    visit("schedule.warmup-steps", deck.schedule.warmup_steps, at_least(0, fixed),
+    visit("schedule.warmup-steps", schedule.warmup_steps, at_least(0, fixed).with(needs::a_warm_up),
           "steps of linear warm-up from 0 to the peak rate; 0: schedule.warmup-epochs");
-    visit("schedule.minimum", deck.schedule.minimum,
-          between(0, 1, fixed).with(needs::cosine_schedule),
-          "cosine schedule: final learning rate, relative to the peak");
-    visit("schedule.step-epochs", deck.schedule.step_epochs,
+    visit("schedule.minimum", schedule.minimum, between(0, 1, fixed).with(needs::a_lowest_rate),
+          "cosine, cosine-restarts, linear, polynomial and plateau schedule: lowest learning rate, "
+          "relative to the peak");
+    visit("schedule.step-epochs", schedule.step_epochs,
           between(1, max_epochs, fixed).with(needs::step_schedule),
           "step schedule: epochs between reductions of the learning rate");
-    visit("schedule.factor", deck.schedule.factor, between(0, 1, fixed).with(needs::step_schedule),
-          "step schedule: factor by which each reduction multiplies the learning rate");
+    visit("schedule.factor", schedule.factor, between(0, 1, fixed).with(needs::a_factor),
+          "step, multi-step and plateau schedule: factor by which each reduction multiplies the "
+          "learning rate; exponential schedule: factor of an epoch");
+    visit("schedule.milestones", schedule.milestones,
+          such_as(check_milestones, fixed).with(needs::milestones),
+          "multi-step schedule: epochs after which the learning rate is reduced, such as 30, 60, "
+          "80");
+    visit("schedule.power", schedule.power, between(0, 100, fixed).with(needs::polynomial),
+          "polynomial schedule: power of the share of the steps that is left");
+    visit("schedule.rise", schedule.rise, between(0, 1, fixed).with(needs::one_cycle),
+          "one-cycle schedule: share of the run's steps in which the learning rate rises to the "
+          "peak");
+    visit("schedule.start-divisor", schedule.start_divisor,
+          between(1, 1e12, fixed).with(needs::one_cycle),
+          "one-cycle schedule: the first learning rate is the peak divided by this number");
+    visit("schedule.end-divisor", schedule.end_divisor,
+          between(1, 1e12, fixed).with(needs::one_cycle),
+          "one-cycle schedule: the last learning rate is the first one divided by this number");
+    visit("schedule.cycle-epochs", schedule.cycle_epochs,
+          between(1e-6, max_epochs, fixed).with(needs::restarts),
+          "cosine-restarts schedule: epochs until the first restart");
+    visit("schedule.cycle-factor", schedule.cycle_factor,
+          between(1, 1000, fixed).with(needs::restarts),
+          "cosine-restarts schedule: each cycle takes this many times as long as the one before");
+    visit("schedule.patience", schedule.patience, between(0, 1e9, fixed).with(needs::plateau),
+          "plateau schedule: validations in a row without improvement that leave the learning rate "
+          "as it is; the next one reduces it");
+    visit("schedule.threshold", schedule.threshold, between(0, 1, fixed).with(needs::plateau),
+          "plateau schedule: largest change of the metric that is no improvement, relative to the "
+          "best value");
+    visit("schedule.cooldown", schedule.cooldown, between(0, 1e9, fixed).with(needs::plateau),
+          "plateau schedule: validations after a reduction that do not count as without "
+          "improvement");
 
     auto& precision = deck.precision;
     visit("precision.compute", precision.compute, one_of({"fp32", "bf16", "fp16"}, fixed),
@@ -352,6 +388,12 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("train.steps", deck.train.steps, at_least(0), "optimizer steps; 0: no limit");
     visit("train.validate-every", deck.train.validate_every, at_least(0),
           "steps between validations; 0: validate after each epoch");
+    visit("train.patience", deck.train.patience, between(0, 1e9),
+          "early stopping: end the run after this number of validations in a row without "
+          "improvement of the metric that chooses the best model; 0: off");
+    visit("train.minimum-change", deck.train.minimum_change,
+          between(0, 1e9).with(needs::early_stopping),
+          "early stopping: largest change of the metric that is no improvement");
 }
 
 } // namespace lockstep::config

@@ -54,10 +54,33 @@ inline constexpr Need nesterov_momentum{
 inline constexpr Need scaled_rate{
     "optimizer.scale-learning-rate", "linear or sqrt",
     [](Deck const& d) { return d.optimizer.scale_learning_rate != "none"; }};
-inline constexpr Need cosine_schedule{"schedule.name", "cosine",
-                                      [](Deck const& d) { return d.schedule.name == "cosine"; }};
+inline constexpr Need a_warm_up{"schedule.name", "any other than one-cycle",
+                                [](Deck const& d) { return d.schedule.name != "one-cycle"; }};
+inline constexpr Need a_lowest_rate{
+    "schedule.name", "cosine, cosine-restarts, linear, polynomial or plateau", [](Deck const& d) {
+        auto const& name = d.schedule.name;
+        return name == "cosine" || name == "cosine-restarts" || name == "linear" ||
+               name == "polynomial" || name == "plateau";
+    }};
+inline constexpr Need a_factor{
+    "schedule.name", "step, multi-step, exponential or plateau", [](Deck const& d) {
+        auto const& name = d.schedule.name;
+        return name == "step" || name == "multi-step" || name == "exponential" || name == "plateau";
+    }};
 inline constexpr Need step_schedule{"schedule.name", "step",
                                     [](Deck const& d) { return d.schedule.name == "step"; }};
+inline constexpr Need milestones{"schedule.name", "multi-step",
+                                 [](Deck const& d) { return d.schedule.name == "multi-step"; }};
+inline constexpr Need polynomial{"schedule.name", "polynomial",
+                                 [](Deck const& d) { return d.schedule.name == "polynomial"; }};
+inline constexpr Need one_cycle{"schedule.name", "one-cycle",
+                                [](Deck const& d) { return d.schedule.name == "one-cycle"; }};
+inline constexpr Need restarts{"schedule.name", "cosine-restarts",
+                               [](Deck const& d) { return d.schedule.name == "cosine-restarts"; }};
+inline constexpr Need plateau{"schedule.name", "plateau",
+                              [](Deck const& d) { return d.schedule.name == "plateau"; }};
+inline constexpr Need early_stopping{"train.patience", "a number above 0",
+                                     [](Deck const& d) { return d.train.patience > 0; }};
 inline constexpr Need fp16{"precision.compute", "fp16",
                            [](Deck const& d) { return d.precision.compute == "fp16"; }};
 inline constexpr Need powersgd{"communication.compression", "powersgd", [](Deck const& d) {

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "config/hidden_pairs.hpp"
 #include "config/kept_weights.hpp"
+#include "config/milestones.hpp"
 #include "config/prune_target.hpp"
 #include "config/share.hpp"
 #include "config/steps.hpp"
@@ -86,6 +87,12 @@ void check_run_name(std::string const& text) {
 void check_steps(std::string const& text) {
     if (!text.empty() && !steps_of(text)) {
         throw std::string("steps such as 100-110, at most 1000 of them");
+    }
+}
+
+void check_milestones(std::string const& text) {
+    if (!milestones(text)) {
+        throw std::string("none, or a list of rising whole numbers above 0, such as 30, 60, 80");
     }
 }
 

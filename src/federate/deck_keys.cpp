@@ -64,6 +64,8 @@ constexpr std::array rows{
     Row{"train.epochs", Part::result},
     Row{"train.steps", Part::result},
     Row{"train.validate-every", Part::reporting},
+    Row{"train.patience", Part::result},
+    Row{"train.minimum-change", Part::result},
 };
 
 std::map<std::string, config::Written> written_in(Charter const& charter,

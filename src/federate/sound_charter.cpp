@@ -29,6 +29,21 @@ void require_fit_for_mean(config::Deck const& deck) {
     }
 }
 
+/// Each round is a training of its own, in which early stopping and plateaus would start over.
+void require_fixed_rounds(config::Deck const& deck) {
+    bool const stops = deck.train.patience > 0;
+    if (stops || deck.schedule.name == "plateau") {
+        throw Error(ExitCode::usage,
+                    {concat(stops ? concat("train.patience = ", deck.train.patience)
+                                  : std::string("schedule.name = plateau"),
+                            " cannot be used in a federation's deck"),
+                     "each round is a separate training, whose validations say nothing of the "
+                     "rounds before",
+                     stops ? "Set train.patience = 0, and choose the number of rounds with --rounds"
+                           : "Choose another schedule.name"});
+    }
+}
+
 void require_fit_for_controls(config::Deck const& deck) {
     auto const misfit =
         deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
@@ -71,6 +86,7 @@ void require_fit(Charter const& charter, config::Deck const& deck) {
         require_fit_for_controls(deck);
     }
     require_fit_for_mean(deck);
+    require_fixed_rounds(deck);
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
                     {"privacy.noise cannot be used in a federation's deck",

@@ -214,6 +214,9 @@ struct ToJson {
         if (e.epsilon) {
             json["epsilon"] = *e.epsilon;
         }
+        if (!e.early_stop.empty()) {
+            json["early_stop"] = e.early_stop;
+        }
         return with_resources(std::move(json), e.resources);
     }
 

@@ -235,7 +235,8 @@ bool Run::take_parsed(std::string_view line) {
         overview_.total_steps = whole_of(record, "total_steps", 0);
     } else if (kind == "end") {
         overview_.reason = text_of(record, "reason");
-        overview_.state = overview_.step >= overview_.total_steps ? "finished" : "stopped";
+        bool const done = overview_.reason == "finished" || overview_.step >= overview_.total_steps;
+        overview_.state = done ? "finished" : "stopped";
     } else if (kind == "failure" && overview_.state == "running" &&
                !(record.contains("fatal") && record["fatal"] == false)) {
         overview_.reason = concat(text_of(record, "cause"), ": ", text_of(record, "message"));

@@ -26,11 +26,15 @@ bool BestModel::is_better(double value) const {
     return better && std::isfinite(value);
 }
 
-bool BestModel::offer(Measured const& measured) {
+double BestModel::value_of(Measured const& measured) const {
     auto const& metric = parts_.work.best_metric.name;
-    double const value = metric == "loss" ? measured.loss : measured.metrics.at(metric);
+    return metric == "loss" ? measured.loss : measured.metrics.at(metric);
+}
+
+bool BestModel::offer(Measured const& measured) {
+    double const value = value_of(measured);
     auto& progress = parts_.progress;
-    never_finite_ = std::isfinite(value) ? "" : metric;
+    never_finite_ = std::isfinite(value) ? "" : parts_.work.best_metric.name;
     if (!is_better(value)) {
         return false;
     }

@@ -27,6 +27,9 @@ class BestModel {
 
     explicit BestModel(Dependencies const& parts);
 
+    /// The metric by which the best model is chosen, of a measurement.
+    double value_of(Measured const& measured) const;
+
     /// Writes the model as it is where `measured` is better than all before.
     ///
     /// Collective  over the world

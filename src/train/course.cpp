@@ -29,14 +29,29 @@ Course::Course(config::Deck const& deck, DataModule const& data_module)
     : data_module_(data_module),
       total_steps_(
           train::total_steps(deck.train, data_module.steps_per_epoch(), data_module.max_steps())),
-      pause_step_(total_steps_), schedule_(deck, data_module.steps_per_epoch(), total_steps_) {}
+      pause_step_(total_steps_), validate_every_(deck.train.validate_every),
+      schedule_(deck, data_module.steps_per_epoch(), total_steps_), early_stopping_(deck) {}
 
 double Course::place(std::int64_t step) const {
     return static_cast<double>(step) / static_cast<double>(steps_per_epoch());
 }
 
-bool Course::is_done(std::int64_t step) const {
-    return step >= total_steps_ || data_module_.is_exhausted(step);
+bool Course::is_done(Progress const& progress) const {
+    return progress.step >= total_steps_ || data_module_.is_exhausted(progress.step) ||
+           early_stopping_.is_due(progress);
+}
+
+bool Course::is_early(Progress const& progress) const {
+    return progress.step < total_steps_ && early_stopping_.is_due(progress);
+}
+
+bool Course::validates_after(std::int64_t step) const {
+    return validate_every_ > 0 ? step % validate_every_ == 0 : in_epoch(step) == 0;
+}
+
+/// Not one that is there because the run pauses or ends, which would make pauses change the result.
+bool Course::counts_after(std::int64_t step) const {
+    return validates_after(step) && step > schedule_.warmup();
 }
 
 void Course::pause_at(double share) {

@@ -3,6 +3,9 @@
 #include "batches/data_module.hpp"
 #include "lockstep/config/deck.hpp"
 #include "optimizer/schedule.hpp"
+#include "train/early_stopping.hpp"
+
+#include "progress.hpp"
 
 namespace lockstep::train {
 
@@ -28,22 +31,36 @@ class Course {
     std::int64_t in_epoch(std::int64_t step) const { return step % steps_per_epoch(); }
     double place(std::int64_t step) const; ///< in epochs
     /// Whether there is nothing left to do, the same on all ranks.
-    bool is_done(std::int64_t step) const;
+    bool is_done(Progress const& progress) const;
+    /// Whether that is so before the last step, because of early stopping.
+    bool is_early(Progress const& progress) const;
+    /// Whether a validation is due after so many steps, however long the run is.
+    bool validates_after(std::int64_t step) const;
+    /// Whether that validation counts for early stopping and for a plateau schedule.
+    bool counts_after(std::int64_t step) const;
 
     /// Sets the share of the length, above 0, after which the run pauses; 1: it does not.
     void pause_at(double share);
     std::int64_t pause_step() const noexcept { return pause_step_; }
     /// Whether the run takes no more steps for now.
-    bool is_at_rest(std::int64_t step) const { return step >= pause_step_ || is_done(step); }
+    bool is_at_rest(Progress const& progress) const {
+        return progress.step >= pause_step_ || is_done(progress);
+    }
 
-    double rate(std::int64_t step) const { return schedule_.rate(step); }
+    /// `reductions`: of the plateau schedule so far.
+    double rate(std::int64_t step, std::int64_t reductions) const {
+        return schedule_.rate(step, reductions);
+    }
     double peak_rate() const noexcept { return schedule_.peak(); }
+    EarlyStopping const& early_stopping() const noexcept { return early_stopping_; }
 
   private:
     DataModule const& data_module_;
     std::int64_t total_steps_;
     std::int64_t pause_step_;
+    std::int64_t validate_every_;
     Schedule schedule_;
+    EarlyStopping early_stopping_;
 };
 
 } // namespace lockstep::train

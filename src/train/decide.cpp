@@ -14,6 +14,7 @@
 #include "model_files/moved_files.hpp"
 #include "model_files/stored_deck.hpp"
 #include "optimizer/optimizer.hpp"
+#include "optimizer/schedule.hpp"
 
 #include <algorithm>
 
@@ -55,6 +56,7 @@ void settle_batch(config::Deck& deck) {
 void require_possible(config::Deck const& deck, int ranks) {
     task::require_known(deck.task);
     nn::require_known(deck.model);
+    require_complete(deck.schedule);
     auto const& run = deck.run;
     if ((run.mode == "single" || run.mode == "dp") && ranks > 1) {
         throw Error(ExitCode::usage, {concat("run.mode = ", run.mode, " on ", ranks, " ranks"),

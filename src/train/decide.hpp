@@ -22,8 +22,8 @@ struct Decided {
 /// Checks a deck before anything else is done, so that a typing error is reported as that, and not
 /// as a change of the run.
 ///
-/// Throws  Error 64 for an unknown model, task or key of theirs, or for a mode of one rank on
-///         several ranks; 66 or 69 for a plug-in that cannot be loaded
+/// Throws  Error 64 for an unknown model, task or key of theirs, for a mode of one rank on several
+///         ranks, or as `require_complete`; 66 or 69 for a plug-in that cannot be loaded
 void require_possible(config::Deck const& deck, int ranks);
 
 /// Settles replicas and batch of a deck as for a new run on `ranks` ranks.

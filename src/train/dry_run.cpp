@@ -77,6 +77,11 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         parts.data_module =
             make_data_module({world, parts.deck, parts.work,
                               nodes[static_cast<std::size_t>(world.rank())], parts.device});
+        require_validation(parts.deck, parts.data_module->has(DataModule::Set::validation));
+        if (auto const early = early_end_text(parts.deck, parts.work.best_metric.name);
+            !early.empty()) {
+            parts.size.remarks.push_back(early);
+        }
         auto const steps_per_epoch = parts.data_module->steps_per_epoch();
         parts.size.steps_per_epoch = steps_per_epoch;
         parts.size.epochs = static_cast<double>(total_steps(parts.deck.train, steps_per_epoch,

@@ -65,11 +65,38 @@ std::string schedule_text(config::Deck const& deck, std::int64_t steps_per_epoch
                       count_text(schedule.warmup()), " (schedule.warmup-",
                       schedule.warmup() > deck.schedule.warmup_steps ? "epochs" : "steps", ")");
     }
-    auto const first = deck.schedule.step_epochs * steps_per_epoch;
-    return deck.schedule.name == "step" && first >= steps
-               ? concat("schedule.name = step never reduces the learning rate, ", ends,
-                        " and the first reduction comes after ", count_text(first),
-                        " (schedule.step-epochs)")
+    auto const& name = deck.schedule.name;
+    auto const first = schedule.first_event();
+    if (first < steps) {
+        return "";
+    }
+    bool const restarts = name == "cosine-restarts";
+    return concat("schedule.name = ", name, " never ",
+                  restarts ? "restarts" : "reduces the learning rate", ", ", ends,
+                  " and the first ", restarts ? "restart" : "reduction", " comes after ",
+                  count_text(first), " (",
+                  restarts         ? "schedule.cycle-epochs"
+                  : name == "step" ? "schedule.step-epochs"
+                                   : "schedule.milestones",
+                  ")");
+}
+
+/// What a number of validations without improvement cannot do in a run that has too few of them.
+std::string patience_text(config::Deck const& deck, LengthFacts const& facts, std::int64_t steps) {
+    auto const every =
+        deck.train.validate_every > 0 ? deck.train.validate_every : facts.steps_per_epoch;
+    auto const warmup = Schedule(deck, facts.steps_per_epoch, steps).warmup();
+    auto const counted = std::max<std::int64_t>((steps - 1) / every - warmup / every, 0);
+    auto const tell = [&](std::int64_t patience, std::string const& key, char const* effect) {
+        return concat(key, " = ", patience, " never ", effect, ", because the run has ",
+                      counted == 0 ? "no validation" : amount_of(counted, "validation"),
+                      warmup > 0 ? " between the warm-up and its end" : " before its end");
+    };
+    if (deck.train.patience >= std::max<std::int64_t>(counted, 1)) { // the first is the best so far
+        return tell(deck.train.patience, "train.patience", "ends the run early");
+    }
+    return deck.schedule.name == "plateau" && deck.schedule.patience + 1 >= counted
+               ? tell(deck.schedule.patience, "schedule.patience", "reduces the learning rate")
                : std::string();
 }
 
@@ -92,6 +119,7 @@ std::vector<std::string> idle_texts(config::Deck const& deck, LengthFacts const&
                                ends));
     }
     texts.push_back(schedule_text(deck, facts.steps_per_epoch, steps));
+    texts.push_back(patience_text(deck, facts, steps));
     std::erase(texts, "");
     return texts;
 }
@@ -115,7 +143,7 @@ std::string limits_text(config::Deck const& deck, LengthFacts const& facts) {
 
 std::string stretch_text(checkpoint::Record const& before, std::filesystem::path const& file,
                          config::Deck const& deck, LengthFacts const& facts) {
-    if (deck.schedule.name != "cosine") { // the others do not depend on the length
+    if (!depends_on_length(deck.schedule)) {
         return "";
     }
     auto const old = stored_deck(before, file);
@@ -130,8 +158,8 @@ std::string stretch_text(checkpoint::Record const& before, std::filesystem::path
     auto const rate = [&](config::Deck const& of, std::int64_t steps) {
         return significant(Schedule(of, facts.steps_per_epoch, steps).rate(done), 4);
     };
-    return concat("warning: schedule.name = cosine now ends at step ", count_text(now),
-                  " instead of ", count_text(was),
+    return concat("warning: schedule.name = ", deck.schedule.name, " now ends at step ",
+                  count_text(now), " instead of ", count_text(was),
                   ", because the length of the run was changed: "
                   "the learning rate of step ",
                   count_text(done + 1), " is ", rate(deck, now), " instead of ", rate(old, was));

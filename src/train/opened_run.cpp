@@ -165,11 +165,13 @@ void OpenedRun::plan() {
 }
 
 void OpenedRun::remark_on_length() {
+    require_validation(facts_.deck(), data_module_->has(DataModule::Set::validation));
     LengthFacts const lengths{.steps_per_epoch = data_module_->steps_per_epoch(),
                               .max_steps = data_module_->max_steps(),
                               .samples = work_.train ? work_.train->samples() : 0,
                               .validates = data_module_->has(DataModule::Set::validation)};
     remarks_.add(limits_text(facts_.deck(), lengths));
+    remarks_.add(early_end_text(facts_.deck(), work_.best_metric.name));
     remarks_.add(idle_texts(facts_.deck(), lengths));
     if (auto const& found = facts_.setup.found) {
         remarks_.add(stretch_text(checkpoint::reader_of(*found)->record(), found->file.path(),

@@ -70,7 +70,7 @@ federate::Secret secret_of_run(federate::Secret const& key, config::Deck const& 
     if (contents.content != 0) { // else of a run that an earlier version began
         use += concat("\ncontent ", contents.content);
     }
-    if (deck.schedule.name == "cosine") { // whose rates depend on the length
+    if (depends_on_length(deck.schedule)) { // its rates depend on the length
         use += concat("\n", deck.train.epochs, " ", deck.train.steps, " ", deck.privacy.epsilon,
                       " ", deck.privacy.delta);
         if (deck.privacy.accountant != "rdp") { // the only one of earlier versions

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "optimizer/plateau.hpp"
+
 namespace lockstep::train {
 
 /// The small state of a run, besides parameters, buffers and optimizer: all else that changes from
@@ -17,13 +19,18 @@ struct Progress {
     std::vector<double> epoch_figures;      ///< the task's
     std::vector<std::int64_t> epoch_counts; ///< the task's
     double best = 0;
-    std::int64_t best_step = -1;  ///< -1: nothing measured yet
-    bool owes_validation = false; ///< was asked to leave before this step's validation was done
-    std::string history;          ///< every epoch and validation, one JSON object a line
+    std::int64_t best_step = -1;   ///< -1: nothing measured yet
+    bool owes_validation = false;  ///< was asked to leave before this step's validation was done
+    Improvement early{};           ///< of early stopping
+    std::int64_t early_length = 0; ///< total steps of the run at the last validation that counted
+    PlateauState plateau{};
+    std::string history; ///< every epoch and validation, one JSON object a line
 
     void remember(std::string const& line) { history += line + "\n"; }
     /// Resets the epoch's sums.
     void begin_epoch();
+    /// Forgets the best values so far, which are those of another metric or of a larger model.
+    void forget_best();
 
     /// Conversion to and from a checkpoint's record.
     void write_to(checkpoint::Record& record) const;

@@ -114,7 +114,7 @@ bool Run::finished_before() const {
     bool finished = false;
     comm::agree(world_, "reading the records of the run", [&] {
         finished = world_.is_root() && opened_.facts().setup.found &&
-                   is_finished(progress_, opened_.course().is_done(progress_.step),
+                   is_finished(progress_, opened_.course().is_done(progress_),
                                opened_.data().has(DataModule::Set::test),
                                opened_.facts().deck().run.directory);
     });
@@ -165,15 +165,18 @@ Ended Run::finished() {
         });
         loop_.close();
         if (!departure_.is_decided() && options_.pause_at < 1 &&
-            !opened_.course().is_done(progress_.step) &&
-            opened_.course().is_at_rest(progress_.step)) {
+            !opened_.course().is_done(progress_) && opened_.course().is_at_rest(progress_)) {
             departure_.end("paused");
+        }
+        if (auto const early = early_stop(); !departure_.is_decided() && !early.empty()) {
+            observers_.tell(Remark{concat("stopped early at step ", progress_.step, " of ",
+                                          opened_.course().total_steps(), ": ", early)});
         }
         if (!departure_.is_decided()) {
             evaluation_.test();
         }
         if (!departure_.is_decided()) {
-            departure_.end(opened_.course().is_done(progress_.step) ? "finished" : "stopped");
+            departure_.end(opened_.course().is_done(progress_) ? "finished" : "stopped");
         }
     }
     return comm::in_phase(world_, comm::Phase::reporting, [&] {
@@ -196,6 +199,12 @@ Ended Run::finished() {
     });
 }
 
+std::string Run::early_stop() const {
+    return opened_.course().is_early(progress_)
+               ? opened_.course().early_stopping().text(opened_.work().best_metric.name)
+               : "";
+}
+
 Ended Run::summary() {
     auto const& totals = totals_;
     auto const per_second = [&](double what) {
@@ -213,7 +222,8 @@ Ended Run::summary() {
             .best = progress_.best,
             .best_step = progress_.best_step,
             .best_is_kept = best_.is_kept(),
-            .resources = resources_.in_all()};
+            .resources = resources_.in_all(),
+            .early_stop = early_stop()};
 }
 
 } // namespace lockstep::train

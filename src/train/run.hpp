@@ -61,6 +61,7 @@ class Run {
     bool finished_before() const;
     void settle_audit();
     Ended finished();
+    std::string early_stop() const; ///< why the run is over early; empty where it is not
     /// Collective  over the world
     Ended summary();
 

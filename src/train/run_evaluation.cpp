@@ -63,7 +63,28 @@ void RunEvaluation::validate() {
         parts_.progress.remember(line.dump());
         measured->best = parts_.best.offer(*measured);
         parts_.observers.tell(*measured);
+        judge(parts_.best.value_of(*measured));
     });
+}
+
+/// What a validation's metric means for the rest of the run: its learning rate, and its end.
+void RunEvaluation::judge(double value) {
+    auto& progress = parts_.progress;
+    auto const& course = parts_.course;
+    if (!course.counts_after(progress.step)) {
+        return;
+    }
+    auto const& metric = parts_.work.best_metric;
+    course.early_stopping().take(progress, value, metric.more_is_better, course.total_steps());
+    auto const& schedule = parts_.facts.deck().schedule;
+    if (schedule.name == "plateau" &&
+        Plateau(schedule, metric.more_is_better).take(progress.plateau, value)) {
+        parts_.observers.tell(
+            Remark{concat("after step ", progress.step, " the learning rate is ",
+                          significant(course.rate(progress.step, progress.plateau.reductions), 4),
+                          ": ", metric.name, " has not improved in ",
+                          amount_of(schedule.patience + 1, "validation"), " (schedule.patience)")});
+    }
 }
 
 void RunEvaluation::test() {

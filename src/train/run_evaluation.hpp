@@ -39,6 +39,7 @@ class RunEvaluation {
   private:
     std::optional<Measured> measure(DataModule::Set set);
     void warn_of_values(Measured const& measured) const;
+    void judge(double value);
 
     Dependencies parts_;
 };

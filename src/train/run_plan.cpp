@@ -80,20 +80,28 @@ double counted(std::vector<Range> const& ranges) {
     return sum;
 }
 
+bool is_of_another(checkpoint::Found const& found, config::Deck const& deck) {
+    checkpoint::Store const own(std::filesystem::path(deck.run.directory) / "checkpoints", 1);
+    return found.file.path() == deck.checkpoint.resume && !own.holds(found.file.path());
+}
+
 /// Whether the run that resumes from `found` has anything left to do, by what a start would look
 /// at: the data, the place in it, and the records.
 void plan_rest(RunPlan& plan, Workload const& work, DataModule& data_module,
                LengthFacts const& facts, checkpoint::Found const& found, comm::TreeNode all) {
     checkpoint::Reader const reader(found.file);
     require_same_data(reader, data_module.fingerprint(), work.facts);
-    auto const progress = Progress::read_from(reader.record());
+    auto progress = Progress::read_from(reader.record());
+    EarlyStopping const early(plan.deck);
+    early.resume(progress, plan.steps, is_of_another(found, plan.deck));
     restore_replica_arrays(reader, data_module.state(), all, plan.deck.run.replicas);
     data_module.restored(progress.step);
     plan.newest = found.file.path().string();
     plan.done = progress.step;
-    plan.finished =
-        is_finished(progress, plan.done >= plan.steps || data_module.is_exhausted(plan.done),
-                    plan.test > 0, plan.deck.run.directory);
+    plan.finished = is_finished(progress,
+                                plan.done >= plan.steps || data_module.is_exhausted(plan.done) ||
+                                    early.is_due(progress),
+                                plan.test > 0, plan.deck.run.directory);
     plan.remarks.push_back(stretch_text(reader.record(), reader.path(), plan.deck, facts));
 }
 
@@ -115,7 +123,10 @@ void plan_steps(RunPlan& plan, Workload const& work, Layout const& layout,
                             .max_steps = data_module->max_steps(),
                             .samples = plan.samples,
                             .validates = data_module->has(DataModule::Set::validation)};
+    require_validation(plan.deck, facts.validates);
     plan.remarks.push_back(limits_text(plan.deck, facts));
+    plan.early_end = early_end_text(plan.deck, work.best_metric.name);
+    plan.remarks.push_back(plan.early_end);
     std::ranges::move(idle_texts(plan.deck, facts), std::back_inserter(plan.remarks));
     plan.checkpoint_bytes =
         found ? static_cast<double>(std::filesystem::file_size(found->file.path()))

@@ -55,6 +55,7 @@ struct RunPlan {
     std::string newest;          ///< checkpoint that a run would resume from; empty: it would begin
     std::int64_t done = 0;       ///< steps that it has done
     bool finished = false;       ///< whether there is nothing left to do
+    std::string early_end;       ///< what early stopping means for `steps`; empty where it is off
     std::int64_t validation = 0; ///< samples
     std::int64_t test = 0;
     /// On the length, the precision, and sets that are read otherwise.

@@ -51,6 +51,9 @@ void RunState::read(checkpoint::Reader const& reader) {
     restore_replica_arrays(reader, parts_.data.state(), parts_.facts.own_node(),
                            parts_.facts.deck().run.replicas);
     parts_.progress = Progress::read_from(record);
+    auto const& setup = parts_.facts.setup;
+    parts_.course.early_stopping().resume(parts_.progress, parts_.course.total_steps(),
+                                          setup.foreign || setup.found->held);
     require_same_measure(record);
     engine.loss_scale().restore(real_of(record, "loss_scale"),
                                 integer_of(record, "loss_scale_growth"),
@@ -154,7 +157,7 @@ void RunState::require_same_measure(checkpoint::Record const& record) {
                                   chosen_by->second));
     }
     if (other_samples || other_metric) {
-        parts_.progress.best_step = -1;
+        parts_.progress.forget_best();
     }
 }
 
@@ -187,7 +190,8 @@ checkpoint::Record RunState::record() const {
     if (parts_.work.teacher_weights != 0) {
         record.integers[teacher_weights] = parts_.work.teacher_weights;
     }
-    record.reals["learning_rate"] = parts_.course.rate(parts_.progress.step);
+    record.reals["learning_rate"] =
+        parts_.course.rate(parts_.progress.step, parts_.progress.plateau.reductions);
     record.reals["loss_scale"] = engine.loss_scale().value();
     record.integers["loss_scale_growth"] = engine.loss_scale().growth();
     record.integers["skipped_steps"] = engine.loss_scale().skipped();

@@ -48,7 +48,7 @@ void TrainLoop::close() {
 }
 
 bool TrainLoop::is_over() const {
-    return parts_.course.is_at_rest(parts_.progress.step) || parts_.departure.is_decided();
+    return parts_.course.is_at_rest(parts_.progress) || parts_.departure.is_decided();
 }
 
 void TrainLoop::run_epoch() {
@@ -96,12 +96,13 @@ StepOutcome TrainLoop::one_step() {
         parts_.audit.require_good();
         parts_.data.prepare(step);
         auto const removed = remove_channels(step);
+        auto const rate = parts_.course.rate(step, parts_.progress.plateau.reductions);
         auto outcome =
             parts_.engine->step({.batches = *pictured_,
                                  .step = step,
                                  .micro_batches = parts_.data.micro_batches(in_epoch),
                                  .samples = parts_.data.samples_in_step(in_epoch),
-                                 .rate = parts_.course.rate(step),
+                                 .rate = rate,
                                  .signal = parts_.departure.asked(),
                                  .minutes_passed = parts_.checkpoints.minutes_passed(),
                                  .profile = profiler_.asked(),
@@ -112,7 +113,7 @@ StepOutcome TrainLoop::one_step() {
             outcome.pruned = removed;
         }
         if (!outcome.pruned.empty()) {
-            parts_.progress.best_step = -1; // of a model with more weights
+            parts_.progress.forget_best(); // of a model with more weights
         }
         return outcome;
     } catch (Diverged const& diverged) { // which data can be the cause of
@@ -156,23 +157,21 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
     if (!outcome.gradients.empty()) {
         parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});
     }
-    bool const epoch_ends = parts_.course.in_epoch(step) == 0;
-    if (epoch_ends) {
+    if (parts_.course.in_epoch(step) == 0) {
         parts_.records.end_epoch();
     }
-    measure_after(outcome, epoch_ends);
+    measure_after(outcome);
     if (parts_.checkpoints.is_due(outcome.minutes_passed) && !is_over()) {
         parts_.checkpoints.save_in_background();
     }
 }
 
 /// A validation that is due, unless the run is asked to leave: then it is owed.
-void TrainLoop::measure_after(StepOutcome const& outcome, bool epoch_ends) {
+void TrainLoop::measure_after(StepOutcome const& outcome) {
     auto& progress = parts_.progress;
-    auto const every = parts_.facts.deck().train.validate_every;
-    bool const due = every > 0 ? progress.step % every == 0 : epoch_ends;
-    progress.owes_validation = parts_.data.has(DataModule::Set::validation) &&
-                               (due || parts_.course.is_at_rest(progress.step));
+    progress.owes_validation =
+        parts_.data.has(DataModule::Set::validation) &&
+        (parts_.course.validates_after(progress.step) || parts_.course.is_at_rest(progress));
     if (outcome.signal != 0) {
         parts_.departure.leave(outcome.signal, outcome.signalled_rank);
     } else if (progress.owes_validation) {

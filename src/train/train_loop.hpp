@@ -55,7 +55,7 @@ class TrainLoop {
     StepOutcome one_step();
     std::string remove_channels(std::int64_t step);
     void after_step(StepOutcome const& outcome);
-    void measure_after(StepOutcome const& outcome, bool epoch_ends);
+    void measure_after(StepOutcome const& outcome);
 
     Dependencies parts_;
     std::function<void()> stepped_;

@@ -54,7 +54,9 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
     auto const& monitor = parts_.facts.deck().monitor;
     auto const& course = parts_.course;
     auto const step = parts_.progress.step;
-    bool const logged = step % monitor.log_every == 0 || step == 1 || course.is_done(step);
+    bool const logged =
+        step % monitor.log_every == 0 || step == 1 || course.is_done(parts_.progress);
+    auto const rate = course.rate(step - 1, parts_.progress.plateau.reductions);
     auto const straggler =
         logged ? stragglers_.report(waits_of_ranks(parts_.facts.world, stragglers_.waited_s()))
                : Stragglers::Report{};
@@ -70,7 +72,7 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
                                .epoch = course.place(step),
                                .loss = mean(outcome.loss_sum, outcome.weight),
                                .figures = figures_of(outcome.figures, outcome.weight),
-                               .learning_rate = course.rate(step - 1),
+                               .learning_rate = rate,
                                .grad_norm = outcome.grad_norm,
                                .samples = samples,
                                .logged = logged,

@@ -291,12 +291,18 @@ def idle(scratch):
              (["--schedule.warmup-steps", 6], "never reaches its peak, because the run ends after 6 steps and its warm-up takes 6 "
               "(schedule.warmup-steps)"),
              (["--schedule.warmup-epochs", 1], "(schedule.warmup-epochs)"),
-             (["--schedule.name", "step"], "never reduces the learning rate"))
+             (["--schedule.name", "step"], "never reduces the learning rate"),
+             (["--schedule.name", "multi-step", "--schedule.milestones", 1], "(schedule.milestones)"),
+             (["--schedule.name", "cosine-restarts"], "cosine-restarts never restarts, because the run ends after 6 steps"),
+             (["--train.patience", 3, "--train.validate-every", 2], "train.patience = 3 never ends the run early, because the "
+              "run has 2 validations before its end"),
+             (["--schedule.name", "plateau", "--schedule.patience", 1, "--train.validate-every", 2],
+              "schedule.patience = 1 never reduces the learning rate, because the run has 2 validations before"))
     fine = ["--train.validate-every", 6, "--profile.steps", "5-6", "--schedule.warmup-steps", 5, "--checkpoint.best", "f1"]
     for words, told in (*some(table, 3), (fine, "")):
         text = run(["plan", DECK, *SETS, "--run.directory", scratch / "idle", *six, *words]).expect(0).text
         check(told in text, f"{words}: {text}")
-        check(bool(told) == any(part in text for part in ("no effect", "ends after", "ends the run")), f"{words}: {text}")
+        check(bool(told) == any(part in text for part in ("no effect", "ends after", "ends the run", "the run has")), f"{words}: {text}")
     train(scratch / "idle", *six, "--profile.steps", 7, ranks=1).expect(0, "profile.steps = 7 records no timeline")
 
 
@@ -323,12 +329,13 @@ def another_length(scratch):
     length = ["--data.validation", "", "--train.epochs", 0, "--run.replicas", 1, "--data.global-batch", 32,
               "--schedule.warmup-steps", 1, "--optimizer.learning-rate", 0.5, "--optimizer.name", "sgd"]
     told = "warning: schedule.name = cosine now ends at step 20 instead of 10"
-    for name in some(("cosine", "constant", "step")):
+    by_length = ("cosine", "linear", "polynomial", "one-cycle")
+    for name in some((*by_length, "constant", "step", "exponential", "inverse-sqrt", "cosine-restarts")):
         schedule = ["--schedule.name", name]
         train(scratch / name, *length, *schedule, "--train.steps", 10, ranks=1).expect(0)
         for command in ("plan", "train"):
             longer = run([command, DECK, *SETS[:2], "--run.directory", scratch / name, *length, *schedule, "--train.steps", 20]).expect(0).text
-            check((told in longer) == (name == "cosine"), f"{name}: {longer}")
+            check((told.replace("cosine", name) in longer) == (name in by_length), f"{name}: {longer}")
             check(name != "cosine" or "the learning rate of step 11 is 0.2706 instead of 0" in longer, longer)
     train(scratch / "other", *length, "--schedule.name", "cosine", "--train.steps", 10, ranks=1).expect(0)
     longer = train(scratch / "other", *length, "--schedule.name", "cosine", "--train.steps", 20, "--quiet", ranks=1)

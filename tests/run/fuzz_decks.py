@@ -77,7 +77,7 @@ VALUES = ["", "0", "-1", "1", "2", "3", "7", "1e999", "-1e999", "nan", "inf", "0
           "/dev/null", "/dev/zero", "/proc/self/mem", "/", ".", "..", "~", "*", "?", "[", "*.h5", ",", ",,", "a,b",
           "inputs", "targets", "weights", "inputs, inputs", "mlp", "cnn", "resnet", "script", "plugin:self:x",
           "plugin:/none.so:x", "lmu-asr", "mlp-policy", "ctc", "ppo", "regression", "segmentation", "loss", "f1",
-          "balanced", "fp16", "bf16", "native", "powersgd", "sqrt", "lamb", "lars", "sgd", "step", "cosine", "block",
+          "balanced", "fp16", "bf16", "native", "powersgd", "sqrt", "lamb", "lars", "sgd", "step", "cosine", "plateau", "multi-step", "one-cycle", "3, 5", "block",
           "0.9, 0.99", "1, 1", "0.9", "x" * 5000, "7" * 400, "a/" * 2000, "é" * 300, "{data}", "{data},{data}",
           "{directory}", "%s%n%d", "$(true)", "`true`", "';--", "\\x00", "\t", "=", "[data]", "; comment"]
 

@@ -89,12 +89,22 @@ struct Optimizer {
 };
 
 struct Schedule {
-    std::string name = "constant"; ///< constant, cosine, step
-    double warmup_epochs = 0;      ///< 0: `warmup_steps` counts
-    std::int64_t warmup_steps = 0; ///< 0: `warmup_epochs` counts
-    double minimum = 0;            ///< cosine's last rate, as a share of the peak
-    std::int64_t step_epochs = 30; ///< epochs between the reductions of "step"
-    double factor = 0.1;           ///< that each reduction of "step" multiplies the rate by
+    std::string name = "constant";   ///< constant, cosine, step …: describe.hpp has all
+    double warmup_epochs = 0;        ///< 0: `warmup_steps` counts
+    std::int64_t warmup_steps = 0;   ///< 0: `warmup_epochs` counts
+    double minimum = 0;              ///< the lowest rate, as a share of the peak
+    std::int64_t step_epochs = 30;   ///< epochs between the reductions of "step"
+    double factor = 0.1;             ///< that each reduction multiplies the rate by
+    std::string milestones = "none"; ///< epochs of the reductions of "multi-step"
+    double power = 1;                ///< of "polynomial"
+    double rise = 0.3;               ///< share of the steps in which "one-cycle" rises
+    double start_divisor = 25;       ///< the peak over the first rate of "one-cycle"
+    double end_divisor = 1e4;        ///< the first rate of "one-cycle" over its last
+    double cycle_epochs = 10;        ///< of the first cycle of "cosine-restarts"
+    std::int64_t cycle_factor = 1;   ///< each of its cycles is so many times as long as the last
+    std::int64_t patience = 10;      ///< validations without improvement that "plateau" allows
+    double threshold = 1e-4;         ///< relative; what is no more than this is no improvement
+    std::int64_t cooldown = 0;       ///< validations after a reduction that do not count
 };
 
 struct Precision {
@@ -197,6 +207,8 @@ struct Train {
     double epochs = 0;               ///< passes over data.train; 0: not limited by epochs
     std::int64_t steps = 0;          ///< of the optimizer; 0: not limited by steps
     std::int64_t validate_every = 0; ///< steps; 0: at the end of each epoch
+    std::int64_t patience = 0;       ///< validations without improvement that end the run; 0: off
+    double minimum_change = 0;       ///< of the metric; what is no more than this is none
 };
 
 struct Deck {

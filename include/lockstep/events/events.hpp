@@ -271,6 +271,7 @@ struct Ended {
                                        ///< of the epochs done before
     std::optional<double> epsilon{};   ///< of all steps, where privacy.noise is set
     Resources resources{};             ///< of this attempt
+    std::string early_stop{};          ///< why the run is over before its last step, if it is
 };
 
 using Event = std::variant<Started, Resumed, Step, Measuring, Measured, Epoch, Histograms, Pictures,

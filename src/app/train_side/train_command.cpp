@@ -81,8 +81,12 @@ ExitCode train_command(Invocation const& invocation) {
                              signals);
             bool const nothing_to_do = ended.reason == "already finished";
             if (nothing_to_do && context.world.is_root() && !told.json) {
-                std::cout << "this run is finished at step " << ended.step
-                          << ": nothing to train. To continue, raise train.epochs or train.steps, "
+                auto const& why = ended.early_stop;
+                auto const early = why.empty() ? std::string() : concat(", because ", why);
+                std::cout << "this run is finished at step " << ended.step << early
+                          << ": nothing to train. To continue, raise "
+                          << (early.empty() ? "" : "train.patience, or ")
+                          << "train.epochs or train.steps, "
                              "whichever was reached (or privacy.epsilon, if that is set); to "
                              "start over, add --checkpoint.resume none"
                           << std::endl;

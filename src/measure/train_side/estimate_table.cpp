@@ -40,6 +40,9 @@ void EstimateTable::start(train::RunPlan const& plan) const {
     if (!options_.json) {
         std::cout << "run                " << plan.deck.run.directory << ": " << start_text(plan)
                   << (plan.newest.empty() ? "" : "; the times below are for all its steps") << "\n";
+        if (!plan.early_end.empty()) {
+            std::cout << std::string(19, ' ') << plan.early_end << "\n";
+        }
     }
 }
 

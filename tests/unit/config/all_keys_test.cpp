@@ -27,6 +27,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"data.cache", "local:/tmp/copies"},
                                                    {"optimizer.name", "sgd"},
                                                    {"schedule.name", "cosine"},
+                                                   {"schedule.milestones", "3, 5"},
                                                    {"optimizer.scale-learning-rate", "sqrt"},
                                                    {"optimizer.update", "replicated"},
                                                    {"monitor.progress", "plain"},
