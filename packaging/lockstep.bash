@@ -1,7 +1,7 @@
 # Completion of lockstep's commands, deck keys and files, for bash.
 _lockstep() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-}
-    local commands="train launch search plan check estimate evaluate generate verify-resume data checkpoint bench
+    local commands="train launch search plan check estimate evaluate predict generate verify-resume data checkpoint bench
                     federate report watch serve profile export models tasks --help --version"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then

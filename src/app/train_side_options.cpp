@@ -2,6 +2,8 @@
 
 #include "lockstep/config/deck_source.hpp"
 
+#include <limits>
+
 namespace lockstep::app {
 
 // Where a deck is missing, its reader says so.
@@ -111,6 +113,26 @@ Options evaluate_options(EvaluateTold& told) {
                                   "changed since training, or if the samples do not fit the "
                                   "model's training data",
                                   told.force)},
+            .nearest_key = config::nearest_key};
+}
+
+Options predict_options(PredictTold& told) {
+    return {.command = "lockstep predict",
+            .positions = {"CHECKPOINT|RUN INPUT...", 2, std::numeric_limits<std::size_t>::max()},
+            .about =
+                "Writes what a model says of samples without targets. INPUT is HDF5 files; or "
+                "pictures, recordings or directories of them; or a CSV table whose columns have "
+                "the names of the training's. All else, such as sizes, columns, mean and class "
+                "names, is in the model's file. If RUN is given, the run's best.h5 or, if the run "
+                "has none, its newest checkpoint is used. The predictions are bitwise identical "
+                "on any number of ranks.",
+            .rows = {option::required(option::path(
+                         "--output FILE",
+                         "file to write: .csv or .jsonl (a line for each sample), or .h5",
+                         told.output)),
+                     option::whole("--batch N", "samples that are computed together", told.batch,
+                                   {.max = 1 << 20}),
+                     option::flag("--overwrite", "replace FILE if it exists", told.overwrite)},
             .nearest_key = config::nearest_key};
 }
 
@@ -227,6 +249,10 @@ std::string estimate_help(HelpWords const&) {
 
 std::string evaluate_help(HelpWords const&) {
     return help_of(evaluate_options);
+}
+
+std::string predict_help(HelpWords const&) {
+    return help_of(predict_options);
 }
 
 std::string generate_help(HelpWords const&) {

@@ -53,6 +53,12 @@ struct EvaluateTold {
     bool force = false; ///< a plug-in may have changed
 };
 
+struct PredictTold {
+    std::filesystem::path output;
+    std::int64_t batch = 128;
+    bool overwrite = false;
+};
+
 struct SearchTold {
     std::filesystem::path directory; ///< empty: runs/NAME of SPACE
 };
@@ -64,6 +70,7 @@ Options check_options(CheckTold& told);
 Options estimate_options(measure::EstimateOptions& told);
 Options evaluate_options(EvaluateTold& told);
 Options generate_options(train::GenerateOptions& told);
+Options predict_options(PredictTold& told);
 Options quantise_options(train::QuantiseOptions& told);
 Options bench_step_options(BenchStepTold& told);
 Options export_check_options(ExportCheckTold& told);
@@ -76,6 +83,7 @@ std::string check_help(HelpWords const&);
 std::string estimate_help(HelpWords const&);
 std::string evaluate_help(HelpWords const&);
 std::string generate_help(HelpWords const&);
+std::string predict_help(HelpWords const&);
 std::string bench_step_help(HelpWords const&);
 std::string export_check_help(HelpWords const&);
 std::string models_help(HelpWords const&);

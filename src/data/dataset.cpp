@@ -136,7 +136,9 @@ Dataset::Dataset(DatasetOptions const& options, OfNoFile) : parts_(std::make_sha
     parts_->channels_last = options.channels_last;
     parts_->source.sample_per_file = options.sample_per_file;
     parts_->inputs = fields_named(options, true);
-    parts_->targets = fields_named(options, false);
+    if (!options.inputs_alone) {
+        parts_->targets = fields_named(options, false);
+    }
 }
 
 Dataset::Dataset(DatasetOptions const& options) : Dataset(options, OfNoFile{}) {
@@ -233,8 +235,7 @@ void Dataset::look_through(std::size_t number, h5::File const& file) {
     add_checksums(hasher, file, inputs().front());
     for (auto const* fields : {&inputs(), &targets()}) {
         for (auto const& field : *fields) {
-            if (&field != &inputs().front() &&
-                !(&field == &targets().front() && field.is_label())) {
+            if (&field != &inputs().front() && !(&field == targets().data() && field.is_label())) {
                 auto const other = identity_of(field, samples);
                 hasher.add(std::as_bytes(std::span(other)));
                 add_checksums(hasher, file, field);

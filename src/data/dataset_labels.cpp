@@ -47,11 +47,12 @@ void count(std::span<std::int64_t const> labels, std::vector<std::int64_t>& coun
 } // namespace
 
 bool Dataset::has_labels() const noexcept {
-    return targets().front().is_label() && parts_->labels != Labels::none && !has_numbers_;
+    return !targets().empty() && targets().front().is_label() && parts_->labels != Labels::none &&
+           !has_numbers_;
 }
 
 void Dataset::look_through_labels(std::size_t file, Hasher& hasher) {
-    if (!targets().front().is_label()) {
+    if (targets().empty() || !targets().front().is_label()) {
         return;
     }
     bool const declared = !facts_.classes.empty();

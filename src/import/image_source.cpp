@@ -15,22 +15,30 @@ namespace {
 class ImageSource : public ListedSource {
   public:
     explicit ImageSource(ImageImport const& options)
-        : ListedSource(list_files(
-              {options.source, options.labels, options.split_by, {".png", ".jpg", ".jpeg"}})),
+        : ListedSource(list_files({options.source,
+                                   options.labels,
+                                   options.split_by,
+                                   {".png", ".jpg", ".jpeg"},
+                                   {},
+                                   options.unlabelled,
+                                   options.more})),
           options_(options) {
         if (options_.width == 0) {
             take_size_of_first();
         }
         auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
-        form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}},
-                        {"targets", h5::Type::i64, {}}};
+        form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}}};
+        if (!options_.unlabelled) {
+            form_.fields.push_back({"targets", h5::Type::i64, {}});
+        }
         form_.class_names = listing_.class_names;
         form_.moments = ImportForm::Moments::by_channel;
     }
 
     std::string identity() const override {
         return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
-                      " alpha ", static_cast<int>(options_.alpha), "\n", listing_.identity());
+                      options_.unlabelled ? " unlabelled" : "", " alpha ",
+                      static_cast<int>(options_.alpha), "\n", listing_.identity());
     }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
@@ -52,7 +60,11 @@ class ImageSource : public ListedSource {
                                                 "x", options_.height),
                                          "Scale all images to one size with --size WxH"});
         }
-        sink({{channels_first(image), bytes_of(std::vector{label(item)})}, label(item)});
+        Sample sample{{channels_first(image)}, label(item)};
+        if (!options_.unlabelled) {
+            sample.fields.push_back(bytes_of(std::vector{label(item)}));
+        }
+        sink(std::move(sample));
         return note;
     }
 

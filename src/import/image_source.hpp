@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "alpha.hpp"
 
@@ -20,11 +21,13 @@ struct ImageImport {
     std::uint64_t height = 0;
     bool gray = false;
     Alpha alpha = Alpha::drop;
+    bool unlabelled = false; ///< samples have no targets, and files any place below the source
+    std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source
 };
 
 /// PNG and JPEG files in a folder for each class (below train, validation and test where these
 /// are there), or listed in a file. Samples are u8, [3, height, width], or [1, …] in gray; with
-/// Alpha::keep one channel more.
+/// Alpha::keep one channel more. Unlabelled: inputs alone, of all files below the source.
 std::unique_ptr<ImportSource> image_source(ImageImport const& options);
 
 } // namespace lockstep::import

@@ -160,6 +160,34 @@ Listing from_table(ListingOptions const& options) {
     return listing;
 }
 
+Listing from_anywhere(ListingOptions const& options) {
+    Listing listing;
+    auto sources = options.more;
+    sources.insert(sources.begin(), options.source);
+    for (auto const& source : sources) {
+        if (std::filesystem::is_regular_file(source)) {
+            listing.entries.push_back({source, -1, source.string(), {}});
+            continue;
+        }
+        auto tree = find_files(source, options.endings, options.frame_endings);
+        for (auto const& kind : tree.skipped) {
+            listing.remarks.push_back(concat("skipped ", kind));
+        }
+        for (auto& file : tree.files) {
+            listing.entries.push_back({file.path, -1, file.path.string(), {}});
+        }
+    }
+    return listing;
+}
+
+/// What `require_once` says of an entry.
+std::string meaning_of(Listing const& listing, Listing::Entry const& entry) {
+    return entry.label < 0
+               ? std::string()
+               : concat("label \"", listing.class_names[static_cast<std::size_t>(entry.label)],
+                        "\"");
+}
+
 } // namespace
 
 std::string Listing::identity() const {
@@ -241,11 +269,12 @@ void require_once(Listing& listing, std::vector<std::string> const& meanings) {
 }
 
 Listing list_files(ListingOptions const& options) {
-    auto listing = options.labels.path.empty() ? from_folders(options) : from_table(options);
+    auto listing = options.unlabelled            ? from_anywhere(options)
+                   : options.labels.path.empty() ? from_folders(options)
+                                                 : from_table(options);
     std::vector<std::string> labels;
     for (auto const& entry : listing.entries) {
-        labels.push_back(
-            concat("label \"", listing.class_names[static_cast<std::size_t>(entry.label)], "\""));
+        labels.push_back(meaning_of(listing, entry));
     }
     require_once(listing, labels);
     if (listing.entries.empty()) {
@@ -257,7 +286,8 @@ Listing list_files(ListingOptions const& options) {
                           list_text(options.endings, "or"), listing.remarks.empty() ? "" : "; ",
                           joined(listing.remarks, ", and "))
                  : concat(options.labels.path.string(), " lists no file"),
-             options.labels.path.empty()
+             options.unlabelled ? "Name such files, or a directory that has some"
+             : options.labels.path.empty()
                  ? "Name a directory with such files, in a folder for each class"
                  : "List the files in this table"});
     }

@@ -14,13 +14,15 @@ struct ListingOptions {
     std::vector<std::string> endings; ///< of the files that count, such as ".png"
     /// Endings of files whose folder counts as one file; empty: no folder does.
     std::vector<std::string> frame_endings{};
+    bool unlabelled = false; ///< every file below the source counts, and none has a class
+    std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source
 };
 
 /// Files, with what is known about them.
 struct Listing {
     struct ListedFile {
         std::filesystem::path path;
-        std::int64_t label = 0;
+        std::int64_t label = 0; ///< -1: none
         std::string group;
         std::string set;       ///< empty: none said
         std::int64_t line = 0; ///< of the table
@@ -36,7 +38,8 @@ struct Listing {
     std::string identity() const;
 };
 
-/// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file.
+/// The files of SOURCE/CLASS/…, of SOURCE/train/CLASS/… and its kin, or of a label file;
+/// unlabelled: all files below the source, or the source itself where it is a file.
 ///
 /// Throws  Error 66 when there are none; 65 for a label file without the columns, a folder of a
 ///         class without files, or a file that is listed twice with different labels; 64

@@ -44,7 +44,7 @@ class SeriesSource : public ImportSource {
             throw Error(ExitCode::no_input, {options.source.string(), "it has no rows",
                                              "Name a table with a header line and data lines"});
         }
-        bool const rows = !options.target.empty();
+        bool const rows = rows_are_samples();
         std::vector<std::pair<std::string, std::string>> const named{
             {"--time", options.time},
             {"--group", options.group},
@@ -57,24 +57,24 @@ class SeriesSource : public ImportSource {
         }
         columns_ = chosen_columns();
         auto const type = options.doubles ? h5::Type::f64 : h5::Type::f32;
-        form_.fields = {{"inputs", type, {columns_.size()}, !rows},
-                        {"targets", h5::Type::i64, {}, false}};
+        form_.fields = {{"inputs", type, {columns_.size()}, !rows}};
+        if (!options.unlabelled) {
+            form_.fields.push_back(
+                {"targets", options.regression ? type : h5::Type::i64, {}, false});
+        }
         form_.texts = {{data::columns_name, names_of(columns_)}};
         if (!options.time.empty()) {
             form_.fields.push_back({"time", h5::Type::f64, {}, !rows});
-        }
-        if (options.regression) {
-            form_.fields[1].type = type;
         }
         rows ? list_rows() : list_groups();
         form_.moments = ImportForm::Moments::by_channel;
     }
 
     std::string identity() const override {
-        return concat("series ", options_.doubles, options_.fill_forward, options_.regression, " ",
-                      options_.time, " ", options_.group, " ", options_.target, " ",
-                      options_.split_by, " ", joined(names_of(columns_), ","), "\n",
-                      stamp(options_.source));
+        return concat("series ", options_.doubles, options_.fill_forward, options_.regression,
+                      options_.unlabelled ? " unlabelled " : " ", options_.time, " ",
+                      options_.group, " ", options_.target, " ", options_.split_by, " ",
+                      joined(names_of(columns_), ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
@@ -107,9 +107,7 @@ class SeriesSource : public ImportSource {
         return options_.split_by.empty() ? name(item)
                                          : row(item, 0).fields[table_.column(options_.split_by)];
     }
-    std::int64_t items_at_once() const override {
-        return options_.target.empty() ? 1 : rows_at_once;
-    }
+    std::int64_t items_at_once() const override { return rows_are_samples() ? rows_at_once : 1; }
 
     std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
         auto const& rows = items_[static_cast<std::size_t>(item)];
@@ -133,7 +131,10 @@ class SeriesSource : public ImportSource {
                 }
             }
         }
-        std::vector<std::vector<std::byte>> fields{bytes(values), target(item)};
+        std::vector<std::vector<std::byte>> fields{bytes(values)};
+        if (!options_.unlabelled) {
+            fields.push_back(target(item));
+        }
         if (!options_.time.empty()) {
             fields.push_back(bytes_of(times));
         }
@@ -146,6 +147,8 @@ class SeriesSource : public ImportSource {
     }
 
   private:
+    bool rows_are_samples() const { return options_.unlabelled || !options_.target.empty(); }
+
     std::vector<std::size_t> chosen_columns() const {
         std::vector<std::size_t> columns;
         for (auto const& name : options_.columns) {
@@ -185,15 +188,15 @@ class SeriesSource : public ImportSource {
 
     /// Every row is a sample.
     void list_rows() {
-        auto const column = table_.column(options_.target);
         std::set<std::string> names;
         for (std::size_t i = 0; i < table_.rows.size(); ++i) {
             items_.push_back({i});
         }
-        if (options_.regression) {
+        if (options_.regression || options_.unlabelled) {
             labels_.assign(items_.size(), -1);
             return;
         }
+        auto const column = table_.column(options_.target);
         for (auto const& row : table_.rows) {
             if (names.insert(name_in(row, column)).second) {
                 data::require_name(row.fields[column], table_.place_of(row, column));

@@ -19,11 +19,13 @@ struct SeriesImport {
     std::string split_by{};
     bool doubles = false;      ///< f64 instead of f32
     bool fill_forward = false; ///< an empty cell has the value above it
+    bool unlabelled = false;   ///< each row is a sample, which has no target
 };
 
-/// A CSV or TSV table. With `target`: inputs [rows, columns], targets [rows]. Without: a ragged
-/// sample [rows, columns] for each group, whose class is its name. Times are in a dataset `time`,
-/// f64, dates as seconds since 1970; the columns' names in an attribute `columns`.
+/// A CSV or TSV table. With `target`: inputs [rows, columns], targets [rows]; unlabelled: the
+/// inputs alone. Without: a ragged sample [rows, columns] for each group, whose class is its name.
+/// Times are in a dataset `time`, f64, dates as seconds since 1970; the columns' names in an
+/// attribute `columns`.
 ///
 /// Throws  Error 66 for a missing source, 65 for a damaged one, 64 for columns or datasets that it
 ///         does not have

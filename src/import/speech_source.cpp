@@ -31,8 +31,10 @@ class SpeechSource : public ListedSource {
             list_transcripts();
         }
         read_first();
-        form_.fields = {{"inputs", h5::Type::f32, {}, true},
-                        {"targets", h5::Type::i64, {}, !options.transcripts.empty()}};
+        form_.fields = {{"inputs", h5::Type::f32, {}, true}};
+        if (!options.unlabelled) {
+            form_.fields.push_back({"targets", h5::Type::i64, {}, !options.transcripts.empty()});
+        }
         if (!options.raw) {
             mel_.emplace(LogMelOptions{.rate = rate_, .bands = options.bands});
             form_.fields.front().row = {options.bands};
@@ -43,15 +45,13 @@ class SpeechSource : public ListedSource {
     }
 
     std::string identity() const override {
-        return concat("speech ", options_.raw ? "raw" : "mel ", options_.bands, "\n",
-                      joined(texts_, "\n"), "\n", options_.words, options_.lowercase, options_.drop,
-                      "\n", listing_.identity());
+        return concat("speech ", options_.raw ? "raw" : "mel ", options_.bands,
+                      options_.unlabelled ? " unlabelled" : "", "\n", joined(texts_, "\n"), "\n",
+                      options_.words, options_.lowercase, options_.drop, "\n", listing_.identity());
     }
     std::int64_t items_at_once() const override { return recordings_at_once; }
 
     std::string read(std::int64_t item, std::function<void(Sample&&)> const& sink) const override {
-        auto const targets =
-            options_.transcripts.empty() ? std::vector{label(item)} : symbols(item);
         auto sound = read_sound(entry(item).path);
         if (sound.rate != rate_) {
             refuse(item,
@@ -68,7 +68,12 @@ class SpeechSource : public ListedSource {
             }
             sound.values = (*mel_)(sound.values);
         }
-        sink({{bytes_of(sound.values), bytes_of(targets)}, label(item)});
+        Sample sample{{bytes_of(sound.values)}, label(item)};
+        if (!options_.unlabelled) {
+            sample.fields.push_back(
+                bytes_of(options_.transcripts.empty() ? std::vector{label(item)} : symbols(item)));
+        }
+        sink(std::move(sample));
         return sound.channels > 1 ? concat("its ", sound.channels, " channels were averaged")
                                   : std::string();
     }
@@ -78,7 +83,10 @@ class SpeechSource : public ListedSource {
         return {options_.source,
                 options_.labels,
                 options_.split_by,
-                {".wav", ".flac", ".ogg", ".aif", ".aiff"}};
+                {".wav", ".flac", ".ogg", ".aif", ".aiff"},
+                {},
+                options_.unlabelled,
+                options_.more};
     }
 
     void list_transcripts() {

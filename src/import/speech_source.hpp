@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace lockstep::import {
 
@@ -23,6 +24,8 @@ struct SpeechImport {
     std::string symbols{};     ///< characters, or words with commas; empty: all that occur, sorted
     bool raw = false;          ///< the recording itself instead of features
     std::uint64_t bands = 40;
+    bool unlabelled = false; ///< samples have no targets, and files any place below the source
+    std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source
 };
 
 /// Recordings with transcripts or classes. Inputs are ragged f32: [frames, bands] of log-mel

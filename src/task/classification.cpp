@@ -69,6 +69,12 @@ class Classification : public Task {
         return cross_entropy_.evaluate(logits_of(model, batch), batch.targets.only());
     }
 
+    Predicts predicts() const override { return Predicts::classes; }
+    Prediction predict(nn::Model& model, nn::Fields const& inputs) const override {
+        auto const probabilities = torch::softmax(logits_of(model, {inputs, {}}), 1);
+        return {.numbers = probabilities.to(torch::kCPU).contiguous()};
+    }
+
     std::int64_t outputs() const override { return cross_entropy_.classes(); }
     std::size_t counts() const override { return counts_of_class * names_.size(); }
     std::size_t training_counts() const override {

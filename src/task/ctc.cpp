@@ -81,11 +81,15 @@ class Ctc : public Task, public Remarks {
   public:
     Ctc(config::OwnValues const& values, Samples const& samples)
         : symbols_(static_cast<std::int64_t>(samples.class_names.size())),
-          beam_(static_cast<std::size_t>(values.integer("beam", 0))) {
+          beam_(static_cast<std::size_t>(values.integer("beam", 0))), names_(samples.class_names) {
         require_transcripts(samples);
-        auto const& names = samples.class_names;
-        auto const blank = std::find(names.begin(), names.end(), " ");
-        space_ = blank == names.end() ? -1 : blank - names.begin();
+        auto const blank = std::find(names_.begin(), names_.end(), " ");
+        space_ = blank == names_.end() ? -1 : blank - names_.begin();
+        words_ = space_ < 0 && std::ranges::any_of(names_, [](auto const& name) {
+                     return std::ranges::count_if(name, [](char byte) {
+                                return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+                            }) > 1; // UTF-8 code points
+                 });
     }
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
@@ -108,6 +112,20 @@ class Ctc : public Task, public Remarks {
             tally.counts[Count::words] += by_words.words;
         });
         return tally;
+    }
+
+    Predicts predicts() const override { return Predicts::transcripts; }
+    Prediction predict(nn::Model& model, nn::Fields const& inputs) const override {
+        auto const spoken = listen(model, inputs);
+        Prediction prediction;
+        for (std::int64_t sample = 0; sample < spoken.samples(); ++sample) {
+            std::vector<std::string> heard;
+            for (auto const symbol : decode(spoken, sample)) {
+                heard.push_back(names_[static_cast<std::size_t>(symbol)]);
+            }
+            prediction.texts.push_back(joined(heard, words_ ? " " : ""));
+        }
+        return prediction;
     }
 
     std::string remark(config::Data const& data, nn::Model const& model) const override {
@@ -158,8 +176,9 @@ class Ctc : public Task, public Remarks {
     }
 
   private:
-    Spoken listen(nn::Model& model, Tensors const& batch) const {
-        auto const outputs = model.forward(batch.inputs).to(torch::kFloat32);
+    /// Without transcripts.
+    Spoken listen(nn::Model& model, nn::Fields const& inputs) const {
+        auto const outputs = model.forward(inputs).to(torch::kFloat32);
         if (outputs.dim() != 3 || outputs.size(1) != this->outputs()) {
             throw Error(ExitCode::usage,
                         {"task.kind = ctc",
@@ -170,9 +189,13 @@ class Ctc : public Task, public Remarks {
         }
         // The loss is computed on the host, since its gradient has no fixed order on a GPU.
         auto const scores = torch::log_softmax(outputs, 1).permute({2, 0, 1}).to(torch::kCPU);
+        return {scores, frames_of_rows(model, inputs[0].lengths), {}, {}};
+    }
+    Spoken listen(nn::Model& model, Tensors const& batch) const {
+        auto spoken = listen(model, batch.inputs);
         auto const& targets = batch.targets[0];
-        Spoken spoken{scores, frames_of_rows(model, batch.inputs[0].lengths),
-                      targets.values.to(torch::kCPU).contiguous(), targets.lengths};
+        spoken.targets = targets.values.to(torch::kCPU).contiguous();
+        spoken.lengths = targets.lengths;
         require_symbols(spoken.targets);
         return spoken;
     }
@@ -238,7 +261,9 @@ class Ctc : public Task, public Remarks {
 
     std::int64_t symbols_;
     std::size_t beam_;
-    std::int64_t space_; ///< the symbol that parts words; -1: there is none
+    std::vector<std::string> names_; ///< of the symbols
+    std::int64_t space_;             ///< the symbol that parts words; -1: there is none
+    bool words_ = false;             ///< symbols are words, which blanks part in a text
 };
 
 } // namespace

@@ -48,6 +48,7 @@ class ExportedLoss : public Task {
         return tally;
     }
 
+    Predicts predicts() const override { return Predicts::nothing; }
     std::int64_t outputs() const override { return 0; }
     std::size_t sums() const override { return loss_.sums.size(); }
 

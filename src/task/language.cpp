@@ -85,6 +85,7 @@ class Language : public Task {
         return all_count() ? torch::Tensor() : truth_of(batch).ne(not_learnt);
     }
 
+    Predicts predicts() const override { return Predicts::nothing; }
     std::int64_t outputs() const override { return vocabulary_; }
     std::size_t counts() const override { return 2; }
 

@@ -68,6 +68,7 @@ class Ppo : public Task {
                     {"task ppo was asked to evaluate a batch", "it can evaluate only episodes",
                      "This is a bug; please report it"});
     }
+    Predicts predicts() const override { return Predicts::nothing; }
     std::int64_t outputs() const override { return spaces_.actions; }
     Metrics metrics(Tally const&) const override { return {}; }
 

@@ -65,6 +65,15 @@ class Segmentation : public Task {
         return cross_entropy_.evaluate(logits, truth);
     }
 
+    Predicts predicts() const override { return Predicts::places; }
+    Prediction predict(nn::Model& model, nn::Fields const& inputs) const override {
+        auto const logits = model.forward(inputs).to(torch::kFloat32);
+        if (logits.dim() < 3 || logits.size(1) != classes_) {
+            throw misfit(logits.sizes().vec(), {});
+        }
+        return {.numbers = logits.argmax(1).to(torch::kCPU).contiguous()};
+    }
+
     std::int64_t outputs() const override { return classes_; }
     std::int64_t classes_of_places() const override { return classes_; }
     std::size_t counts() const override {

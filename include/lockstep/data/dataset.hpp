@@ -50,6 +50,7 @@ struct DatasetOptions {
     std::string mask{};
     Labels labels = Labels::guessed;
     bool channels_last = false; ///< the model takes the last dimension of a sample for channels
+    bool inputs_alone = false;  ///< samples have no targets, whatever the files hold
 };
 
 /// The files that a text names, in order; a glob's are sorted.

@@ -42,6 +42,20 @@ struct Tally {
     std::vector<double> sums{};
 };
 
+/// What a model's outputs say of samples without targets.
+enum class Predicts {
+    nothing,    ///< such as a policy, which acts
+    values,     ///< real values of each sample
+    classes,    ///< the probability of each class, for each sample
+    places,     ///< the class of each position of a sample
+    transcripts ///< a text for each sample
+};
+struct Prediction {
+    torch::Tensor
+        numbers{}; ///< [n, values…] or [n, classes] float32; [n, places…] int64; on the CPU
+    std::vector<std::string> texts{}; ///< of transcripts
+};
+
 /// Named values, "accuracy" → 0.92.
 using Metrics = std::map<std::string, double>;
 
@@ -75,6 +89,10 @@ class Task {
     /// Shape   as many counts and sums as `counts` and `sums` say
     /// Throws  as `training_loss`
     virtual Tally evaluate(nn::Model& model, Tensors const& batch) const = 0;
+    virtual Predicts predicts() const { return Predicts::values; }
+    /// Shape   as `predicts` says
+    /// Throws  as `training_loss`
+    virtual Prediction predict(nn::Model& model, nn::Fields const& inputs) const;
     /// How many numbers a model must return: for a sample, or for each of its positions or time
     /// steps.
     virtual std::int64_t outputs() const = 0;

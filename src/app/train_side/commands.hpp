@@ -7,6 +7,7 @@ namespace lockstep::app {
 ExitCode train_command(Invocation const& invocation);
 ExitCode evaluate_command(Invocation const& invocation);
 ExitCode generate_command(Invocation const& invocation);
+ExitCode predict_command(Invocation const& invocation);
 ExitCode bench_step_command(Invocation const& invocation);
 ExitCode export_script_command(Invocation const& invocation);
 ExitCode quantise_command(Invocation const& invocation);

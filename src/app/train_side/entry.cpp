@@ -19,6 +19,7 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"train", train_command},
             {"evaluate", evaluate_command},
             {"generate", generate_command},
+            {"predict", predict_command},
             {"plan", plan_command},
             {"check", check_command},
             {"estimate", estimate_command},

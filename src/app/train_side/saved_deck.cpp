@@ -39,11 +39,11 @@ void leave_out_places(config::DeckSource& source, std::string const& file) {
 }
 
 void tell_of_scripts(config::DeckSource const& source, config::Deck const& deck,
-                     std::string const& file) {
+                     std::string const& file, Warn const& warn) {
     for (auto const& [key, script] : nn::named_scripts(deck)) {
         if (key == "model.file" && source.values().at(key).origin == file) {
-            notice(concat(file, " names the TorchScript program ", script,
-                          ", which this command runs"));
+            warn(concat(file, " names the TorchScript program ", script,
+                        ", which this command runs"));
         }
     }
 }
@@ -65,11 +65,11 @@ void require_code_named_here(config::DeckSource const& source, config::Deck cons
 }
 
 void warn_of_other_code(config::Deck const& deck, checkpoint::Record const& record,
-                        std::string const& file) {
+                        std::string const& file, Warn const& warn) {
     train::compare_code(record, deck, nn::code_hashes(deck),
                         [&](auto const& what, auto const& why) {
-                            notice(concat("warning: ", what, " is not the library that ", file,
-                                          " was trained with: ", why));
+                            warn(concat("warning: ", what, " is not the library that ", file,
+                                        " was trained with: ", why));
                         });
 }
 
@@ -89,7 +89,7 @@ Error no_deck_in(std::filesystem::path const& file) {
 } // namespace
 
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
-                        std::filesystem::path const& out) {
+                        std::filesystem::path const& out, Warn const& warn) {
     config::DeckSource source;
     auto const deck = concat("the deck in ", file.path().string());
     auto const record = checkpoint::open_weights(file)->record();
@@ -105,13 +105,13 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     leave_out_places(source, deck);
     auto parsed = source.parse();
     for (auto const& sentence : config::ignored_values(source, parsed)) {
-        notice(sentence);
+        warn(sentence);
     }
     require_code_named_here(source, parsed, deck);
-    tell_of_scripts(source, parsed, deck);
-    warn_of_other_code(parsed, record, file.path().string());
+    tell_of_scripts(source, parsed, deck, warn);
+    warn_of_other_code(parsed, record, file.path().string(), warn);
     if (auto const warning = train::warning_of_model_changes(parsed, file); !warning.empty()) {
-        notice(warning);
+        warn(warning);
     }
     return parsed;
 }

@@ -1,22 +1,27 @@
 #pragma once
 
+#include "base/notice.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace lockstep::app {
 
+/// Tells the user a line.
+using Warn = std::function<void(std::string const&)>;
+
 /// The deck that a file's model was trained with, changed by the keys in `words`, which are removed
-/// from there. It has only the data sets that `words` name. Warns of plug-ins that are not those of
-/// the training. `out` is what will be written, if anything.
+/// from there. It has only the data sets that `words` name. Warns, by `warn`, of plug-ins that
+/// are not those of the training. `out` is what will be written, if anything.
 ///
 /// Throws  Error 64 for a plug-in that only the file names, or an unknown key; 66 for a missing
 ///         plug-in; 73 where `out` is named by the file's deck; as `checkpoint::open_weights`
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
-                        std::filesystem::path const& out = {});
+                        std::filesystem::path const& out = {}, Warn const& warn = notice);
 
 /// Prints remarks on a file's model, or on samples for it, on standard error.
 void tell(std::vector<std::string> const& remarks);

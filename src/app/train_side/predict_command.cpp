@@ -1,0 +1,108 @@
+#include "base/notice.hpp"
+#include "base/text.hpp"
+#include "batches/model_facts.hpp"
+#include "checkpoint/weights.hpp"
+#include "comm/agree.hpp"
+#include "device/device.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/monitor/collective_command.hpp"
+#include "model_files/predict.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "../agreed_words.hpp"
+#include "../output_file.hpp"
+#include "../train_side_options.hpp"
+#include "commands.hpp"
+#include "model_file.hpp"
+#include "predict_inputs.hpp"
+#include "saved_deck.hpp"
+
+namespace lockstep::app {
+
+namespace {
+
+/// What would keep the predictions from being written at the end.
+///
+/// Collective  over `world`
+void require_place(comm::Communicator const& world, PredictTold const& told,
+                   std::vector<std::string> const& inputs) {
+    comm::agree(world, "looking for the place of the predictions", [&] {
+        if (!world.is_root()) {
+            return;
+        }
+        require_free(told.output, told.overwrite);
+        for (auto const& input : inputs) {
+            require_other_file(told.output, input);
+        }
+        auto const directory = std::filesystem::absolute(told.output).parent_path();
+        if (!std::filesystem::is_directory(directory)) {
+            throw Error(ExitCode::cannot_create,
+                        {concat("cannot create ", told.output.string()),
+                         concat("there is no directory ", directory.string()),
+                         "Create this directory, or name a file in another directory"});
+        }
+    });
+}
+
+/// The device of the training may not be here: one that is here does as well.
+std::vector<std::string> keys_with_device(std::vector<std::string> keys) {
+    for (std::string const key : {"--run.device", "--run.devices"}) {
+        bool const named = std::ranges::any_of(keys, [&](std::string const& word) {
+            return word == key || word.starts_with(key + "=");
+        });
+        if (!named) {
+            keys.insert(keys.end(), {key, key == "--run.device" ? "auto" : "all"});
+        }
+    }
+    return keys;
+}
+
+/// The deck that the file's model was trained with; rank 0 tells what is to be told of it.
+///
+/// Collective  over `world`
+config::Deck deck_of(comm::Communicator const& world, checkpoint::VerifiedFile const& file,
+                     std::vector<std::string> const& keys, std::filesystem::path const& output) {
+    config::Deck deck;
+    comm::agree(world, "reading the deck of the model", [&] {
+        auto words = keys_with_device(keys);
+        deck = saved_deck(file, words, output,
+                          world.is_root() ? Warn(notice) : Warn([](std::string const&) {}));
+    });
+    return deck;
+}
+
+} // namespace
+
+ExitCode predict_command(Invocation const& invocation) {
+    return monitor::run_collectively(
+        invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
+            auto const& world = context.world;
+            PredictTold told;
+            auto const words = agreed_words(world, predict_options(told), invocation.arguments);
+            std::vector<std::string> const inputs(words.positions.begin() + 1,
+                                                  words.positions.end());
+            auto const path = model_file(world, words.positions.front());
+            require_place(world, told, words.positions);
+            auto const file = checkpoint::verify_together(world, path);
+            auto const deck = deck_of(world, file, words.keys, told.output);
+            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+            context.session.bind_device(train::device_of_rank(world, deck.run));
+            data::Facts facts;
+            comm::agree(world, "reading the model's file", [&] { facts = train::facts_of(file); });
+            PredictInputs const samples(world, inputs, facts, told.output);
+            auto const report =
+                train::predict(world, deck, file, samples.samples(), {told.output, told.batch});
+            if (world.is_root()) {
+                tell(samples.remarks());
+                tell(report.remarks);
+                std::cout << "with " << path << ": " << count_text(report.samples, "prediction")
+                          << " in " << told.output.string() << "\n";
+            }
+            return ExitCode::ok;
+        });
+}
+
+} // namespace lockstep::app

@@ -1,0 +1,143 @@
+"""lockstep predict: what a model says of samples without targets, from HDF5 files, pictures, recordings and tables:
+the same bytes on any ranks, the numbers of the model itself, and what cannot be predicted is refused."""
+import csv
+import itertools
+import json
+import shutil
+
+import h5py
+import numpy as np
+
+from harness import Scratch, check, run
+from media import png, wav
+from small_models import MODELS, deck_of, write_data
+
+SHADES = {"dark": 40, "light": 200}
+
+
+def pictures(folder, count, flat=False):
+    """Pictures of 8 x 8 pixels, dark ones and light ones."""
+    for name, shade in SHADES.items():
+        place = folder if flat else folder / name
+        place.mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            values = [[(shade + (number * 7 + x + y) % 30,) * 3 for x in range(8)] for y in range(8)]
+            (place / f"{name}-{number}.png").write_bytes(png(values, 8, 2))
+
+
+def trained(scratch, name, data, model, task, *options, steps=40):
+    deck = scratch / f"{name}.ini"
+    deck.write_text(f"[run]\nreplicas = 1\n[data]\ntrain = {data}\nbatch = 8\n[model]\n{model}\n[task]\nkind = {task}\n"
+                    f"[optimizer]\nlearning-rate = 0.01\n[train]\nsteps = {steps}\n[monitor]\nplots = false\n"
+                    "tensorboard = false\nprogress = none\n")
+    run(["train", deck, "--run.directory", scratch / name, *options], 1).expect(0)
+    return scratch / name
+
+
+def predicted(model, out, *inputs, ranks=0, options=()):
+    run(["predict", model, *inputs, "--output", out, "--overwrite", *options], ranks).expect(0, "prediction", out.name)
+    check([path.name for path in out.parent.glob(f"{out.name}.*")] == [], "nothing is left beside the output")
+    return out.read_bytes()
+
+
+def of_pictures(scratch):
+    pictures(scratch / "labelled", 12)
+    pictures(scratch / "new", 5, flat=True)
+    run(["data", "import", "images", scratch / "labelled", scratch / "pictures.h5"]).expect(0)
+    model = trained(scratch, "shades", scratch / "pictures.h5", "name = cnn\nchannels = 4\nhidden = 8", "classification")
+    checkpoint = sorted((model / "checkpoints").glob("*.h5"))[-1]
+    shutil.rmtree(scratch / "labelled")  # a colleague has the model alone
+    (scratch / "pictures.h5").rename(scratch / "gone.h5")
+    out = scratch / "out.csv"
+    whole = predicted(checkpoint, out, scratch / "new", options=("--batch", 3))
+    for ranks in (1, 2, 3):
+        check(predicted(checkpoint, out, scratch / "new", ranks=ranks, options=("--batch", 3)) == whole, f"{ranks} ranks")
+    rows = list(csv.DictReader(whole.decode().splitlines()))
+    check([row["source"].rsplit("/")[-1] for row in rows] ==
+          [f"{name}-{number}.png" for name in sorted(SHADES) for number in range(5)], f"{rows}")
+    for row in rows:
+        check(row["class"] in row["source"].rsplit("/")[-1], f"the right class: {row}")
+        parts = [float(row[name]) for name in sorted(SHADES)]
+        check(abs(sum(parts) - 1) < 1e-6 and max(parts) == float(row["probability"]), f"probabilities: {row}")
+    lines = predicted(checkpoint, scratch / "out.jsonl", *sorted((scratch / "new").glob("*.png")), options=("--batch", 3))
+    for row, line in zip(rows, map(json.loads, lines.splitlines())):
+        check(line["class"] == row["class"] and line["source"] == row["source"] and
+              np.float32(line["probability"]) == np.float32(row["probability"]), f"{row} and {line}")
+    return checkpoint
+
+
+def of_tables(scratch):
+    draw = np.random.default_rng(5)
+    values = draw.normal(size=(64, 3))
+    for name, columns in (("train", "a,b,c,y"), ("new", "c,other,a,b")):
+        with open(scratch / f"{name}.csv", "w") as file:
+            file.write(columns + "\n")
+            for a, b, c in values:
+                known = {"a": a, "b": b, "c": c, "y": 2 * a - b, "other": "text"}
+                file.write(",".join(str(known[column]) for column in columns.split(",")) + "\n")
+    run(["data", "import", "series", scratch / "train.csv", scratch / "table.h5", "--target", "y", "--regression"]).expect(0)
+    model = trained(scratch, "line", scratch / "table.h5", "name = mlp\nhidden = 16", "regression", steps=300)
+    text = predicted(model, scratch / "values.csv", scratch / "new.csv")
+    rows = list(csv.DictReader(text.decode().splitlines()))
+    given = np.array([float(row["targets"]) for row in rows])
+    check(len(rows) == 64 and np.abs(given - (2 * values[:, 0] - values[:, 1])).mean() < 0.3, f"columns by name: {rows[:3]}")
+    predicted(model, scratch / "values.h5", scratch / "new.csv", ranks=2)
+    with h5py.File(scratch / "values.h5") as file:
+        check(np.array_equal(file["outputs"][:, 0], given.astype(np.float32)), "HDF5 and CSV hold the same numbers")
+        check(len(file["sources"][()].decode().splitlines()) == 64, "and the lines of the table")
+    (scratch / "short.csv").write_text("a,b\n1,2\n")
+    run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "column c")
+
+
+def of_every_model(scratch):
+    """Each model that predicts something does so as it evaluates."""
+    for name, (_, samples, task) in MODELS.items():
+        if not samples:
+            continue
+        deck = deck_of(scratch, name, 2)
+        run(["train", deck, "--run.directory", scratch / name], 1).expect(0)
+        files = [line.split(" = ")[1] for line in deck.read_text().splitlines() if line.startswith("train = ")]
+        out = scratch / f"{name}.h5"
+        words = ["predict", scratch / name, files[0], "--output", out]
+        if name in ("export", "script"):
+            words += ["--model.file", next(line.split(" = ")[1] for line in deck.read_text().splitlines() if line.startswith("file = "))]
+        if "language" in task:
+            run(words).expect(64, "lockstep generate")
+        elif "ctc" in task:
+            run(words).expect(64, ".csv or .jsonl")
+            words[-1] = scratch / f"{name}.csv"
+            run(words).expect(0)
+        else:
+            run(words).expect(0)
+            with h5py.File(out) as file:
+                found = file["predicted" if "segmentation" in task else "outputs"]
+                check(np.isfinite(found[:]).all(), f"{name}: {found}")
+
+
+def refused(scratch, model):
+    new = scratch / "new"
+    (scratch / "bad").mkdir()
+    (scratch / "bad/x.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    for words, code, why in ((["--output", scratch / "x.txt", new], 64, ".csv, .jsonl or .h5"),
+                             ([new], 64, "--output"),
+                             (["--output", scratch / "x.csv"], 64, "INPUT"),
+                             (["--output", scratch / "x.csv", scratch / "none"], 66, "no such file"),
+                             (["--output", scratch / "none/x.csv", new], 73, "no directory"),
+                             (["--output", scratch / "x.csv", scratch / "bad"], 65, "x.png"),
+                             (["--output", model, new, "--overwrite"], 73, ""),
+                             (["--output", scratch / "x.csv", scratch / "train.csv"], 64, "rows of a table"),
+                             (["--output", scratch / "x.csv", new, scratch / "gone.h5"], 64, "not predicted together"),
+                             (["--output", scratch / "x.csv", scratch / "table.h5"], 65, "samples")):
+        run(["predict", model, *words]).expect(code, why)
+    check(not (scratch / "x.csv").exists(), "nothing is left")
+    (scratch / "x.csv").write_text("mine")
+    run(["predict", model, new, "--output", scratch / "x.csv"]).expect(73, "--overwrite")
+
+
+with Scratch() as scratch:
+    write_data(scratch)
+    model = of_pictures(scratch)
+    of_tables(scratch)
+    refused(scratch, model)
+    of_every_model(scratch)
+print("predictions are those of the model, on any ranks")
