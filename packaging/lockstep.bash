@@ -10,7 +10,7 @@ _lockstep() {
     fi
     local second=""
     case $command in
-    data) second="import info verify" ;;
+    data) second="import info verify augment" ;;
     checkpoint) second="info verify diff prune export quantise" ;;
     federate) second="init join round info simulate" ;;
     export) second="check" ;;

@@ -92,6 +92,12 @@ def main():
     print("## Keys of a deck\n\nIn a deck, a key is set below its `[section]`. `--section.key VALUE` on "
           "the command line takes precedence over decks.\n\n" + INCLUDE)
     print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))
+    changes = subprocess.run([program, "data", "augment"], check=True, capture_output=True, text=True).stdout
+    print("## Entries of data.augment\n\nAn entry `NAME:ARGUMENT…@P` is applied to a sample with probability P, which has "
+          "the default in the table.\n\n| entry | of | P | a sample becomes |\n|---|---|---|---|")
+    for form, meaning, chance, samples in re.findall(r"^(\S+): (.*)\n    probability (\S+), for (.*)$", changes, re.M):
+        print(f"| `{form}` | {samples} | {chance} | {cell(meaning)} |")
+    print()
     for title, command in (("Models", "models"), ("Tasks", "tasks")):
         text = subprocess.run([program, command], check=True, capture_output=True, text=True).stdout
         print(f"## {title}\n{kinds(text)}")

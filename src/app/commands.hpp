@@ -16,6 +16,8 @@ ExitCode data_import_command(Invocation const& invocation);
 std::string data_import_help(HelpWords const& words);
 ExitCode data_info_command(Invocation const& invocation);
 std::string data_info_help(HelpWords const&);
+ExitCode data_augment_command(Invocation const& invocation);
+std::string data_augment_help(HelpWords const&);
 ExitCode data_verify_command(Invocation const& invocation);
 std::string data_verify_help(HelpWords const&);
 ExitCode checkpoint_command(Invocation const& invocation);

@@ -16,7 +16,8 @@ CommandGroup data_group() {
                           "Converts files to data sets. For all options, see lockstep data import "
                           "--help."},
                          {"info", data_info_command, data_info_help},
-                         {"verify", data_verify_command, data_verify_help}}};
+                         {"verify", data_verify_command, data_verify_help},
+                         {"augment", data_augment_command, data_augment_help}}};
 }
 
 } // namespace

@@ -63,6 +63,14 @@ ImportKind images_kind(ImportTold& told) {
             .source = "a directory with one folder of PNG and JPEG files per class; the class "
                       "folders may be in folders named train, validation and test",
             .rows = {size_option(images.width, images.height, "scale all images to this size"),
+                     option::flag("--center-crop",
+                                  "keep the proportions: scale each image so that it covers the "
+                                  "size, and cut off what is too much",
+                                  images.center_crop),
+                     option::whole("--shorter N",
+                                   "pixels of the shorter side before the image is cut, such as "
+                                   "256 for --size 224x224; default: as few as cover the size",
+                                   images.shorter, {.min = 1, .max = 16384}),
                      option::flag("--gray", "convert colours to gray (one channel)", images.gray),
                      option::one_of("--alpha", {"drop", "blend", "keep"},
                                     "what to do with transparent pixels; drop: ignore alpha, and "
@@ -70,7 +78,17 @@ ImportKind images_kind(ImportTold& told) {
                                     "keep: store alpha as an additional channel",
                                     told.alpha),
                      labels_option(images.labels)},
+            .rules = {{"--center-crop", with, "--size", "images are cut to a size"},
+                      {"--shorter", with, "--center-crop",
+                       "images that are not cut become as large as the size"}},
             .make = [&told, &images](auto const& source) {
+                if (images.shorter > 0 && images.shorter < std::max(images.width, images.height)) {
+                    throw Error(ExitCode::usage,
+                                {concat("--shorter ", images.shorter),
+                                 concat("images would not cover the size of ", images.width, "x",
+                                        images.height),
+                                 "Give a number that is at least as large as both sides"});
+                }
                 images.source = source;
                 images.split_by = told.split_by;
                 images.alpha = told.alpha == "keep"    ? import::Alpha::keep

@@ -23,7 +23,8 @@ enum class Stream : std::uint64_t {
     compression = 5,
     environment = 6,
     weights = 7,
-    generation = 8
+    generation = 8,
+    mixing = 9
 };
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:

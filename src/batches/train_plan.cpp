@@ -1,7 +1,9 @@
 #include "batches/train_plan.hpp"
 
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "batches/privacy_rules.hpp"
+#include "data/augment/entry.hpp"
 #include "data/lengths.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
@@ -36,37 +38,57 @@ bool has_places(data::FieldInfo const& field) {
     return field.ragged || field.shape.size() > 1;
 }
 
-/// What flip and crop move belongs together, and stays what its target says.
-void require_movable(config::Deck const& deck, Workload const& work) {
-    auto const words = split(deck.data.augment, ',');
-    auto const has = [&](std::string_view name) {
-        return std::ranges::any_of(
-            words, [&](std::string_view word) { return word.substr(0, word.find(':')) == name; });
-    };
+/// Whether an entry slows a recording down, so that its end is lost.
+bool loses_its_end(std::string_view word) {
+    auto const parts = split(word, ':');
+    return parts.size() > 1 && parts.front() == "speed" &&
+           number_of<double>(parts[1]).value_or(1) < 1;
+}
+
+/// The target that moves with what these entries move; none where it has no places.
+std::optional<data::PlaceTarget> moving_target(config::Deck const& deck, Workload const& work,
+                                               data::SampleAxes const& axes) {
+    auto const moving = data::moving_entries(deck.data.augment);
+    auto const& samples = work.samples;
     auto const refuse = [&](std::string const& why, std::string const& next) {
         throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment), why, next});
     };
-    constexpr char const* leave =
-        "Leave out flip and crop, or import transformed copies of inputs and targets";
-    if (!has("flip") && !has("crop")) {
-        return;
+    if (moving.empty()) {
+        return std::nullopt;
     }
-    auto const& samples = work.samples;
+    auto const leave = concat("Leave out ", list_text(moving),
+                              ", or import transformed copies of inputs and targets");
     for (std::size_t i = 1; i < samples.inputs.size(); ++i) {
         if (has_places(samples.inputs[i])) {
-            refuse(concat("flip and crop would move the first input, but not ",
+            refuse(concat(list_text(moving), " would move the first input, but not ",
                           samples.inputs[i].name),
                    leave);
         }
     }
-    bool const is_said = deck.task.kind == "ctc"; // the same, where a recording is shifted
-    if (is_said && has("flip")) {
-        refuse("a recording that is reversed no longer says its text", "Leave out flip");
+    if (deck.task.kind == "ctc") { // the same, where a recording is shifted
+        if (std::ranges::count(moving, "flip") > 0) {
+            refuse("a recording that is reversed no longer says its text", "Leave out flip");
+        }
+        if (std::ranges::any_of(split(deck.data.augment, ','), loses_its_end)) {
+            refuse("a recording that becomes longer loses its end, and no longer says its text",
+                   "Write speed:1:HIGH");
+        }
+        return std::nullopt;
     }
-    if (!is_said &&
-        (work.task->classes_of_places() > 0 || std::ranges::any_of(samples.targets, has_places))) {
-        refuse("flip and crop would move the inputs, but not their targets", leave);
+    bool const classes = work.task->classes_of_places() > 0;
+    if (!classes && !std::ranges::any_of(samples.targets, has_places)) {
+        return std::nullopt;
     }
+    auto const& target = samples.targets.front();
+    auto const places = samples.targets.size() == 1 && !target.ragged
+                            ? data::places_of(target.shape, samples.inputs.front(), axes)
+                            : std::nullopt;
+    if (!places) {
+        refuse(concat(list_text(moving), " would move the inputs, but not their targets, which do "
+                                         "not have a value for each place of the first input"),
+               leave);
+    }
+    return data::PlaceTarget{samples.inputs.size(), target.shape, *places, classes || target.whole};
 }
 
 } // namespace
@@ -103,19 +125,62 @@ data::TrainPlan train_plan(config::Deck const& deck, data::Dataset const& datase
                             .seed = static_cast<std::uint64_t>(deck.run.seed)});
 }
 
+namespace {
+
+/// Samples that are mixed must have targets of which a part makes sense.
+void require_mixable(config::Deck const& deck, Workload const& work) {
+    if (!data::mixes_samples(deck.data.augment)) {
+        return;
+    }
+    auto const refuse = [&](std::string const& why, std::string const& next) {
+        throw Error(ExitCode::usage, {concat("data.augment = ", deck.data.augment), why, next});
+    };
+    constexpr auto leave = "Leave out mixup and cutmix";
+    auto const& samples = work.samples;
+    bool const values = deck.task.kind == "regression" && !samples.targets.front().whole;
+    if (deck.task.kind != "classification" && !values) {
+        refuse(concat("mixup and cutmix mix labels of task.kind = classification or real values of "
+                      "task.kind = regression, but task.kind is ",
+                      deck.task.kind),
+               leave);
+    }
+    if (samples.inputs.size() > 1) {
+        refuse("only the first input would be mixed", leave);
+    }
+    if (deck.privacy.is_on()) {
+        refuse("privacy.noise protects each sample alone, and mixed samples are not alone", leave);
+    }
+    if (deck.data.batch < 2) {
+        refuse("a micro-batch of one sample has no other sample to mix it with",
+               "Raise data.batch, or leave out mixup and cutmix");
+    }
+}
+
+} // namespace
+
 data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work) {
+    require_mixable(deck, work);
+    auto const axes = nn::axes_of(*work.model, work.facts);
     // Before the entries are looked at: no other dimension is a remedy where none may be moved.
-    require_movable(deck, work);
-    return {deck.data.augment, work.samples.inputs.front(), nn::axes_of(*work.model, work.facts),
+    auto target = moving_target(deck, work, axes);
+    return {deck.data.augment,
+            {.input = work.samples.inputs.front(),
+             .axes = axes,
+             .mean = work.train->mean(),
+             .std = work.train->facts().std,
+             .channels_last = work.train->facts().channels_last,
+             .target = std::move(target),
+             .has_labels = work.mixes_labels},
             static_cast<std::uint64_t>(deck.run.seed)};
 }
 
 std::string augmentation_remark(config::Deck const& deck, Workload const& work) {
+    static_cast<void>(augmentation_of(deck, work));
     auto const& input = work.samples.inputs.front();
     auto const axes = nn::axes_of(*work.model, work.facts);
     bool const last = !axes.known && !input.ragged && !axes.places.empty() &&
                       axes.places.back() + 1 < input.shape.size();
-    return last && augmentation_of(deck, work).moves_places()
+    return last && !data::moving_entries(deck.data.augment).empty()
                ? concat("data.augment takes the last dimension of samples, which have the shape ",
                         h5::shape_text(input.shape), ", for channels, and moves none of them")
                : std::string();

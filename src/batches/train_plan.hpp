@@ -22,6 +22,8 @@ std::shared_ptr<data::PoissonDraw const>
 poisson_draw(config::Deck const& deck, std::int64_t samples,
              std::shared_ptr<Privacy const> const& privacy);
 
+/// Targets with a value for each place of the first input move with it.
+///
 /// Throws  Error 64 for an augmentation that cannot be applied to the samples, or that would move
 ///         them without their targets or other inputs
 data::Augmentation augmentation_of(config::Deck const& deck, Workload const& work);

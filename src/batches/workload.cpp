@@ -1,19 +1,20 @@
 #include "batches/workload.hpp"
 
 #include "base/text.hpp"
-#include "batches/memory_needed.hpp"
+#include "comm/agree.hpp"
+#include "config/share.hpp"
+#include "data/augment/entry.hpp"
+#include "data/convert.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/nn/registry.hpp"
+
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
 #include "batches/training_memory.hpp"
 #include "batches/validation_share.hpp"
-#include "comm/agree.hpp"
-#include "config/share.hpp"
-#include "data/convert.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
-#include "lockstep/base/error.hpp"
-#include "lockstep/nn/registry.hpp"
 #include "optimizer/loss_scale.hpp"
 
 namespace lockstep::train {
@@ -260,6 +261,8 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
         take_datasets(deck, std::move(datasets), work);
     }
     work.task = task::make_task_of(deck, work.samples);
+    work.mixes_labels =
+        deck.task.kind == "classification" && data::mixes_samples(deck.data.augment);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {
         if (set != nullptr) {
             set->expect_classes(work.task->classes_of_places());
@@ -273,6 +276,10 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 
 std::vector<data::FieldInfo> batch_targets(Workload const& work) {
     auto targets = work.samples.targets;
+    if (work.mixes_labels) {
+        targets.push_back(targets.front()); // of the other samples
+        targets.push_back({.name = "shares", .type = h5::Type::f32});
+    }
     if (work.outputs) {
         targets.push_back(work.outputs->info());
     }

@@ -29,6 +29,7 @@ struct Workload {
     std::vector<std::string> remarks; ///< on sets that are used otherwise than their files say
     rl::EnvironmentMaker environment; ///< null: there are data sets instead
     task::MetricKind best_metric;     ///< by which the best model is chosen
+    bool mixes_labels = false;        ///< batches hold what data::Mixing adds to labels
     std::int64_t teacher = 0; ///< hash of the model or outputs that are learnt from; 0: none
     std::int64_t teacher_weights = 0; ///< hash of that model's weights alone; 0: there is none
     std::shared_ptr<TeacherOutputs const> outputs; ///< of distill.outputs; none: null
@@ -109,8 +110,8 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
                                                    std::uint64_t available);
 
-/// What the targets of a training batch hold: those of the samples, then the outputs of a teacher
-/// where they are read from a file.
+/// What the targets of a training batch hold: those of the samples, then the labels and shares of
+/// mixed samples, or the outputs of a teacher where they are read from a file.
 std::vector<data::FieldInfo> batch_targets(Workload const& work);
 
 /// The inputs that the model of a deck gets, and the outputs that it must return.

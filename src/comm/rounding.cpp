@@ -1,8 +1,8 @@
 #include "comm/rounding.hpp"
 
-#include <bit>
+#include "comm/vector_clones.hpp"
 
-#include "vector_clones.hpp"
+#include <bit>
 
 namespace lockstep::comm {
 

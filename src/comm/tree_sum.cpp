@@ -1,12 +1,11 @@
 #include "comm/tree_sum.hpp"
 
 #include "comm/partition.hpp"
+#include "comm/vector_clones.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <array>
-
-#include "vector_clones.hpp"
 
 namespace lockstep::comm {
 

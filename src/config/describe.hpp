@@ -82,8 +82,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "read batches from the files (none), read all data into memory once per host (memory), "
           "or first copy the files to a disk of the host (local:DIRECTORY)");
     visit("data.augment", deck.data.augment, any(fixed),
-          "augmentation of training samples: none, or a list of flip, crop:PIXELS, noise:AMOUNT "
-          "and mask:ROWS:COLUMNS");
+          "random changes of training samples: none, or a list of entries such as flip, "
+          "resized-crop and colour:0.4:0.4:0.4:0.1@0.8 (see lockstep data augment)");
     visit("data.shuffle", deck.data.shuffle, one_of({"full", "block", "none"}, fixed),
           "order of the samples in an epoch: shuffled as a whole (full), shuffled by blocks "
           "(block), or as stored (none)");

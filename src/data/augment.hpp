@@ -1,71 +1,48 @@
 #pragma once
 
-#include "data/sample_axes.hpp"
+#include "data/augment/mixing.hpp"
+#include "data/augment/sample_form.hpp"
 #include "lockstep/data/batch.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lockstep::data {
 
+class Change;
+
 /// Random changes of training samples. What happens to a sample is a function of the seed, the
 /// epoch and the sample's index: the same whoever reads it, in any batch.
 class Augmentation {
   public:
-    /// `wanted` is "none", or a list with commas, applied in its order to the first input, after it
-    /// was normalised; `axes` says what the dimensions of that input are.
-    /// flip               mirrored along the last of its places (the width), or not
-    /// flip:AXIS          the same along another dimension; 0 is a sample's first
-    /// crop:PLACES        moved along the last two of its places, or the only one, by up to PLACES
-    ///                    elements each way, and filled with 0
-    /// noise:AMOUNT       plus normal noise of that deviation
-    /// mask:ROWS:COLUMNS  a random run of up to ROWS rows set to 0, and one of COLUMNS columns
-    ///                    (SpecAugment: Park et al., arXiv 1904.08779), of samples [rows, columns],
-    ///                    or of two places and their channels
+    /// `wanted` is "none", or a list with commas of the kinds of `change_kinds`, applied in its
+    /// order to the first input, after it was normalised, and to the target that moves with it.
     ///
-    /// Throws  Error 64 for another word, or one that does not fit the input's dimensions
-    Augmentation(std::string const& wanted, FieldInfo const& input, SampleAxes axes,
-                 std::uint64_t seed);
+    /// Throws  Error 64 for another word, or one that does not fit the samples
+    Augmentation(std::string const& wanted, SampleForm form, std::uint64_t seed);
 
-    bool empty() const noexcept { return changes_.empty(); }
-    /// Whether elements of a sample are moved, so that targets per position would be wrong.
-    bool moves_places() const noexcept { return has(Kind::flip) || has(Kind::crop); }
+    bool empty() const noexcept { return steps_.empty() && mixing_.empty(); }
 
     /// Any thread may call it.
+    ///
+    /// Throws  Error 65 for a sample whose values are no colours where a change needs them
     void apply(Batch& batch, std::int64_t epoch) const;
 
   private:
-    enum class Kind { flip, crop, noise, mask };
-    struct Change {
-        Kind kind;
-        std::vector<std::size_t> axes{};
-        std::int64_t places = 0; ///< of a crop, or rows of a mask
-        std::int64_t columns = 0;
-        double deviation = 0;
+    struct Step {
+        std::shared_ptr<Change const> change;
+        double probability = 1;
     };
-    struct Sample; ///< one sample's values and extents
 
-    bool has(Kind kind) const noexcept {
-        return std::ranges::find(changes_, kind, &Change::kind) != changes_.end();
-    }
-    Change parsed(std::string const& word) const;
-    [[noreturn]] void refuse(std::string const& word, std::string const& why,
-                             std::string const& next) const;
-    std::size_t flipped_axis(std::string const& word, std::optional<std::int64_t> wanted) const;
-    std::vector<std::size_t> moved_axes(std::string const& word) const;
-    std::vector<std::size_t> masked_axes(std::string const& word) const;
-    std::size_t dimensions() const { return shape_.size() + (ragged_ ? 1 : 0); }
-    void change(Change const& change, Sample& sample, std::uint64_t key) const;
+    void change(Batch& batch, std::int64_t epoch) const;
 
-    std::string wanted_;
-    h5::Shape shape_; ///< of a sample, or of one of its rows
-    bool ragged_;
-    SampleAxes axes_;
+    SampleForm form_;
     std::uint64_t seed_;
-    std::vector<Change> changes_;
+    std::vector<Step> steps_;
+    Mixing mixing_;
+    bool needs_colours_ = false; ///< of samples whose type does not say that they are from 0 to 1
 };
 
 } // namespace lockstep::data

@@ -223,6 +223,52 @@ Image resized(Image const& image, std::uint64_t width, std::uint64_t height) {
     return small;
 }
 
+namespace {
+
+/// What becomes of a side of a picture whose other side, `of`, becomes `to`.
+std::uint64_t in_proportion(std::uint64_t side, std::uint64_t to, std::uint64_t of) {
+    return std::max<std::uint64_t>(side * to / of, 1);
+}
+
+Image cut(Image const& image, std::uint64_t width, std::uint64_t height) {
+    auto const half = [](std::uint64_t rest) {
+        return static_cast<std::uint64_t>(std::nearbyint(static_cast<double>(rest) / 2));
+    };
+    auto const top = half(image.height - height);
+    auto const left = half(image.width - width);
+    Image middle{width, height, image.channels, {}, image.note};
+    middle.values.reserve(width * height * image.channels);
+    for (auto y = top; y < top + height; ++y) {
+        auto const first = image.values.begin() +
+                           static_cast<std::ptrdiff_t>((y * image.width + left) * image.channels);
+        middle.values.insert(middle.values.end(), first,
+                             first + static_cast<std::ptrdiff_t>(width * image.channels));
+    }
+    return middle;
+}
+
+} // namespace
+
+Image covering(Image const& image, std::uint64_t width, std::uint64_t height, std::uint64_t shorter,
+               std::filesystem::path const& path) {
+    bool const is_wide = image.width >= image.height;
+    auto scaled_width = is_wide ? in_proportion(image.width, shorter, image.height) : shorter;
+    auto scaled_height = is_wide ? shorter : in_proportion(image.height, shorter, image.width);
+    if (shorter == 0) {
+        bool const by_height = image.width * height >= image.height * width;
+        scaled_width = by_height ? in_proportion(image.width, height, image.height) : width;
+        scaled_height = by_height ? height : in_proportion(image.height, width, image.width);
+    }
+    if (scaled_width * scaled_height > max_pixels) {
+        throw Error(ExitCode::data,
+                    {path.string(),
+                     concat("it has ", image.width, "x", image.height,
+                            " pixels: in these proportions, it would become too large"),
+                     "Leave out --center-crop, or skip this file with --skip-bad"});
+    }
+    return cut(resized(image, scaled_width, scaled_height), width, height);
+}
+
 std::vector<std::byte> channels_first(Image const& image) {
     std::vector<std::byte> planes(image.values.size());
     auto const pixels = image.width * image.height;

@@ -37,8 +37,9 @@ class ImageSource : public ListedSource {
 
     std::string identity() const override {
         return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
-                      options_.unlabelled ? " unlabelled" : "", " alpha ",
-                      static_cast<int>(options_.alpha), "\n", listing_.identity());
+                      options_.unlabelled ? " unlabelled" : "",
+                      options_.center_crop ? concat(" cropped from ", options_.shorter) : "",
+                      " alpha ", static_cast<int>(options_.alpha), "\n", listing_.identity());
     }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
@@ -52,7 +53,9 @@ class ImageSource : public ListedSource {
             image = to_gray(image);
         }
         if (any_size_) {
-            image = resized(image, options_.width, options_.height);
+            image = options_.center_crop ? covering(image, options_.width, options_.height,
+                                                    options_.shorter, entry(item).path)
+                                         : resized(image, options_.width, options_.height);
         } else if (image.width != options_.width || image.height != options_.height) {
             throw Error(ExitCode::data, {entry(item).path.string(),
                                          concat("it has ", image.width, "x", image.height,

@@ -19,6 +19,9 @@ struct ImageImport {
     std::string split_by{}; ///< a column of the label file, or "folder": the folder below the class
     std::uint64_t width = 0; ///< 0: all images must have one size
     std::uint64_t height = 0;
+    bool center_crop = false; ///< keeps the proportions, and cuts off what is too much
+    std::uint64_t shorter =
+        0; ///< of the sides before it is cut; 0: so that it just covers the size
     bool gray = false;
     Alpha alpha = Alpha::drop;
     bool unlabelled = false; ///< samples have no targets, and files any place below the source

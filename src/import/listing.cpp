@@ -181,7 +181,7 @@ Listing from_anywhere(ListingOptions const& options) {
 }
 
 /// What `require_once` says of an entry.
-std::string meaning_of(Listing const& listing, Listing::Entry const& entry) {
+std::string meaning_of(Listing const& listing, Listing::ListedFile const& entry) {
     return entry.label < 0
                ? std::string()
                : concat("label \"", listing.class_names[static_cast<std::size_t>(entry.label)],

@@ -152,7 +152,8 @@ class SeriesSource : public ImportSource {
     std::vector<std::size_t> chosen_columns() const {
         std::vector<std::size_t> columns;
         for (auto const& name : options_.columns) {
-            columns.push_back(table_.column_of("--columns", name));
+            columns.push_back(
+                table_.column_of(options_.unlabelled ? "the model's column" : "--columns", name));
         }
         if (!options_.columns.empty()) {
             return columns;

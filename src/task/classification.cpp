@@ -58,6 +58,9 @@ class Classification : public Task {
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
         auto const logits = logits_of(model, batch);
+        if (batch.targets.size() == 3 && batch.samples() > 0) {
+            return loss_of_mixed(logits, batch.targets);
+        }
         auto const& labels = batch.targets.only();
         auto loss = cross_entropy_.training_loss(logits, labels);
         loss.counts =
@@ -100,6 +103,26 @@ class Classification : public Task {
     }
 
   private:
+    /// Learns samples that were mixed with others: `targets` are their labels, those of the others,
+    /// and the share of their own, which is the same for all. The heavier label counts.
+    Loss loss_of_mixed(torch::Tensor const& logits, nn::Fields const& targets) const {
+        auto const share = targets[2].values[0];
+        auto const own = share.ge(0.5);
+        auto const heavier = torch::where(own, targets[0].values, targets[1].values);
+        auto const lighter = torch::where(own, targets[1].values, targets[0].values);
+        auto const most = torch::maximum(share, 1 - share);
+        auto loss = cross_entropy_.training_loss(logits, heavier);
+        auto const other = cross_entropy_.training_loss(logits, lighter);
+        loss.sum = loss.sum * most + other.sum * (1 - most);
+        if (loss.weight != other.weight) { // of classes
+            auto const part = most.item<double>();
+            loss.weight = loss.weight * part + other.weight * (1 - part);
+        }
+        loss.counts =
+            training_counts_of(logits.detach().argmax(1), heavier, cross_entropy_.classes());
+        return loss;
+    }
+
     /// In float32 whatever the model computes in.
     torch::Tensor logits_of(nn::Model& model, Tensors const& batch) const {
         auto const logits = model.forward(batch.inputs);

@@ -1,7 +1,6 @@
 #include "announce.hpp"
 
 #include "base/text.hpp"
-#include "batches/memory_needed.hpp"
 #include "batches/training_memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"

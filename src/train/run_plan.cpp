@@ -7,7 +7,6 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "batches/make_data_module.hpp"
-#include "batches/memory_needed.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/train_plan.hpp"
 #include "batches/training_memory.hpp"

@@ -86,7 +86,7 @@ def of_tables(scratch):
         check(np.array_equal(file["outputs"][:, 0], given.astype(np.float32)), "HDF5 and CSV hold the same numbers")
         check(len(file["sources"][()].decode().splitlines()) == 64, "and the lines of the table")
     (scratch / "short.csv").write_text("a,b\n1,2\n")
-    run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "column c")
+    run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "the model's column c")
 
 
 def of_every_model(scratch):

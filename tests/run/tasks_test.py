@@ -101,7 +101,7 @@ def places(scratch):
     check(measured["iou"] > 0.5, "an untrained model has an IoU of at most a third")
     scenes(scratch, deck, inputs, labels)
     for options, code, phrase in some((
-            (("--data.augment", "flip"), 64, "but not their targets"),
+            (("--data.augment", "gray"), 64, "needs pictures of 1 or 3 channels"),
             (("--task.classes", 2, "--task.class-weights", "none"), 65, "there are 2 classes"))):
         run(["train", deck, *options, "--run.directory", scratch / "wrong"]).expect(code, phrase)
 

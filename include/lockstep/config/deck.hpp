@@ -40,7 +40,7 @@ struct Data {
     bool drop_last = false;            ///< leave out an epoch's last step where it is incomplete
     std::int64_t workers = 2;          ///< loader threads per rank
     std::int64_t prefetch = 4;         ///< batches read ahead, per rank
-    std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1, mask:8:20
+    std::string augment = "none";      ///< of training samples: flip, crop:4, noise:0.1@0.5
     std::string shuffle = "full";      ///< full, block, none
     std::string sample_weights;        ///< dataset of weights to draw samples by; empty: none
     bool replacement = true;           ///< samples are drawn by weight with replacement

@@ -58,6 +58,14 @@ Image to_gray(Image const& image);
 /// counts (bilinear interpolation where it is enlarged).
 Image resized(Image const& image, std::uint64_t width, std::uint64_t height);
 
+/// Scales a picture in its proportions and cuts a size out of its middle, as torchvision's Resize
+/// and CenterCrop do: the shorter side becomes `shorter`, or, where that is 0, both sides as short
+/// as the size allows.
+///
+/// Throws  Error 65 with `path` for a picture so narrow that it would become larger than max_pixels
+Image covering(Image const& image, std::uint64_t width, std::uint64_t height, std::uint64_t shorter,
+               std::filesystem::path const& path);
+
 /// [channels, height, width].
 std::vector<std::byte> channels_first(Image const& image);
 

@@ -101,7 +101,7 @@ PLACES = {
     # Those of these files have names of the user's, are looked at where they are made, or go with their process.
     "directories": (r"\bmake_directories\(",
                     ["src/base/file.", "src/base/own_file.cpp", "src/base/secret_file.cpp", "src/app/search_command.cpp",
-                     "src/app/train_side/search_command.cpp", "src/data/stage_in.cpp", "src/federate/federation.cpp",
+                     "src/trials/search_on_ranks.cpp", "src/data/stage_in.cpp", "src/federate/federation.cpp",
                      "src/import/compressed_writer.cpp", "src/import/writer.cpp", "src/launch/launch.cpp",
                      "src/measure/bench_loader_sets.cpp", "src/measure/resume_trial.cpp", "src/measure/trial_directory.cpp",
                      "src/report/report.cpp", "src/train/run_directory.cpp"]),

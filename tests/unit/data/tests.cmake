@@ -16,6 +16,8 @@ lockstep_add_unit_test(data/storage)
 lockstep_add_unit_test(data/bit_flips)
 lockstep_add_unit_test(data/rewrite)
 lockstep_add_unit_test(data/augment)
+lockstep_add_unit_test(data/augment_golden GOLDEN)
+lockstep_add_unit_test(data/augment_changes)
 lockstep_add_unit_test(data/facts)
 # Some make files that our own writers do not.
 target_link_libraries(unit.data PRIVATE hdf5::hdf5)

@@ -127,6 +127,34 @@ TEST_CASE("scaling weighs pixels by a triangle as wide as a pixel of the result"
     CHECK(pixels_of(scratch / "large.h5") == Pixels{0, 20, 60, 100, 140, 180, 220, 240});
 }
 
+TEST_CASE("images are cut out of the middle in their proportions") {
+    test::ScratchDir const scratch;
+    Pixels values(10 * 4);
+    std::iota(values.begin(), values.end(), std::uint8_t{0});
+    write_png(scratch / "tree/a/x.png", 10, 4, values);
+    ImageImport options{
+        .source = scratch / "tree", .width = 4, .height = 4, .center_crop = true, .gray = true};
+    test::import_to(scratch / "wide.h5", *image_source(options));
+    CHECK(pixels_of(scratch / "wide.h5") ==
+          Pixels{3, 4, 5, 6, 13, 14, 15, 16, 23, 24, 25, 26, 33, 34, 35, 36});
+    options.shorter = 8; // 20 x 8, whose middle is enlarged to twice the size
+    test::import_to(scratch / "larger.h5", *image_source(options));
+    auto const middle = pixels_of(scratch / "larger.h5");
+    CHECK(Pixels(middle.begin(), middle.begin() + 4) == Pixels{11, 12, 12, 13});
+    options.width = 2;
+    options.height = 4;
+    options.shorter = 0;
+    test::import_to(scratch / "tall.h5", *image_source(options));
+    CHECK(pixels_of(scratch / "tall.h5") == Pixels{4, 5, 14, 15, 24, 25, 34, 35});
+    write_png(scratch / "thin/a/x.png", 16000, 1, Pixels(16000));
+    options.source = scratch / "thin";
+    options.shorter = 16000;
+    auto const error =
+        test::error_of([&] { test::import_to(scratch / "thin.h5", *image_source(options)); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "too large"));
+}
+
 TEST_CASE("a bad file stops an import by its name, or is skipped and listed") {
     test::ScratchDir const scratch;
     write_tree(scratch / "tree");

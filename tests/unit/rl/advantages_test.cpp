@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "golden.hpp"
+#include "golden_lines.hpp"
 
 using namespace lockstep;
 using namespace lockstep::rl;

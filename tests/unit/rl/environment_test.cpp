@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "golden.hpp"
+#include "golden_lines.hpp"
 
 using namespace lockstep;
 using namespace lockstep::rl;

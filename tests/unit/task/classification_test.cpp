@@ -61,6 +61,48 @@ TEST_CASE("label smoothing spreads a share of the target over all classes, in tr
     CHECK(smooth->evaluate(model, batch()).loss_sum == Approx(loss_by_hand(0)));
 }
 
+TEST_CASE("labels of mixed samples are learnt by their shares, and the heavier one counts") {
+    test::Echo model;
+    auto const others = torch::tensor({2, 1, 1, 0}, torch::kInt64);
+    for (double const share : {0.3, 0.75}) {
+        for (auto const* weights : {"none", "1, 2, 0.5"}) {
+            CAPTURE(share, weights);
+            auto const learnt =
+                classification({{"class-weights", weights}, {"label-smoothing", "0.1"}});
+            auto of_others = batch();
+            of_others.targets = others;
+            auto const one = learnt->training_loss(model, batch());
+            auto const other = learnt->training_loss(model, of_others);
+            auto mixed = batch();
+            mixed.targets = nn::Fields({{batch().targets.only(), {}},
+                                        {others, {}},
+                                        {torch::full({4}, share, torch::kFloat32), {}}});
+            auto const loss = learnt->training_loss(model, mixed);
+            auto const by_shares = [&](double first, double second) {
+                return share * first + (1 - share) * second;
+            };
+            CHECK(loss.sum.item<double>() ==
+                  Approx(by_shares(one.sum.item<double>(), other.sum.item<double>())));
+            CHECK(loss.weight == Approx(by_shares(one.weight, other.weight)));
+            CHECK(loss.counts.equal(share > 0.5 ? one.counts : other.counts));
+        }
+    }
+    task::Tensors none{torch::zeros({0, 3}), torch::zeros({0}, torch::kInt64)};
+    none.targets =
+        nn::Fields({{none.targets.only(), {}}, {none.targets.only(), {}}, {torch::zeros({0}), {}}});
+    CHECK(classification()->training_loss(model, none).sum.item<double>() == 0);
+    // The same as torch's cross entropy with probabilities.
+    auto mixed = batch();
+    mixed.targets = nn::Fields(
+        {{batch().targets.only(), {}}, {others, {}}, {torch::full({4}, 0.3, torch::kFloat32), {}}});
+    auto const probabilities =
+        torch::one_hot(batch().targets.only(), 3) * 0.3F + torch::one_hot(others, 3) * 0.7F;
+    CHECK(
+        classification()->training_loss(model, mixed).sum.item<double>() ==
+        Approx(
+            -(torch::log_softmax(batch().inputs.only(), 1) * probabilities).sum().item<double>()));
+}
+
 TEST_CASE("an evaluated batch gives hits, true and predicted ones of each class") {
     test::Echo model;
     auto const tally = classification()->evaluate(model, batch());
