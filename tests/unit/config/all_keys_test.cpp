@@ -133,7 +133,11 @@ TEST_CASE("each key that needs another is idle in some deck, and is not in anoth
         deck.optimizer.nesterov = true;
         deck.optimizer.momentum = 0;
     });
-    vary([](Deck& deck) { deck.schedule.name = "step"; });
+    for (auto const* const name : {"step", "multi-step", "exponential", "polynomial", "one-cycle",
+                                   "cosine-restarts", "plateau"}) {
+        vary([&](Deck& deck) { deck.schedule.name = name; });
+    }
+    vary([](Deck& deck) { deck.train.patience = 3; });
     vary([](Deck& deck) { deck.precision.compute = "fp16"; });
     vary([](Deck& deck) { deck.communication.compression = "powersgd"; });
     vary([](Deck& deck) { deck.prune.pattern = "channels"; });

@@ -97,7 +97,8 @@ TEST_CASE("every key of the deck is the federation's or the site's own") {
             shared.insert(setting.key);
         }
     }
-    CHECK(shared == std::set<std::string>{"privacy.epsilon", "train.epochs", "train.steps"});
+    CHECK(shared == std::set<std::string>{"privacy.epsilon", "train.epochs", "train.minimum-change",
+                                          "train.patience", "train.steps"});
 }
 
 TEST_CASE("of a charter's deck a site takes only what decides the result") {
