@@ -1,20 +1,19 @@
 #include "batches/workload.hpp"
 
 #include "base/text.hpp"
-#include "comm/agree.hpp"
-#include "config/share.hpp"
-#include "data/augment/entry.hpp"
-#include "data/convert.hpp"
-#include "lockstep/base/error.hpp"
-#include "lockstep/nn/registry.hpp"
-
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
 #include "batches/training_memory.hpp"
 #include "batches/validation_share.hpp"
+#include "comm/agree.hpp"
+#include "config/share.hpp"
+#include "data/augment/entry.hpp"
+#include "data/convert.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/nn/registry.hpp"
 #include "optimizer/loss_scale.hpp"
 
 namespace lockstep::train {

@@ -31,8 +31,8 @@ char const* name_of(Content content);
 /// What to do about a damaged file: a sentence that says what it is, without its full stop.
 std::string remedy_for(Content content);
 
-/// The error for a file that is not the state of a run. `kind` says what it is instead; `use`, which
-/// may be empty, what it is for.
+/// The error for a file that is not the state of a run. `kind` says what it is instead; `use`,
+/// which may be empty, what it is for.
 Error not_a_checkpoint(std::filesystem::path const& path, std::string const& kind,
                        std::string const& use = {});
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "lockstep/config/deck.hpp"
+#include "optimizer/improvement.hpp"
 
 #include <cstdint>
-
-#include "optimizer/improvement.hpp"
 
 namespace lockstep::train {
 

@@ -11,9 +11,10 @@
 #endif
 
 #include "program/step_operators.hpp"
-#include "torch_errors.hpp"
 
 #include <stdexcept>
+
+#include "torch_errors.hpp"
 
 namespace lockstep::program {
 

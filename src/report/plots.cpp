@@ -63,8 +63,8 @@ std::vector<std::string> draw_charts(std::vector<Chart> const& charts,
     }
     require_gnuplot(options.limit_s / 2);
     make_own_directory(directory);
-    // The script is for any directory. It runs in one that nobody else can exchange: gnuplot follows
-    // links, and a script can do anything.
+    // The script is for any directory. It runs in one that nobody else can exchange: gnuplot
+    // follows links, and a script can do anything.
     auto const place = std::filesystem::absolute(directory);
     auto const script = place / script_name;
     auto const text = script_of(charts, options.formats);

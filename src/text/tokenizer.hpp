@@ -32,10 +32,10 @@ class Tokenizer {
     /// `before_merge` is called before each token is learnt, and may throw.
     ///
     /// Throws  Error 64 for fewer than 257 tokens; as `encode`
-    static Tokenizer
-    learnt(std::int64_t tokens,
-           std::function<void(std::function<void(std::string_view)> const&)> const& visit,
-           std::function<void()> const& before_merge = [] {});
+    static Tokenizer learnt(
+        std::int64_t tokens,
+        std::function<void(std::function<void(std::string_view)> const&)> const& visit,
+        std::function<void()> const& before_merge = [] {});
 
     /// The text of a tokenizer.json for it.
     std::string const& json() const noexcept { return json_; }

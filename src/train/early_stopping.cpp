@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
-
 #include "optimizer/prune_schedule.hpp"
 
 namespace lockstep::train {

@@ -1,12 +1,11 @@
 #pragma once
 
 #include "checkpoint/record.hpp"
+#include "optimizer/plateau.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "optimizer/plateau.hpp"
 
 namespace lockstep::train {
 

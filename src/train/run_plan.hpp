@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/training_memory.hpp"
 #include "comm/replica_tree.hpp"
 #include "lockstep/config/deck.hpp"
 
@@ -7,8 +8,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "batches/training_memory.hpp"
 
 namespace lockstep::train {
 

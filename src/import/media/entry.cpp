@@ -4,4 +4,5 @@
 
 extern "C" lockstep::import::media::Decoders const lockstep_media_decoders;
 lockstep::import::media::Decoders const lockstep_media_decoders = {
-    LOCKSTEP_BUILD_ID, lockstep::import::media::decode_video, lockstep::import::media::decode_sound};
+    LOCKSTEP_BUILD_ID, lockstep::import::media::decode_video,
+    lockstep::import::media::decode_sound};

@@ -1,10 +1,10 @@
+#include "optimizer/schedule.hpp"
 #include "train/early_stopping.hpp"
 
 #include <limits>
 
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "optimizer/schedule.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
@@ -63,8 +63,9 @@ TEST_CASE("a checkpoint holds what was counted, and nothing where the feature is
     CHECK(off.reals.size() == 3);
 }
 
-TEST_CASE("a run that was over counts from 0 where it was lengthened or continues another, and only "
-          "there") {
+TEST_CASE(
+    "a run that was over counts from 0 where it was lengthened or continues another, and only "
+    "there") {
     auto const deck = patient(2);
     EarlyStopping const stopping(deck);
     auto const over = measured(deck, {0.5, 0.4, 0.5});

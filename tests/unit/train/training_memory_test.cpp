@@ -1,7 +1,10 @@
 // What is predicted of a run's memory, against what the engine takes.
 
+#include "batches/training_memory.hpp"
 #include "comm/partition.hpp"
 #include "lockstep/task/task.hpp"
+#include "optimizer/optimizer.hpp"
+#include "step/engine.hpp"
 
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -10,12 +13,9 @@
 #include <memory>
 #include <vector>
 
-#include "batches/training_memory.hpp"
 #include "catch.hpp"
 #include "error_of.hpp"
-#include "optimizer/optimizer.hpp"
 #include "small_model.hpp"
-#include "step/engine.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
