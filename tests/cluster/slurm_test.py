@@ -224,12 +224,11 @@ def keep_their_nodes(cluster, scratch, whole, by_srun, search):
 with Scratch() as scratch, slurm.Slurm() as cluster:
     (scratch / "space.ini").write_text("[search]\nstrategy = grid\ngoals = parameters min\n"
                                        "[space]\nrun.seed = list(1, 2)\ntrain.steps = 20\n")
-    readme = OfReadme(cluster, scratch, "readme")
     undisturbed = [Job(cluster, scratch, "mpirun"),
                    Job(cluster, scratch, "srun", profile='LAUNCH="srun --mpi=pmix"', deck="[monitor]\nplots = true\n"),
                    Job(cluster, scratch, "search", f"--export=ALL,SEARCH={scratch}/space.ini")]
-    together([lambda: Launched(cluster, scratch, "launched").runs_to_its_end(),
+    together([lambda: (Launched(cluster, scratch, "launched").runs_to_its_end(),
+                       OfReadme(cluster, scratch, "readme").wait_for("COMPLETED")),
               lambda: keep_their_nodes(cluster, scratch, *undisturbed),
-              lambda: readme.wait_for("COMPLETED"),
               lambda: loses_its_nodes(cluster, scratch, undisturbed[0], undisturbed)])
 print("Slurm: all jobs came to their end")
