@@ -1,20 +1,20 @@
 #include "batches/workload.hpp"
 
 #include "base/text.hpp"
-#include "comm/agree.hpp"
-#include "config/share.hpp"
-#include "data/augment/entry.hpp"
-#include "data/convert.hpp"
-#include "lockstep/base/error.hpp"
-#include "lockstep/nn/registry.hpp"
-
+#include "batches/evaluate.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
 #include "batches/training_memory.hpp"
 #include "batches/validation_share.hpp"
+#include "comm/agree.hpp"
+#include "config/share.hpp"
+#include "data/augment/entry.hpp"
+#include "data/convert.hpp"
 #include "device/device.hpp"
 #include "device/precision.hpp"
+#include "lockstep/base/error.hpp"
+#include "lockstep/nn/registry.hpp"
 #include "optimizer/loss_scale.hpp"
 
 namespace lockstep::train {
@@ -183,6 +183,7 @@ void require_mask_is_used(config::Deck const& deck) {
 /// Whether the deck has data sets; what it refuses is refused before they are opened.
 bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
+    static_cast<void>(task::asked_metrics(deck));
     LossScale const scale(deck.precision);
     require_private(deck);
     require_mask_is_used(deck);
@@ -265,7 +266,10 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
         deck.task.kind == "classification" && data::mixes_samples(deck.data.augment);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {
         if (set != nullptr) {
-            set->expect_classes(work.task->classes_of_places());
+            set->expect_classes(work.task->classes_of_places(), work.task->ignored_class());
+        }
+        if (set != nullptr && set != work.train.get()) {
+            require_room_for_scores(*work.task, set->samples());
         }
     }
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
@@ -296,7 +300,8 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
             .targets = samples.targets,
-            .of_samples = has_label || deck.task.kind == "regression",
+            .of_samples =
+                has_label || deck.task.kind == "regression" || deck.task.kind == "multi-label",
             .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous,
             .channels_last = memory_format(deck.precision) == "channels-last",
