@@ -2,6 +2,19 @@
 
 namespace lockstep::data {
 
+template <class Function>
+void AugmentedSample::change_values(Function change) {
+    auto const length = input_.depth() * input_.height() * input_.width();
+    for (std::int64_t channel = 0; channel < input_.channels(); ++channel) {
+        auto* const values = input_.plane(channel);
+        auto const shift = mean(channel);
+        auto const scale = deviation(channel);
+        for (std::int64_t i = 0; i < length; ++i) {
+            values[i] = change(values[i], shift, scale);
+        }
+    }
+}
+
 void AugmentedSample::show_colours() {
     input_.put_places_last();
     if (shows_colours_) {
@@ -11,15 +24,7 @@ void AugmentedSample::show_colours() {
     if (form_.mean.empty()) {
         return;
     }
-    auto const length = input_.depth() * input_.height() * input_.width();
-    for (std::int64_t channel = 0; channel < input_.channels(); ++channel) {
-        auto* const values = input_.plane(channel);
-        auto const shift = mean(channel);
-        auto const scale = deviation(channel);
-        for (std::int64_t i = 0; i < length; ++i) {
-            values[i] = values[i] * scale + shift;
-        }
-    }
+    change_values([](float value, float mean, float std) { return value * std + mean; });
 }
 
 void AugmentedSample::normalise() {
@@ -30,15 +35,7 @@ void AugmentedSample::normalise() {
     if (form_.mean.empty()) {
         return;
     }
-    auto const length = input_.depth() * input_.height() * input_.width();
-    for (std::int64_t channel = 0; channel < input_.channels(); ++channel) {
-        auto* const values = input_.plane(channel);
-        auto const shift = mean(channel);
-        auto const scale = deviation(channel);
-        for (std::int64_t i = 0; i < length; ++i) {
-            values[i] = (values[i] - shift) / scale;
-        }
-    }
+    change_values([](float value, float mean, float std) { return (value - mean) / std; });
 }
 
 float AugmentedSample::blank(std::int64_t channel) const {

@@ -50,6 +50,9 @@ class AugmentedSample {
                    : static_cast<float>(
                          values[values.size() == 1 ? 0 : static_cast<std::size_t>(channel)]);
     }
+    /// Replaces each value by change(value, mean, standard deviation) of its channel.
+    template <class Function>
+    void change_values(Function change);
     void normalise();
 
     SampleForm const& form_;
