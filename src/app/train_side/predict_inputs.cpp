@@ -2,8 +2,10 @@
 
 #include "base/file_kind.hpp"
 #include "base/letter_case.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "import/image_source.hpp"
 #include "import/import.hpp"
 #include "import/series_source.hpp"
@@ -136,7 +138,9 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
         samples_.files = joined(quoted, ",");
         return;
     }
-    imported_ = fs::path(output.string() + ".samples.h5");
+    auto token = new_token();
+    comm::broadcast_text(world, token);
+    imported_ = concat(output.string(), ".samples-", token, ".h5");
     removes_ = world.is_root();
     import_them(world, words, facts);
 }
@@ -145,7 +149,7 @@ void PredictInputs::import_them(comm::Communicator const& world,
                                 std::vector<std::string> const& words, data::Facts const& facts) {
     std::unique_ptr<import::ImportSource> source;
     comm::agree(world, "reading the list of samples", [&] { source = source_of(words, facts); });
-    auto const report = import::import_set(world, *source, {.out = imported_, .overwrite = true},
+    auto const report = import::import_set(world, *source, {.out = imported_},
                                            [](std::string const&, std::int64_t, std::int64_t) {});
     remarks_ = source->remarks();
     remarks_.insert(remarks_.end(), report.notes.begin(), report.notes.end());
