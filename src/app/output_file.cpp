@@ -83,6 +83,16 @@ void require_free(std::filesystem::path const& output, bool overwrite) {
     require_replaceable(output);
 }
 
+void require_directory_of(std::filesystem::path const& output) {
+    auto const directory = std::filesystem::absolute(output).parent_path();
+    if (!std::filesystem::is_directory(directory)) {
+        throw Error(ExitCode::cannot_create,
+                    {concat("cannot create ", output.string()),
+                     concat("there is no directory ", directory.string()),
+                     "Create this directory, or name a file in another directory"});
+    }
+}
+
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input) {
     bool const resumed = checkpoint::step_of_name(output.filename().string()).has_value();
     bool const best = output.filename() == "best.h5" &&

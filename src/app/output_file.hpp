@@ -10,6 +10,9 @@ namespace lockstep::app {
 /// it, or it is no file, such as a directory or a device; 64 for an empty name.
 void require_free(std::filesystem::path const& output, bool overwrite);
 
+/// Throws Error 73 when the directory that the output would be in does not exist.
+void require_directory_of(std::filesystem::path const& output);
+
 /// Throws Error 73 when the output is the input, or has the name of a checkpoint, from which a run
 /// would resume, or is a run's best.h5.
 void require_other_file(std::filesystem::path const& output, std::filesystem::path const& input);

@@ -34,13 +34,7 @@ void require_place(comm::Communicator const& world, EvaluateTold const& told,
             require_other_file(told.outputs, input);
         }
         require_not_named(told.outputs, deck, DeckFrom::user);
-        auto const directory = std::filesystem::absolute(told.outputs).parent_path();
-        if (!std::filesystem::is_directory(directory)) {
-            throw Error(ExitCode::cannot_create,
-                        {concat("cannot create ", told.outputs.string()),
-                         concat("there is no directory ", directory.string()),
-                         "Create this directory, or name a file in another directory"});
-        }
+        require_directory_of(told.outputs);
     });
 }
 

@@ -37,13 +37,7 @@ void require_place(comm::Communicator const& world, PredictTold const& told,
         for (auto const& input : inputs) {
             require_other_file(told.output, input);
         }
-        auto const directory = std::filesystem::absolute(told.output).parent_path();
-        if (!std::filesystem::is_directory(directory)) {
-            throw Error(ExitCode::cannot_create,
-                        {concat("cannot create ", told.output.string()),
-                         concat("there is no directory ", directory.string()),
-                         "Create this directory, or name a file in another directory"});
-        }
+        require_directory_of(told.output);
     });
 }
 
