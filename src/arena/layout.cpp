@@ -38,6 +38,18 @@ Layout Layout::of(nn::Model const& model) {
     return layout;
 }
 
+std::vector<std::size_t> Layout::thaw(std::vector<std::string> const& names) {
+    std::vector<std::size_t> thawed;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (std::ranges::find(names, entries[i].name) != names.end()) {
+            entries[i].trained = true;
+            parameters += entries[i].count;
+            thawed.push_back(i);
+        }
+    }
+    return thawed;
+}
+
 std::string Layout::text() const {
     std::string text;
     for (auto const& entry : entries) {

@@ -4,6 +4,7 @@
 #include "h5/file.hpp"
 #include "lockstep/nn/model.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct Layout {
     std::int64_t parameters = 0; ///< elements that are trained
 
     static Layout of(nn::Model const& model);
+
+    /// Makes the entries of these names trained ones, and returns their numbers.
+    std::vector<std::size_t> thaw(std::vector<std::string> const& names);
 
     /// One line for each entry, from which differences between models can be told.
     std::string text() const;

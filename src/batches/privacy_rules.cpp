@@ -23,6 +23,23 @@ struct Breach {
     char const* next;
 };
 
+/// A running statistic that training changes: of frozen layers only if they are thawed later.
+/// Empty: there is none.
+std::string statistic_of(nn::Model const& model, bool of_frozen) {
+    for (auto const& item : model.named_modules()) {
+        if (!of_frozen && !item.value()->is_training()) {
+            continue;
+        }
+        for (auto const& buffer : item.value()->named_buffers(/*recurse=*/false)) {
+            auto const& name = buffer.key();
+            if (name == "running_mean" || name == "running_var") {
+                return item.key().empty() ? name : concat(item.key(), ".", name);
+            }
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 federate::SampledGaussian private_step(config::Deck const& deck, std::int64_t samples) {
@@ -131,14 +148,11 @@ void require_private(config::Deck const& deck, nn::Model const& model, task::Tas
     if (!deck.privacy.is_on()) {
         return;
     }
-    for (auto const& buffer : model.named_buffers()) {
-        auto const& name = buffer.key();
-        if (name.ends_with("running_mean") || name.ends_with("running_var")) {
-            throw refused(concat("buffer ", name, " of model.name = ", deck.model.name),
-                          "batch norm stores means of training samples without noise",
-                          "Set model.batch-norm = false, or use a model with another norm, such as "
-                          "layer norm");
-        }
+    if (auto const name = statistic_of(model, deck.optimizer.thaw_epoch > 0); !name.empty()) {
+        throw refused(concat("buffer ", name, " of model.name = ", deck.model.name),
+                      "batch norm stores means of training samples without noise",
+                      "Set model.batch-norm = false, use a model with another norm, such as layer "
+                      "norm, or freeze the batch norms for the whole run (optimizer.freeze)");
     }
     if (!task.class_weights().empty()) {
         throw refused("task.class-weights",

@@ -1,6 +1,7 @@
 #include "batches/workload.hpp"
 
 #include "base/text.hpp"
+#include "batches/freezing_rules.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
@@ -14,6 +15,7 @@
 #include "device/precision.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "nn/freezing.hpp"
 #include "optimizer/loss_scale.hpp"
 
 namespace lockstep::train {
@@ -107,6 +109,14 @@ data::Facts go_on_from(Origin const& origin, std::string const& named, Workload&
     return origin.facts;
 }
 
+/// The classes of a model whose output layer starts over are those of the set alone.
+void forget_other_classes(data::Facts& known, data::Facts const& own) {
+    if (own.class_count > 0 && own.class_count != known.class_count) {
+        known.classes.clear();
+        known.class_count = 0;
+    }
+}
+
 /// Sets must agree on what the training set leaves open, too; either may lack the last classes.
 void require_agreement(data::Facts const& test, std::string const& named,
                        data::Facts const& validation) {
@@ -128,6 +138,9 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     data::Facts known;
     if (datasets.origin) {
         known = go_on_from(*datasets.origin, concat("data.train = ", deck.data.train), work);
+        if (deck.model.weights_match == "common") {
+            forget_other_classes(known, work.train->facts());
+        }
     }
     auto* const validation = work.validation.get(); // not a share
     if (auto divided = divide(deck, *work.train)) {
@@ -184,6 +197,7 @@ bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
     LossScale const scale(deck.precision);
     require_private(deck);
+    require_can_freeze(deck);
     require_mask_is_used(deck);
     bool const played = task::is_played(deck.task);
     if (!played && trimmed(deck.data.train).empty()) {
@@ -269,6 +283,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
     }
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
     work.model = another_model(deck, work);
+    work.frozen = nn::freeze(*work.model, deck.optimizer.freeze);
     require_private(deck, *work.model, *work.task);
     return work;
 }
@@ -308,6 +323,12 @@ std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload cons
     auto model = nn::make_model(deck.model, model_interface(deck, work.samples, *work.task),
                                 static_cast<std::uint64_t>(deck.run.seed));
     model->train();
+    return model;
+}
+
+std::shared_ptr<nn::Model> another_trained_model(config::Deck const& deck, Workload const& work) {
+    auto model = another_model(deck, work);
+    nn::freeze(*model, deck.optimizer.freeze);
     return model;
 }
 

@@ -24,6 +24,7 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
+    std::vector<std::string> frozen;  ///< names of the parameters that optimizer.freeze freezes
     task::Samples samples;            ///< the facts of the training set, or of the environment
     data::Facts facts;                ///< what the model knows of its samples
     std::vector<std::string> remarks; ///< on sets that are used otherwise than their files say
@@ -120,5 +121,7 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
 
 /// One more instance of the workload's model.
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
+/// The same, with the frozen parameters of a training.
+std::shared_ptr<nn::Model> another_trained_model(config::Deck const& deck, Workload const& work);
 
 } // namespace lockstep::train

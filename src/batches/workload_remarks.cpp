@@ -23,10 +23,27 @@ std::string batch_remark(config::Deck const& deck, data::Dataset const& train) {
                         "all samples. Lower data.batch to take more than one step per epoch");
 }
 
+std::string frozen_remark(config::Deck const& deck, Workload const& work) {
+    if (work.frozen.empty()) {
+        return {};
+    }
+    std::int64_t values = 0;
+    auto const named = work.model->named_parameters();
+    for (auto const& name : work.frozen) {
+        values += named[name].numel();
+    }
+    auto const until = deck.optimizer.thaw_epoch;
+    return concat(count_text(values, "parameter"), " in ", amount_of(work.frozen.size(), "tensor"),
+                  " stay as they are (optimizer.freeze)",
+                  until > 0 ? concat(" for the first ",
+                                     until == 1 ? std::string("epoch") : concat(until, " epochs"))
+                            : "");
+}
+
 } // namespace
 
 std::vector<std::string> workload_remarks(config::Deck const& deck, Workload const& work) {
-    std::vector<std::string> remarks{work.model->remark()};
+    std::vector<std::string> remarks{work.model->remark(), frozen_remark(deck, work)};
     auto const* const reader = dynamic_cast<nn::AxisReader const*>(work.model.get());
     auto const axis = work.train ? data::axis_of_means(work.facts) : std::nullopt;
     if (reader != nullptr && axis && remarks.front().empty()) {

@@ -101,6 +101,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("model.weights", deck.model.weights, such_as(check_paths, fixed).naming(Named::model),
           "initial weights: a safetensors file, an index of such files or their directory, a "
           "best.h5 or a checkpoint");
+    visit(
+        "model.weights-match", deck.model.weights_match,
+        one_of({"strict", "common"}, fixed).with(needs::first_weights),
+        "strict: model.weights must have each tensor of the model, in the same shape; common: the "
+        "run takes the tensors that fit, and the others start from run.seed");
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed).naming(Named::code),
@@ -126,6 +131,21 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("optimizer.no-decay", optimizer.no_decay, any(fixed),
           "parameters to which weight decay and the trust ratio do not apply: a list of biases, "
           "norms and name patterns such as *.weight; or none");
+    visit(
+        "optimizer.groups", optimizer.groups, such_as(check_groups, fixed),
+        "parameters with another learning rate or weight decay: a list of PATTERN rate FACTOR "
+        "decay VALUE, in which rate or decay may be left out, such as output.* rate 10; the first "
+        "pattern that a name fits counts, and no-decay still applies; or none");
+    visit("optimizer.layer-decay", optimizer.layer_decay, between(1e-6, 1, fixed),
+          "factor by which the learning rate falls from each block of a transformer to the block "
+          "before; 1: off");
+    visit("optimizer.freeze", optimizer.freeze, any(fixed),
+          "parameters that are not trained: a list of name patterns such as features.*; !PATTERN "
+          "excepts names, and a list of exceptions alone freezes all other parameters; batch norms "
+          "whose parameters are frozen keep their running statistics; or none");
+    visit("optimizer.thaw-epoch", optimizer.thaw_epoch,
+          between(0, max_epochs, fixed).with(needs::frozen),
+          "number of epochs after which the parameters in freeze are trained, too; 0: never");
     visit("optimizer.ema", optimizer.ema, between(0, below_1, fixed),
           "decay of the exponential moving average (EMA) of the weights; the averaged weights are "
           "evaluated and exported; 0: off");

@@ -14,6 +14,10 @@ struct Need {
 /// The needs of the deck's keys.
 namespace needs {
 
+inline constexpr Need first_weights{"model.weights", "a file",
+                                    [](Deck const& d) { return !d.model.weights.empty(); }};
+inline constexpr Need frozen{"optimizer.freeze", "a list of name patterns",
+                             [](Deck const& d) { return d.optimizer.freeze != "none"; }};
 inline constexpr Need a_teacher{"distill.teacher", "a file",
                                 [](Deck const& d) { return !d.distill.teacher.empty(); }};
 inline constexpr Need a_teacher_or_outputs{

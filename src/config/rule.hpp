@@ -23,6 +23,7 @@ void check_milestones(std::string const& text); ///< of schedule.milestones
 void check_pattern(std::string const& text);    ///< of prune.pattern
 void check_prune_target(std::string const& text);
 void check_hidden(std::string const& text); ///< of distill.hidden
+void check_groups(std::string const& text); ///< of optimizer.groups
 
 /// What a key accepts, besides its type.
 struct Rule {

@@ -5,6 +5,7 @@
 #include "config/hidden_pairs.hpp"
 #include "config/kept_weights.hpp"
 #include "config/milestones.hpp"
+#include "config/parameter_groups.hpp"
 #include "config/prune_target.hpp"
 #include "config/share.hpp"
 #include "config/steps.hpp"
@@ -113,6 +114,14 @@ void check_hidden(std::string const& text) {
     if (!hidden_pairs(text)) {
         throw std::string("none, or a list of layers or pairs LAYER:TEACHER-LAYER, such as "
                           "layers.relu1:layers.relu2");
+    }
+}
+
+void check_groups(std::string const& text) {
+    if (!parameter_groups(text)) {
+        throw std::string(
+            "none, or a list of PATTERN rate FACTOR decay VALUE, such as output.* rate "
+            "10 decay 0, with numbers of at least 0");
     }
 }
 

@@ -33,6 +33,7 @@ constexpr std::array rows{
     Row{"data.prefetch", Part::place},
     Row{"data.cache", Part::place},
     Row{"model.weights", Part::place},
+    Row{"model.weights-match", Part::place},
     Row{"model.file", Part::code},
     Row{"model.operators", Part::code},
     Row{"model.compiled", Part::code},

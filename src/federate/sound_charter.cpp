@@ -44,6 +44,20 @@ void require_fixed_rounds(config::Deck const& deck) {
     }
 }
 
+/// A round is a run of its own, and noise is added to the change of all parameters.
+void require_fit_for_freezing(Charter const& charter, config::Optimizer const& optimizer) {
+    if (optimizer.freeze != "none" && (charter.is_private() || optimizer.thaw_epoch > 0)) {
+        bool const thaws = optimizer.thaw_epoch > 0;
+        throw Error(ExitCode::usage,
+                    {thaws ? "optimizer.thaw-epoch cannot be used in a federation's deck"
+                           : "optimizer.freeze cannot be combined with --noise",
+                     thaws ? "each round is a separate run, which would begin with frozen "
+                             "parameters again"
+                           : "the noise of a round would change frozen parameters, too",
+                     thaws ? "Set optimizer.thaw-epoch = 0" : "Set optimizer.freeze = none"});
+    }
+}
+
 void require_fit_for_controls(config::Deck const& deck) {
     auto const misfit =
         deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
@@ -53,6 +67,9 @@ void require_fit_for_controls(config::Deck const& deck) {
             ? concat("schedule.warmup-steps = ", deck.schedule.warmup_steps)
         : deck.schedule.warmup_epochs != 0
             ? concat("schedule.warmup-epochs = ", deck.schedule.warmup_epochs)
+        : deck.optimizer.groups != "none" ? concat("optimizer.groups = ", deck.optimizer.groups)
+        : deck.optimizer.layer_decay != 1
+            ? concat("optimizer.layer-decay = ", deck.optimizer.layer_decay)
         : deck.precision.compute == "fp16" ? std::string("precision.compute = fp16")
                                            : std::string();
     if (!misfit.empty()) {
@@ -62,7 +79,7 @@ void require_fit_for_controls(config::Deck const& deck) {
                      "are correct only for plain SGD",
                      "Set optimizer.name = sgd, optimizer.momentum = 0, schedule.name = constant, "
                      "schedule.warmup-steps = 0 and schedule.warmup-epochs = 0, and do not use "
-                     "precision.compute = fp16"});
+                     "optimizer.groups, optimizer.layer-decay or precision.compute = fp16"});
     }
 }
 
@@ -87,6 +104,7 @@ void require_fit(Charter const& charter, config::Deck const& deck) {
     }
     require_fit_for_mean(deck);
     require_fixed_rounds(deck);
+    require_fit_for_freezing(charter, deck.optimizer);
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
                     {"privacy.noise cannot be used in a federation's deck",

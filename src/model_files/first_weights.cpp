@@ -9,9 +9,65 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/model_files/load_weights.hpp"
 #include "model_files/finite_weights.hpp"
+#include "model_files/stored_tensor.hpp"
 #include "nn/named_code.hpp"
 
 namespace lockstep::train {
+
+namespace {
+
+constexpr char const* take_common = "set model.weights-match = common, which takes the tensors "
+                                    "that fit and lets the others start over from run.seed";
+
+/// Takes all tensors of the model.
+CommonWeightsText load_all(nn::Model& model, checkpoint::VerifiedFile const& file,
+                           FirstWeightsRule const& rule) {
+    auto const path = file.path().string();
+    try {
+        auto const ignored = load_weights(model, file);
+        auto const remark = concat("the initial weights come from ", path);
+        return {ignored.empty()
+                    ? remark
+                    : concat(remark, " (ignored, because the model does not have them: ",
+                             joined(ignored, ", "), ")"),
+                {}};
+    } catch (OtherModel const& other) {
+        auto const known = facts_of(file).class_count;
+        if (rule.classes > 0 && known > 0 && rule.classes != known) {
+            throw Error(ExitCode::data,
+                        {concat(path, " does not fit data.train"),
+                         concat("its model has ", amount_of(known, "output"),
+                                ", one for each class that it was trained on, but data.train has ",
+                                rule.classes, rule.classes == 1 ? " class" : " classes"),
+                         concat("To learn these classes with a new output layer, ", take_common,
+                                ". Otherwise, import the data with all classes of the model "
+                                "(--classes), or name the weights of a model with as many "
+                                "classes")});
+        }
+        auto text = other.text();
+        text.next += concat(". To keep the model of the deck, ", take_common);
+        throw Error(ExitCode::data, text);
+    }
+}
+
+/// Takes the tensors of the model that the file has.
+CommonWeightsText load_common(nn::Model& model, checkpoint::VerifiedFile const& file) {
+    auto const common = load_common_weights(model, file);
+    auto const path = file.path().string();
+    if (common.parameters == 0) {
+        throw Error(
+            ExitCode::data,
+            {concat(path, " has nothing in common with the deck's model"),
+             concat("no parameter of the model, such as ", model.named_parameters().front().key(),
+                    ", is in the file with the same name and shape",
+                    common.left_over.empty() ? ""
+                                             : concat("; the file has ", common.left_over.front())),
+             "Name another file, or another model"});
+    }
+    return text_of(common, model, path);
+}
+
+} // namespace
 
 std::uint64_t hash_of_tensors(nn::Model const& model) {
     Hasher hash;
@@ -66,28 +122,14 @@ checkpoint::VerifiedFile open_first_weights(comm::Communicator const& world,
     return checkpoint::verify_together(world, path);
 }
 
-std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               checkpoint::VerifiedFile const& file, std::int64_t classes) {
+CommonWeightsText load_first_weights(comm::Communicator const& world, nn::Model& model,
+                                     checkpoint::VerifiedFile const& file,
+                                     FirstWeightsRule const& rule) {
     auto const& path = file.path();
-    std::vector<std::string> without_place;
+    CommonWeightsText told;
     std::uint64_t own = 0;
     comm::agree(world, "reading model.weights", [&] {
-        try {
-            without_place = load_weights(model, file);
-        } catch (Error const& error) {
-            if (auto const known = facts_of(file).class_count;
-                error.code() == ExitCode::data && classes > 0 && known > 0 && classes != known) {
-                throw Error(ExitCode::data,
-                            {concat(path.string(), " does not fit data.train"),
-                             concat("its model has ", amount_of(known, "output"),
-                                    ", one for each class that it was trained on, but data.train "
-                                    "has ",
-                                    classes, classes == 1 ? " class" : " classes"),
-                             "Import the data with all classes of the model (--classes), or name "
-                             "the weights of a model with as many classes"});
-            }
-            throw;
-        }
+        told = rule.match == "common" ? load_common(model, file) : load_all(model, file, rule);
         require_finite_weights(model, path);
         own = hash_of_tensors(model);
     });
@@ -100,11 +142,7 @@ std::string load_first_weights(comm::Communicator const& world, nn::Model& model
                          "Put the same file on all hosts, or on a file system that they share"});
         }
     });
-    auto const remark = concat("the initial weights come from ", path.string());
-    return without_place.empty()
-               ? remark
-               : concat(remark, " (ignored, because the model does not have them: ",
-                        joined(without_place, ", "), ")");
+    return told;
 }
 
 } // namespace lockstep::train

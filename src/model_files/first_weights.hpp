@@ -6,6 +6,7 @@
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/nn/model.hpp"
+#include "model_files/common_weights.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -14,17 +15,23 @@
 
 namespace lockstep::train {
 
+/// How a new model takes the weights of a file.
+struct FirstWeightsRule {
+    std::string match = "strict"; ///< model.weights-match
+    std::int64_t classes = 0;     ///< of data.train; 0: not known
+};
+
 /// Gives a new model the weights of a file (model.weights): best.h5, a checkpoint, or safetensors,
 /// also in several files with an index; or those of the safetensors files in a directory.
-/// `classes`: of data.train; 0: not known.
 ///
 /// Collective  over `world`
 /// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
-///             it is damaged, holds another model or holds values that are not finite; 64 as
-///             `load_weights`
-/// Returns     a remark for the start of the run
-std::string load_first_weights(comm::Communicator const& world, nn::Model& model,
-                               checkpoint::VerifiedFile const& file, std::int64_t classes);
+///             it is damaged, holds another model, has nothing in common with the model, or holds
+///             values that are not finite; 64 as `load_weights`
+/// Returns     what is told at the start of the run
+CommonWeightsText load_first_weights(comm::Communicator const& world, nn::Model& model,
+                                     checkpoint::VerifiedFile const& file,
+                                     FirstWeightsRule const& rule);
 
 /// The file that model.weights names, or the safetensors files of a directory.
 ///

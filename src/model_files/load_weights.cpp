@@ -4,12 +4,15 @@
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
+#include "model_files/common_weights.hpp"
 #include "model_files/narrow_as_noted.hpp"
+#include "model_files/stored_tensor.hpp"
 #include "nn/shapes.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 namespace lockstep::train {
 
@@ -26,70 +29,18 @@ std::string deck_of_run(std::filesystem::path const& file) {
     return "";
 }
 
-/// A single value has one dimension in some files and none in others.
-h5::Shape without_single(h5::Shape const& shape) {
-    return shape == h5::Shape{1} ? h5::Shape{} : shape;
-}
-
-torch::Tensor read(checkpoint::Weights const& weights, checkpoint::Weights::TensorInfo const& entry,
-                   h5::Shape const& shape) {
-    std::vector<std::int64_t> const sizes(shape.begin(), shape.end());
-    auto const host =
-        torch::empty(sizes, entry.type == h5::Type::i64 ? torch::kInt64 : torch::kFloat32);
-    weights.read(entry, {static_cast<std::byte*>(host.mutable_data_ptr()), host.nbytes()});
-    return host;
-}
-
-/// The parameter, of a file that has it in another form.
-torch::Tensor taken_from(torch::Tensor whole, nn::WeightSource const& source) {
-    if (source.transposed) {
-        whole = whole.t();
-    }
-    return whole.chunk(source.parts, 0).at(static_cast<std::size_t>(source.part));
-}
-
-/// Returns the name that the values have in the file.
-std::string fill(torch::Tensor const& tensor, std::string const& name, nn::Model const& model,
-                 checkpoint::Weights const& weights) {
+OtherModel does_not_fit(torch::Tensor const& tensor, std::string const& name,
+                        StoredTensor const& stored, checkpoint::Weights const& weights) {
     h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
-    auto const* entry = weights.find(name);
-    if (entry == nullptr) {
-        for (auto const& source : model.other_names(name)) {
-            auto const* const other = weights.find(source.name);
-            auto const dimensions = static_cast<std::int64_t>(other ? other->shape.size() : 0);
-            if (other == nullptr || dimensions != tensor.dim() || dimensions == 0 ||
-                (source.transposed && dimensions != 2)) {
-                continue;
-            }
-            auto const out = other->shape[source.transposed ? 1 : 0];
-            if (out % static_cast<std::uint64_t>(source.parts) != 0) {
-                continue;
-            }
-            auto const values = taken_from(read(weights, *other, other->shape), source);
-            if (values.sizes() == tensor.sizes()) {
-                torch::Tensor(tensor).copy_(values);
-                return source.name;
-            }
-            entry = other; // to be told of
-        }
-    }
-    bool const fits = entry != nullptr && without_single(entry->shape) == without_single(shape) &&
-                      entry->name == name;
-    if (!fits) {
-        throw Error(
-            ExitCode::data,
-            {concat(weights.path().string(), " does not fit the deck's model"),
-             concat("the model needs ", h5::shape_text(shape), " for model/", path_of(name),
-                    ", but the file has ",
-                    entry == nullptr ? "no such array"
-                                     : concat(entry->name == name ? "" : entry->name + " ",
-                                              h5::shape_text(entry->shape))),
-             concat("Name another file, or name the deck that the model in this file was trained "
-                    "with",
-                    deck_of_run(weights.path()))});
-    }
-    torch::Tensor(tensor).copy_(read(weights, *entry, shape));
-    return name;
+    auto const found = stored.entry == nullptr      ? "no such array"
+                       : stored.entry->name == name ? h5::shape_text(stored.entry->shape)
+                                                    : stored.text();
+    return OtherModel({concat(weights.path().string(), " does not fit the deck's model"),
+                       concat("the model needs ", h5::shape_text(shape), " for model/",
+                              path_of(name), ", but the file has ", found),
+                       concat("Name another file, or name the deck that the model in this file was "
+                              "trained with",
+                              deck_of_run(weights.path()))});
 }
 
 /// The differences that config.json beside the file tells of; without that file: nothing.
@@ -148,8 +99,12 @@ void require_no_other_biases(nn::Model const& model, checkpoint::Weights const& 
 /// A parameter that layers share may be in the file under several of its names. Adds those that
 /// were not read to `known`.
 void require_same_values(nn::Model const& model, checkpoint::Weights const& weights,
-                         std::set<std::string>& known) {
+                         std::set<std::string>& known, CommonWeights const& common) {
     for (auto const& item : model.named_parameters()) {
+        if (std::ranges::find(common.fresh, item.key(), &CommonWeights::Fresh::name) !=
+            common.fresh.end()) {
+            continue;
+        }
         h5::Shape const shape(item.value().sizes().begin(), item.value().sizes().end());
         for (auto const& source : model.other_names(item.key())) {
             auto const* const entry = weights.find(source.name);
@@ -158,9 +113,8 @@ void require_same_values(nn::Model const& model, checkpoint::Weights const& weig
                 continue;
             }
             auto const values = item.value().detach().cpu();
-            if (!torch::equal(read(weights, *entry, shape).to(values.scalar_type()), values)) {
-                throw Error(
-                    ExitCode::data,
+            if (!torch::equal(values_of(weights, *entry).to(values.scalar_type()), values)) {
+                throw OtherModel(
                     {concat(weights.path().string(), " does not fit the deck's model"),
                      concat("the file has different values for ", path_of(item.key()), " and ",
                             path_of(entry->name), ", which are one parameter of the model"),
@@ -182,16 +136,10 @@ bool has_other_names(nn::Model const& model, checkpoint::Weights const& weights)
     });
 }
 
-} // namespace
-
-void narrow_as_noted(nn::Model& model, checkpoint::Record const& record) {
-    if (auto const found = record.notes.find(checkpoint::shapes_note);
-        found != record.notes.end()) {
-        nn::narrow(model, found->second);
-    }
-}
-
-std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
+/// What the model lacks of a file, and the file of a model: `refuse` is called for each tensor of
+/// the model that the file does not have.
+template <class Refuse>
+CommonWeights load(nn::Model& model, checkpoint::VerifiedFile const& file, Refuse const& refuse) {
     torch::NoGradGuard const no_grad;
     auto const weights = checkpoint::open_weights(file);
     if (weights->quantised()) {
@@ -204,7 +152,20 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
         require_no_contradictions(model, *weights);
         require_no_other_biases(model, *weights);
     }
+    CommonWeights common;
     std::set<std::string> known;
+    auto const take = [&](torch::Tensor const& tensor, std::string const& name) {
+        auto const stored = stored_tensor(tensor, name, model, *weights);
+        if (stored.fits) {
+            fill(tensor, stored, *weights);
+            known.insert(stored.entry->name);
+            common.taken.push_back(name);
+            common.values += tensor.numel();
+        } else {
+            refuse(tensor, name, stored, *weights);
+            common.fresh.push_back({name, stored.text()});
+        }
+    };
     auto const parameters = model.named_parameters();
     std::set<void const*> filled; // of those that layers share, a file may have one name only
     for (auto const& item : parameters) {
@@ -215,20 +176,42 @@ std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile
     for (auto const& item : parameters) {
         if (weights->find(item.key()) != nullptr ||
             filled.insert(item.value().unsafeGetTensorImpl()).second) {
-            known.insert(fill(item.value().detach(), item.key(), model, *weights));
+            take(item.value().detach(), item.key());
         }
     }
+    common.parameters = common.taken.size();
     for (auto const& item : model.named_buffers()) {
-        known.insert(fill(item.value(), item.key(), model, *weights));
+        take(item.value(), item.key());
     }
-    require_same_values(model, *weights, known);
-    std::vector<std::string> without_place;
+    require_same_values(model, *weights, known, common);
     for (auto const& entry : weights->entries()) {
         if (!known.contains(entry.name)) {
-            without_place.push_back(entry.name);
+            common.left_over.push_back(entry.name);
         }
     }
-    return without_place;
+    return common;
+}
+
+} // namespace
+
+void narrow_as_noted(nn::Model& model, checkpoint::Record const& record) {
+    if (auto const found = record.notes.find(checkpoint::shapes_note);
+        found != record.notes.end()) {
+        nn::narrow(model, found->second);
+    }
+}
+
+CommonWeights load_common_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
+    return load(model, file, [](auto const&...) {}); // is told, not refused
+}
+
+std::vector<std::string> load_weights(nn::Model& model, checkpoint::VerifiedFile const& file) {
+    auto found = load(model, file,
+                      [](torch::Tensor const& tensor, std::string const& name,
+                         StoredTensor const& stored, checkpoint::Weights const& weights) {
+                          throw does_not_fit(tensor, name, stored, weights);
+                      });
+    return std::move(found.left_over);
 }
 
 } // namespace lockstep::train

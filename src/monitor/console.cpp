@@ -253,7 +253,10 @@ void Console::show(train::CheckpointFailed const& e) {
 }
 
 void Console::show(train::Remark const& e) {
-    if (e.text.starts_with("warning")) {
+    if (e.is_detail) {
+        bar_.clear();
+        log_.note(e.text);
+    } else if (e.text.starts_with("warning")) {
         important(e.text, Style::yellow);
     } else {
         line(e.text);

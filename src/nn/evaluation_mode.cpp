@@ -7,7 +7,7 @@
 
 namespace lockstep::nn {
 
-EvaluationMode::EvaluationMode(Model& model) : model_(model), was_training_(model.is_training()) {
+EvaluationMode::EvaluationMode(Model& model) : model_(model), modes_(model) {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
     std::map<torch::ScalarType, Kept> by_type;
@@ -27,7 +27,7 @@ EvaluationMode::~EvaluationMode() {
         restore();
     } catch (Error const&) { // a script whose buffers cannot be followed: its next step tells it
     }
-    model_.train(was_training_);
+    modes_.restore();
 }
 
 void EvaluationMode::begin(std::uint64_t key) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lockstep/nn/model.hpp"
+#include "nn/layer_modes.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -33,7 +34,7 @@ class EvaluationMode {
     };
 
     Model& model_;
-    bool was_training_;
+    LayerModes modes_; ///< some layers may be at rest while others train
     std::vector<Kept> kept_;
 };
 

@@ -147,6 +147,7 @@ class Exported : public Model {
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return compiled_->remark(); }
     bool takes_sizes_from_tensors() const override { return true; } // see program::sized
+    bool takes_modes_of_layers() const override { return false; }
 
   private:
     Exported(program::Archive const& archive, Interface const& interface,

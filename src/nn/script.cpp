@@ -305,6 +305,7 @@ class Script : public Mirror<Model> {
     bool runs_on_threads() const override { return false; }
     bool is_replayable() const override { return false; } // random numbers, and buffers that move
     bool takes_sizes_from_tensors() const override { return true; }
+    bool takes_modes_of_layers() const override { return false; }
 
     std::uint64_t fingerprint() const override { return hash64(read_text(file_)); }
 

@@ -1,7 +1,10 @@
 #include "arena/parallel_parts.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "shard.hpp"
 #include "update_rule.hpp"
@@ -50,7 +53,13 @@ void apply_adamw(config::Optimizer const& options, KernelArguments const& with) 
 class FusedRule final : public UpdateRule {
   public:
     FusedRule(config::Optimizer const& options, Kernel kernel, std::vector<Shard> const& shards)
-        : options_(options), kernel_(kernel), shards_(shards), runs_(runs_of(shards, {})) {}
+        : options_(options), kernel_(kernel), shards_(shards), runs_(runs_of(shards, {})) {
+        for (auto const& shard : shards) {
+            if (std::ranges::find(kinds_, shard.update) == kinds_.end()) {
+                kinds_.push_back(shard.update);
+            }
+        }
+    }
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
         auto const runs = step.idle.empty() ? runs_ : runs_of(shards_, step.idle);
@@ -59,25 +68,31 @@ class FusedRule final : public UpdateRule {
                 {}, value,
                 torch::TensorOptions(torch::kFloat32).device(arrays.parameters.device()));
         };
-        auto const count = scalar(static_cast<double>(step.step));
+        std::map<std::int64_t, torch::Tensor> counts; // of steps, by those before the first
+        for (auto const& run : runs) {
+            auto const [count, is_new] = counts.try_emplace(run.begun_after);
+            if (is_new) {
+                count->second = scalar(static_cast<double>(step.step - run.begun_after));
+            }
+        }
         std::optional<torch::Tensor> divisor;
         if (step.divisor != 1) {
             divisor = scalar(step.divisor);
         }
         parallel_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
-            for (bool const exempt : {false, true}) {
+            for (auto const& kind : kinds_) {
                 KernelArguments with;
                 with.states.resize(arrays.states.size());
                 with.divisor = divisor;
-                with.rate = step.rate;
-                with.decay = exempt ? 0 : options_.weight_decay;
+                with.rate = step.rate * kind.rate;
+                with.decay = kind.decay;
                 for (auto const& run : runs) {
                     auto const [first, last] = part_of(run.count, part, parts);
-                    if (run.exempt == exempt && first < last) {
+                    if (run.update == kind && first < last) {
                         add(with, arrays, run, {first, last});
+                        with.steps.push_back(counts.at(run.begun_after));
                     }
                 }
-                with.steps.assign(with.parameters.size(), count);
                 if (!with.parameters.empty()) {
                     kernel_(options_, with);
                 }
@@ -93,7 +108,8 @@ class FusedRule final : public UpdateRule {
             if (!idle.empty() && idle[shard.entry] != 0) {
                 continue;
             }
-            bool const continues = !runs.empty() && runs.back().exempt == shard.exempt &&
+            bool const continues = !runs.empty() && runs.back().update == shard.update &&
+                                   runs.back().begun_after == shard.begun_after &&
                                    runs.back().first + runs.back().count == shard.first;
             if (continues) {
                 runs.back().count += shard.count;
@@ -118,6 +134,7 @@ class FusedRule final : public UpdateRule {
     Kernel kernel_;
     std::vector<Shard> shards_;
     std::vector<Shard> runs_; ///< neighbouring shards that are treated alike
+    std::vector<EntryUpdate> kinds_;
 };
 
 } // namespace

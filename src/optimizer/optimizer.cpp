@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fnmatch.h>
 #include <limits>
 
 #include "shard.hpp"
@@ -22,18 +21,6 @@ namespace {
 constexpr char const* first_name = "first";
 constexpr char const* average_name = "ema";
 constexpr double largest_divisor = std::numeric_limits<float>::max(); ///< the kernels' type
-
-bool fits(std::string const& pattern, ParameterRange const& entry) {
-    bool const is_vector = entry.shape.size() < 2;
-    bool const is_bias = is_vector && entry.name.ends_with("bias");
-    if (pattern == "biases") {
-        return is_bias;
-    }
-    if (pattern == "norms") {
-        return is_vector && !is_bias;
-    }
-    return ::fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0;
-}
 
 } // namespace
 
@@ -50,27 +37,6 @@ std::vector<std::string> state_names(config::Optimizer const& options) {
 
 bool share_state(std::string const& name, std::string const& other) {
     return rule_kind(name).state == rule_kind(other).state;
-}
-
-std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout) {
-    std::vector<bool> exempt(layout.entries.size(), false);
-    for (auto const& pattern : split(options.no_decay, ',')) {
-        bool found = pattern == "biases" || pattern == "norms" || pattern == "none";
-        for (std::size_t i = 0; i < layout.entries.size(); ++i) {
-            if (fits(pattern, layout.entries[i])) {
-                exempt[i] = true;
-                found = true;
-            }
-        }
-        if (!found) {
-            throw Error(
-                ExitCode::usage,
-                {concat("optimizer.no-decay = ", pattern, " matches no parameter"),
-                 concat("parameters have names such as ", layout.entries.back().name),
-                 "Set optimizer.no-decay to biases, norms, none, or patterns such as *.weight"});
-        }
-    }
-    return exempt;
 }
 
 template <class Action>
@@ -93,12 +59,29 @@ SliceOptimizer::SliceOptimizer(config::Optimizer const& options, Layout const& l
         states_.push_back(torch::zeros(
             {count}, torch::TensorOptions(torch::kFloat32).device(parameters.device())));
     }
-    rule_ = rule_kind(options_.name).make(options_, layout, owned_shards(options_, layout, owned_));
+    make_rule(layout, std::vector<std::int64_t>(layout.entries.size(), 0));
     for (std::size_t which = 0; which < names_.size(); ++which) {
         if (copies_weights(which)) {
             begin_copy(which, parameters);
         }
     }
+}
+
+void SliceOptimizer::make_rule(Layout const& layout, std::vector<std::int64_t> const& begun_after) {
+    auto shards = owned_shards(options_, layout, owned_);
+    for (auto& shard : shards) {
+        shard.begun_after = begun_after[shard.entry];
+    }
+    rule_ = rule_kind(options_.name).make(options_, layout, shards);
+}
+
+void SliceOptimizer::begin_later(Layout const& layout, std::vector<std::size_t> const& entries,
+                                 std::int64_t steps) {
+    std::vector<std::int64_t> begun_after(layout.entries.size(), 0);
+    for (auto const entry : entries) {
+        begun_after[entry] = steps;
+    }
+    make_rule(layout, begun_after);
 }
 
 SliceOptimizer::~SliceOptimizer() = default;

@@ -3,6 +3,8 @@
 #include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +22,6 @@ std::vector<std::string> state_names(config::Optimizer const& options);
 /// Whether what one optimizer keeps besides the averaged weights means the same to another.
 bool share_state(std::string const& name, std::string const& other);
 
-/// Which of the layout's entries optimizer.no-decay exempts.
-///
-/// Throws  Error 64 for a pattern that matches no parameter's name
-std::vector<bool> exempt_entries(config::Optimizer const& options, Layout const& layout);
-
 /// The update of the ranges of the arena that one rank owns: no other rank holds their state, so
 /// time and memory of the update fall with the number of ranks. The bits do not depend on how the
 /// arena is cut: ranges end on reduction blocks, and norms are summed over reduction blocks in a
@@ -34,7 +31,7 @@ class SliceOptimizer {
     /// `owned`: in ascending order. Averages begin at `parameters`, the whole arena, on whose
     /// device the state lies.
     ///
-    /// Throws  Error 64 for an optimizer.no-decay that matches no parameter
+    /// Throws  Error 64 as entry_updates
     SliceOptimizer(config::Optimizer const& options, Layout const& layout,
                    torch::Tensor const& parameters, std::vector<Range> owned);
     ~SliceOptimizer();
@@ -57,6 +54,11 @@ class SliceOptimizer {
     void update(torch::Tensor const& parameters, torch::Tensor const& gradients,
                 UpdateStep const& step);
 
+    /// Updates these entries, too, which the layout says are trained now; `steps` of the rule were
+    /// done before, and do not count for their bias correction.
+    void begin_later(Layout const& layout, std::vector<std::size_t> const& entries,
+                     std::int64_t steps);
+
     /// Adds this to the mean gradient in every step from now on.
     ///
     /// Shape  correction [layout.size], of which the owned ranges are used
@@ -76,6 +78,7 @@ class SliceOptimizer {
 
   private:
     torch::Tensor const& average() const { return states_.back(); }
+    void make_rule(Layout const& layout, std::vector<std::int64_t> const& begun_after);
     /// Calls action(first in the arena, first in the state, elements) for each owned range.
     template <class Action>
     void for_each_owned(Action const& action) const;

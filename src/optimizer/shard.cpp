@@ -8,7 +8,7 @@ namespace lockstep::train {
 
 std::vector<Shard> owned_shards(config::Optimizer const& options, Layout const& layout,
                                 std::vector<Range> const& owned) {
-    auto const exempt = exempt_entries(options, layout);
+    auto const updates = entry_updates(options, layout);
     std::vector<Shard> shards;
     std::int64_t own = 0;
     for (auto const range : owned) {
@@ -18,7 +18,7 @@ std::vector<Shard> owned_shards(config::Optimizer const& options, Layout const& 
             auto const begin = std::max(range.first, layout.entries[i].first);
             auto const end = std::min(range.last, next);
             if (begin < end && layout.entries[i].trained) {
-                shards.push_back({i, begin, own + begin - range.first, end - begin, exempt[i]});
+                shards.push_back({i, begin, own + begin - range.first, end - begin, updates[i]});
             }
         }
         own += range.last - range.first;

@@ -2,6 +2,7 @@
 
 #include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
+#include "optimizer/entry_updates.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@ struct Shard {
     std::int64_t first = 0; ///< in the arena
     std::int64_t own = 0;   ///< in the owned state
     std::int64_t count = 0;
-    bool exempt = false; ///< from weight decay and trust ratios
+    EntryUpdate update{};         ///< of the entry
+    std::int64_t begun_after = 0; ///< steps of the rule before the entry's first
 };
 
 /// Each trained entry's parts in the owned ranges, in the order of the arena.

@@ -19,6 +19,14 @@ struct Views {
     std::vector<torch::Tensor> states;
 };
 
+/// A step of one entry.
+struct EntryStep {
+    double rate = 0;
+    double decay = 0;
+    double divisor = 1;
+    std::int64_t step = 1;
+};
+
 torch::Tensor scalar(double value, torch::Tensor const& like) {
     return torch::full({}, value, torch::TensorOptions(torch::kFloat32).device(like.device()));
 }
@@ -28,11 +36,10 @@ torch::Tensor scalar(double value, torch::Tensor const& like) {
 struct Rule {
     virtual ~Rule() = default;
     /// Takes the gradients into the state; what follows from them may take their place.
-    virtual void prepare(Views const& of, double decay, UpdateStep const& step) const = 0;
+    virtual void prepare(Views const& of, EntryStep const& step) const = 0;
     /// The factor of an entry's rate, from the two norms, neither of them 0.
-    virtual double trust(double weights, double gradients, UpdateStep const& step) const = 0;
-    virtual void move(Views const& of, double decay, double trust,
-                      UpdateStep const& step) const = 0;
+    virtual double trust(double weights, double gradients, EntryStep const& step) const = 0;
+    virtual void move(Views const& of, double trust, EntryStep const& step) const = 0;
 };
 
 /// Algorithm 2 of arXiv 1904.00962, with bias correction.
@@ -41,18 +48,18 @@ class Lamb final : public Rule {
     explicit Lamb(config::Optimizer const& options) : options_(options) {}
 
     /// The change that Adam makes to zeros at a rate of -1, and the decay, replace the gradients.
-    void prepare(Views const& of, double decay, UpdateStep const& step) const override {
+    void prepare(Views const& of, EntryStep const& step) const override {
         auto const change = torch::zeros_like(of.gradients);
         at::_fused_adam_({change}, {of.gradients}, {of.states[0]}, {of.states[1]}, {},
                          {scalar(static_cast<double>(step.step), change)}, /*lr=*/-1,
                          options_.betas[0], options_.betas[1], /*weight_decay=*/0, options_.epsilon,
                          /*amsgrad=*/false, /*maximize=*/false, scalar(step.divisor, change));
-        of.gradients.copy_(decay == 0 ? change : change.add_(of.weights, decay));
+        of.gradients.copy_(step.decay == 0 ? change : change.add_(of.weights, step.decay));
     }
-    double trust(double weights, double change, UpdateStep const&) const override {
+    double trust(double weights, double change, EntryStep const&) const override {
         return weights / change;
     }
-    void move(Views const& of, double, double trust, UpdateStep const& step) const override {
+    void move(Views const& of, double trust, EntryStep const& step) const override {
         of.weights.sub_(of.gradients, step.rate * trust);
     }
 
@@ -65,19 +72,20 @@ class Lars final : public Rule {
   public:
     explicit Lars(config::Optimizer const& options) : options_(options) {}
 
-    void prepare(Views const&, double, UpdateStep const&) const override {}
-    double trust(double weights, double gradients, UpdateStep const& step) const override {
+    void prepare(Views const&, EntryStep const&) const override {}
+    double trust(double weights, double gradients, EntryStep const& step) const override {
         return options_.trust_coefficient * weights /
-               (gradients / step.divisor + options_.weight_decay * weights);
+               (gradients / step.divisor + step.decay * weights);
     }
     /// As SGD moves them at a rate of 1, where the rate is in gradients and decay.
-    void move(Views const& of, double decay, double trust, UpdateStep const& step) const override {
+    void move(Views const& of, double trust, EntryStep const& step) const override {
         double const rate = step.rate * trust;
         std::vector<torch::Tensor> velocity;
         if (options_.momentum > 0) {
             velocity.push_back(of.states[0]);
         }
-        at::_fused_sgd_({of.weights}, {of.gradients}, velocity, rate * decay, options_.momentum,
+        at::_fused_sgd_({of.weights}, {of.gradients}, velocity, rate * step.decay,
+                        options_.momentum,
                         /*lr=*/1.0, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
                         /*is_first_step=*/false, scalar(step.divisor / rate, of.weights));
     }
@@ -88,20 +96,25 @@ class Lars final : public Rule {
 
 class TrustRatioRule final : public UpdateRule {
   public:
-    TrustRatioRule(std::unique_ptr<Rule> rule, double decay, Layout const& layout,
+    TrustRatioRule(std::unique_ptr<Rule> rule, Layout const& layout,
                    std::vector<Shard> const& shards)
-        : decay_(decay), shards_(shards), segments_(layout), rule_(std::move(rule)) {}
+        : shards_(shards), segments_(layout), rule_(std::move(rule)) {}
 
     void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
         auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
         auto const trust = trust_of_entries(arrays, step, chunks);
         for_each(chunks, arrays, [&](Shard const& shard, Views const& views) {
-            rule_->move(views, decay_of(shard), trust[shard.entry], step);
+            rule_->move(views, trust[shard.entry], step_of(shard, step));
         });
     }
 
   private:
-    double decay_of(Shard const& shard) const { return shard.exempt ? 0 : decay_; }
+    static EntryStep step_of(Shard const& shard, UpdateStep const& step) {
+        return {.rate = step.rate * shard.update.rate,
+                .decay = shard.update.decay,
+                .divisor = step.divisor,
+                .step = step.step - shard.begun_after};
+    }
 
     /// The shards, cut at reduction blocks into chunks whose temporaries stay in a processor's
     /// cache, or do not count beside a device's memory.
@@ -146,12 +159,12 @@ class TrustRatioRule final : public UpdateRule {
             torch::zeros({2, owned / arena_unit},
                          torch::TensorOptions(torch::kFloat64).device(arrays.parameters.device()));
         for_each(chunks, arrays, [&](Shard const& shard, Views const& views) {
-            rule_->prepare(views, decay_of(shard), step);
+            rule_->prepare(views, step_of(shard, step));
             auto const write = [&](torch::Tensor const& values, std::int64_t row) {
                 write_unit_squares(values, squares[row].narrow(0, shard.own / arena_unit,
                                                                shard.count / arena_unit));
             };
-            if (!shard.exempt) { // norms that stay 0 mean a trust of 1
+            if (!shard.update.exempt) { // norms that stay 0 mean a trust of 1
                 write(views.weights, 0);
                 write(views.gradients, 1);
             }
@@ -165,10 +178,12 @@ class TrustRatioRule final : public UpdateRule {
         auto const all = std::span<double const>(sums);
         auto const weights = segments_.norms(all.first(segments_.count()));
         auto const gradients = segments_.norms(all.last(segments_.count()));
-        std::vector<double> trust;
-        for (std::size_t entry = 0; entry < weights.size(); ++entry) {
-            bool const known = weights[entry] > 0 && gradients[entry] > 0;
-            trust.push_back(known ? rule_->trust(weights[entry], gradients[entry], step) : 1);
+        std::vector<double> trust(weights.size(), 1);
+        for (auto const& shard : shards_) {
+            auto const entry = shard.entry;
+            if (weights[entry] > 0 && gradients[entry] > 0) {
+                trust[entry] = rule_->trust(weights[entry], gradients[entry], step_of(shard, step));
+            }
         }
         return trust;
     }
@@ -189,7 +204,6 @@ class TrustRatioRule final : public UpdateRule {
         return sums;
     }
 
-    double decay_;
     std::vector<Shard> shards_;
     Segments segments_;
     std::unique_ptr<Rule> rule_;
@@ -199,14 +213,12 @@ class TrustRatioRule final : public UpdateRule {
 
 std::unique_ptr<UpdateRule> lars_rule(config::Optimizer const& options, Layout const& layout,
                                       std::vector<Shard> const& shards) {
-    return std::make_unique<TrustRatioRule>(std::make_unique<Lars>(options), options.weight_decay,
-                                            layout, shards);
+    return std::make_unique<TrustRatioRule>(std::make_unique<Lars>(options), layout, shards);
 }
 
 std::unique_ptr<UpdateRule> lamb_rule(config::Optimizer const& options, Layout const& layout,
                                       std::vector<Shard> const& shards) {
-    return std::make_unique<TrustRatioRule>(std::make_unique<Lamb>(options), options.weight_decay,
-                                            layout, shards);
+    return std::make_unique<TrustRatioRule>(std::make_unique<Lamb>(options), layout, shards);
 }
 
 } // namespace lockstep::train

@@ -63,6 +63,7 @@ federate::Charter charter_for(federate::Charter charter, config::Deck deck,
     federate::require_fit(charter, deck);
     federate::require_fit_for_noise(charter, first);
     deck.model.weights.clear(); // of each round, the global model
+    deck.model.weights_match = "strict";
     charter.deck = config::to_text(deck);
     charter.model = first.fingerprint();
     charter.classes = classes_of(deck, first);

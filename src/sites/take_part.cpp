@@ -181,6 +181,7 @@ bool train_round(SiteRanks const& own, config::Deck deck, LocalRun const& local)
     deck.run.name = std::filesystem::path(local.directory).filename().string();
     deck.run.seed = local.seed;
     deck.model.weights = local.weights;
+    deck.model.weights_match = "strict";
     deck.data.test.clear(); // sites do not choose by it, and it need not be here
     deck.checkpoint.keep = 1;
     deck.monitor.tensorboard = false;

@@ -61,6 +61,11 @@ ChosenGraphs graphs_of(EngineSetup const& setup, bool several_instances) {
             "run.graphs has no effect: with privacy.noise, each pass processes only one sample";
         return none;
     }
+    if (setup.deck.optimizer.thaw_epoch > 0 && !setup.frozen.empty()) {
+        none.remark = "run.graphs has no effect: with optimizer.thaw-epoch, steps do not stay the "
+                      "same";
+        return none;
+    }
     if (injects_nan()) {
         none.remark =
             "run.graphs has no effect: LOCKSTEP_INJECT = nan needs steps that run eagerly";
@@ -122,6 +127,9 @@ StepSums Engine::own_sums(StepInput const& input) const {
 
 StepOutcome Engine::step(StepInput const& input) {
     StepOutcome outcome;
+    if (input.thawed && !is_thawed_) {
+        thaw(input.step);
+    }
     if (parts_->pruning && parts_->pruning->removes_weights() &&
         parts_->pruning->schedule().is_due(input.step)) {
         outcome.pruned = prune(input.step);
@@ -155,6 +163,18 @@ StepOutcome Engine::step(StepInput const& input) {
     outcome.exchange = parts_->exchange->cost(); // whole only now
     record_exchange(reduced.computed_ns, reduced.exchanged_ns, outcome.exchange.imbalance_s);
     return outcome;
+}
+
+/// `steps` are done before. Which parameters get gradients is to be found out again.
+void Engine::thaw(std::int64_t steps) {
+    is_thawed_ = true;
+    if (thawed_after_ < 0) {
+        thawed_after_ = steps - loss_scale_.skipped() - steps_of_others_;
+    }
+    optimizer_.begin_later(parts_->layout, parts_->thaw(), thawed_after_);
+    local_.expect_trained();
+    idle_.clear();
+    graph_is_known_ = false;
 }
 
 /// Forward and backward of this rank's replicas; buckets leave meanwhile.

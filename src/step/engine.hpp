@@ -68,6 +68,7 @@ class Engine {
         bool minutes_passed = false; ///< counts on rank 0 only
         std::int64_t profile = 0;    ///< steps to record a timeline of; counts on rank 0 only
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
+        bool thawed = false;         ///< frozen parameters train from now on
     };
 
     /// One optimizer step.
@@ -129,6 +130,10 @@ class Engine {
     /// Steps that another optimizer did, which do not count for the bias correction.
     std::int64_t steps_of_others() const noexcept { return steps_of_others_; }
     void set_steps_of_others(std::int64_t steps) noexcept { steps_of_others_ = steps; }
+    /// Steps of the optimizer before the frozen parameters were thawed, which do not count for
+    /// their bias correction; -1: they are not.
+    std::int64_t thawed_after() const noexcept { return thawed_after_; }
+    void set_thawed_after(std::int64_t steps) noexcept { thawed_after_ = steps; }
     Pruning const* pruning() const noexcept { return parts_->pruning.get(); } ///< null: none
     Layout const& layout() const noexcept { return parts_->layout; }
     Arena const& arena() const noexcept { return parts_->arena; }
@@ -154,6 +159,7 @@ class Engine {
     void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                Stopwatch& watch);
     StepSums own_sums(StepInput const& input) const;
+    void thaw(std::int64_t steps);
     void find_signal(int own, StepOutcome& outcome) const;
     void settle_unused(StepSums& sums, std::int64_t step);
     void require_same_buffers(std::uint64_t before, std::int64_t step) const;
@@ -170,6 +176,8 @@ class Engine {
     double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;
     std::int64_t steps_of_others_ = 0;
+    std::int64_t thawed_after_ = -1;
+    bool is_thawed_ = false;
     bool graph_is_known_ = false; ///< a step has shown which parameters get gradients
     std::vector<char> idle_;      ///< by entry: no gradient on any replica in the last step
 };

@@ -9,6 +9,7 @@
 #include "exchange/choose_exchange.hpp"
 #include "exchange/power_sgd_exchange.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/freezing.hpp"
 
 #include <utility>
 
@@ -139,6 +140,13 @@ void EngineParts::publish() const {
         exchange->publish();
     }
     arena.refresh();
+}
+
+std::vector<std::size_t> EngineParts::thaw() {
+    for (auto* const model : instances->models()) {
+        nn::thaw(*model, setup.frozen);
+    }
+    return layout.thaw(setup.frozen);
 }
 
 } // namespace lockstep::train

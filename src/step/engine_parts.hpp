@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rank_instances.hpp"
@@ -39,6 +40,8 @@ struct EngineSetup {
     std::vector<torch::Device> devices{};
     /// Null: gradients are neither clipped per sample nor given noise.
     std::shared_ptr<Privacy const> privacy{};
+    /// Names of the parameters that optimizer.freeze has frozen, until they are thawed.
+    std::vector<std::string> frozen{};
 };
 
 /// The memory of an engine, its exchange and the instances of the model that compute on it, as all
@@ -63,12 +66,16 @@ class EngineParts {
     /// Collective  over the world
     /// Throws      Error 76 naming a rank that does not come
     void publish() const;
+    /// Lets the frozen parameters train, on all instances of the model.
+    ///
+    /// Returns  their entries of the layout
+    std::vector<std::size_t> thaw();
 
     EngineSetup const setup; ///< nodes as given
     comm::Communicator const& world;
     config::Communication const& communication;
-    int const replicas; ///< of all ranks
-    Layout const layout;
+    int const replicas;                      ///< of all ranks
+    Layout layout;                           ///< only what is trained ever changes
     std::vector<comm::TreeNode> const nodes; ///< the subtree of each rank
     StepSums::Form const told;               ///< by the ranks to each other in each step
     Buffers buffers;                         ///< replica 0's

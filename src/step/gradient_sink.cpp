@@ -36,15 +36,23 @@ GradientSink::GradientSink(nn::Model& model, Layout const& layout, comm::Partiti
         while (partition.bucket(state.last_bucket).last < entry.first + entry.count) {
             ++state.last_bucket;
         }
-        state.expected = entry.trained;
-        if (entry.trained) {
-            torch::autograd::impl::set_post_acc_grad_hooks(state.parameter,
-                                                           std::make_unique<Hook>(*this, index));
-            for (int at = state.first_bucket; at <= state.last_bucket; ++at) {
-                ++missing_in_[static_cast<std::size_t>(at)];
-            }
-        }
         states_.push_back(std::move(state));
+    }
+    expect_trained();
+}
+
+void GradientSink::expect_trained() {
+    for (std::size_t index = 0; index < states_.size(); ++index) {
+        auto& state = states_[index];
+        if (!layout_.entries[index].trained || state.expected) {
+            continue;
+        }
+        state.expected = true;
+        torch::autograd::impl::set_post_acc_grad_hooks(state.parameter,
+                                                       std::make_unique<Hook>(*this, index));
+        for (int at = state.first_bucket; at <= state.last_bucket; ++at) {
+            ++missing_in_[static_cast<std::size_t>(at)];
+        }
     }
 }
 

@@ -57,13 +57,15 @@ class GradientSink {
 
     /// Sets the entries that get no gradient any more: buckets do not wait for them.
     void expect_unused(std::vector<char> const& unused);
+    /// Expects a gradient for each entry that the layout says is trained.
+    void expect_trained();
 
   private:
     class Hook;
     struct EntryState {
         torch::Tensor parameter;
         torch::Tensor view; ///< of the target
-        bool expected = true;
+        bool expected = false;
         int first_bucket = 0;
         int last_bucket = 0;
     };

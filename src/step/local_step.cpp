@@ -320,6 +320,12 @@ Buffers& LocalStep::buffers_of(int replica) {
                                : parts_.kept[static_cast<std::size_t>(replica - parts_.node.first)];
 }
 
+void LocalStep::expect_trained() {
+    for (auto const& instance : instances_) {
+        instance->sink().expect_trained();
+    }
+}
+
 void LocalStep::expect_unused(std::vector<char> const& unused) {
     for (auto const& instance : instances_) {
         instance->sink().expect_unused(unused);

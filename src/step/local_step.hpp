@@ -91,6 +91,8 @@ class LocalStep {
     std::vector<char> const& used() const noexcept { return used_; }
     /// Entries that get no gradient in any step to come.
     void expect_unused(std::vector<char> const& unused);
+    /// Expects a gradient for each entry that the layout says is trained.
+    void expect_trained();
 
   private:
     void run_on_threads(BatchSource& batches);

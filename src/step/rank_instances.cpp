@@ -20,7 +20,9 @@ RankInstances::RankInstances(Setup const& parts, Layout const& layout, Arena& ar
         others_.push_back(parts.another());
         auto& instance = *others_.back();
         place(instance, at == 0 ? parts.device : parts.devices[at]);
-        instance.train(parts.model.is_training());
+        if (instance.is_training() != parts.model.is_training()) {
+            instance.train(parts.model.is_training());
+        }
         (at == 0 ? arena : *copies_[at - 1]).adopt(instance);
         models_.push_back(&instance);
     }

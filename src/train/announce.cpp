@@ -79,6 +79,9 @@ void announce(OpenedRun const& run, RunOptions const& options,
                 observers.tell(Remark{text});
             }
         }
+        for (auto const& text : run.remarks().details()) {
+            observers.tell(Remark{text, true});
+        }
         for (auto const& text : options.remarks) {
             observers.tell(Remark{text});
         }

@@ -81,9 +81,12 @@ void fill_model(comm::Communicator const& world, config::Deck const& deck,
     if (auto const& weights = begun.first_weights) {
         comm::agree(world, "reading model.weights",
                     [&] { begun.remarks.push_back(warning_of_model_changes(deck, *weights)); });
-        begun.remarks.push_back(
+        auto told =
             load_first_weights(world, plain ? *plain : *work.model, *weights,
-                               work.train ? work.train->facts().class_count : 0));
+                               {.match = deck.model.weights_match,
+                                .classes = work.train ? work.train->facts().class_count : 0});
+        begun.remarks.push_back(std::move(told.remark));
+        begun.details = std::move(told.details);
     }
     auto const file = deck.model.own.find("file");
     if (!found && deck.model.weights.empty() && file != deck.model.own.end()) {

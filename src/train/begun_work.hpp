@@ -34,6 +34,7 @@ struct BegunWork {
     /// Shapes of the model's tensors where it has fewer channels than the deck's; else empty.
     std::string shapes;
     std::vector<std::string> remarks;
+    std::vector<std::string> details; ///< what the remarks leave out
 };
 
 /// Opens the data, the model and its teacher, and gives the model of a new run its first weights.

@@ -30,6 +30,7 @@ Course::Course(config::Deck const& deck, DataModule const& data_module)
       total_steps_(
           train::total_steps(deck.train, data_module.steps_per_epoch(), data_module.max_steps())),
       pause_step_(total_steps_), validate_every_(deck.train.validate_every),
+      thaw_epoch_(deck.optimizer.freeze == "none" ? 0 : deck.optimizer.thaw_epoch),
       schedule_(deck, data_module.steps_per_epoch(), total_steps_), early_stopping_(deck) {}
 
 double Course::place(std::int64_t step) const {

@@ -47,6 +47,11 @@ class Course {
         return progress.step >= pause_step_ || is_done(progress);
     }
 
+    /// Whether parameters that were frozen at first are trained in the next step.
+    bool is_thawed(std::int64_t step) const {
+        return thaw_epoch_ > 0 && step >= thaw_epoch_ * steps_per_epoch();
+    }
+
     /// `reductions`: of the plateau schedule so far.
     double rate(std::int64_t step, std::int64_t reductions) const {
         return schedule_.rate(step, reductions);
@@ -59,6 +64,7 @@ class Course {
     std::int64_t total_steps_;
     std::int64_t pause_step_;
     std::int64_t validate_every_;
+    std::int64_t thaw_epoch_; ///< 0: none is
     Schedule schedule_;
     EarlyStopping early_stopping_;
 };

@@ -96,7 +96,7 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
                            .device = parts.device,
                            .another =
                                [&parts] {
-                                   auto model = another_model(parts.deck, parts.work);
+                                   auto model = another_trained_model(parts.deck, parts.work);
                                    if (!parts.shapes.empty()) {
                                        nn::narrow(*model, parts.shapes);
                                    }

@@ -118,6 +118,11 @@ std::vector<std::string> idle_texts(config::Deck const& deck, LengthFacts const&
                                range->first > steps ? "no timeline" : "fewer steps", ", because ",
                                ends));
     }
+    if (auto const after = deck.optimizer.thaw_epoch * facts.steps_per_epoch;
+        deck.optimizer.freeze != "none" && after >= steps && after > 0) {
+        texts.push_back(concat("optimizer.thaw-epoch = ", deck.optimizer.thaw_epoch,
+                               " has no effect, because ", ends));
+    }
     texts.push_back(schedule_text(deck, facts.steps_per_epoch, steps));
     texts.push_back(patience_text(deck, facts, steps));
     std::erase(texts, "");

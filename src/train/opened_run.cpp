@@ -104,6 +104,7 @@ BegunWork OpenedRun::open_work() {
         remarks_.add(lost_checkpoints(facts_.deck().run.directory));
     }
     remarks_.add(begun.remarks);
+    remarks_.add_details(begun.details);
     comm::agree(facts_.world, phase, [&] {
         if (facts_.world.is_root() && work_.validation) {
             facts_.validation_hash = static_cast<std::int64_t>(

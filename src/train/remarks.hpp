@@ -22,8 +22,15 @@ class Remarks {
     }
     std::vector<std::string> const& texts() const noexcept { return texts_; }
 
+    /// Adds what only the log has in full.
+    void add_details(std::vector<std::string> const& texts) {
+        details_.insert(details_.end(), texts.begin(), texts.end());
+    }
+    std::vector<std::string> const& details() const noexcept { return details_; }
+
   private:
     std::vector<std::string> texts_;
+    std::vector<std::string> details_;
 };
 
 } // namespace lockstep::train

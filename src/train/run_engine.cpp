@@ -27,7 +27,7 @@ void RunEngine::make() {
                            .device = facts_.device,
                            .another =
                                [this] {
-                                   auto model = another_model(facts_.deck(), work_);
+                                   auto model = another_trained_model(facts_.deck(), work_);
                                    if (!shapes_.empty()) {
                                        nn::narrow(*model, shapes_);
                                    }
@@ -35,7 +35,8 @@ void RunEngine::make() {
                                },
                            .nodes = facts_.nodes,
                            .devices = concurrent_devices(deck.run, facts_.world.size()),
-                           .privacy = facts_.privacy}));
+                           .privacy = facts_.privacy,
+                           .frozen = work_.frozen}));
     if (!facts_.setup.correction.empty()) {
         comm::agree(facts_.world, "reading the correction of gradients", [&] {
             auto const model = another_model(deck, work_);

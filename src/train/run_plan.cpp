@@ -14,6 +14,7 @@
 #include "data/plan.hpp"
 #include "device/precision.hpp"
 #include "h5/element_type.hpp"
+#include "optimizer/entry_updates.hpp"
 #include "optimizer/optimizer.hpp"
 #include "step/replica_arrays.hpp"
 
@@ -193,6 +194,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     for (auto const& entry : layout.entries) {
         plan.frozen += entry.trained ? 0 : static_cast<double>(entry.count);
     }
+    plan.updates = entry_updates_text(deck.optimizer, layout);
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);

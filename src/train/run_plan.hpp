@@ -42,6 +42,7 @@ struct RunPlan {
     std::vector<PlannedRank> ranks;
     double parameters = 0; ///< that are trained
     double frozen = 0;
+    std::vector<std::string> updates; ///< of the optimizer's groups, for people; empty: one
     std::size_t tensors = 0;
     std::vector<double> buckets; ///< bytes, in the order in which they are sent
     PlannedMemory memory;

@@ -16,6 +16,7 @@ namespace lockstep::train {
 
 namespace {
 
+constexpr char const* thawed_after = "thawed_after";
 constexpr char const* teacher_weights = "teacher_weights"; ///< of the record: their hash
 
 /// What is not the same in a teacher whose hash is not; the weights' hash was `before`, 0 in older
@@ -60,6 +61,9 @@ void RunState::read(checkpoint::Reader const& reader) {
                                 integer_of(record, "skipped_steps"));
     engine.set_steps_of_others(shares_state ? integer_of(record, "steps_of_others", 0)
                                             : parts_.progress.step - engine.loss_scale().skipped());
+    if (parts_.course.is_thawed(parts_.progress.step)) {
+        engine.set_thawed_after(shares_state ? integer_of(record, thawed_after, -1) : 0);
+    }
     if (!fresh.empty()) {
         parts_.remarks.add(
             concat("the checkpoint has no matching state for some arrays, which start over: ",
@@ -197,6 +201,9 @@ checkpoint::Record RunState::record() const {
     record.integers["skipped_steps"] = engine.loss_scale().skipped();
     if (engine.steps_of_others() > 0) {
         record.integers["steps_of_others"] = engine.steps_of_others();
+    }
+    if (engine.thawed_after() >= 0) {
+        record.integers[thawed_after] = engine.thawed_after();
     }
     if (auto const audited = parts_.audit.record()) {
         record.notes["data"] = *audited;

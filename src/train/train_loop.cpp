@@ -107,7 +107,8 @@ StepOutcome TrainLoop::one_step() {
                                  .minutes_passed = parts_.checkpoints.minutes_passed(),
                                  .profile = profiler_.asked(),
                                  .histograms = parts_.records.wants_histograms("gradients") &&
-                                               in_epoch + 1 == parts_.course.steps_per_epoch()});
+                                               in_epoch + 1 == parts_.course.steps_per_epoch(),
+                                 .thawed = parts_.course.is_thawed(step)});
         fault.end_step(parts_.engine->arena());
         if (!removed.empty()) {
             outcome.pruned = removed;

@@ -61,6 +61,7 @@ struct Model {
     std::string name;      ///< as `lockstep models` lists them
     OwnKeys own{};         ///< that model's own keys
     std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
+    std::string weights_match = "strict"; ///< strict, common: tensors of both; others are drawn
 };
 
 struct Task {
@@ -76,6 +77,10 @@ struct Optimizer {
     std::int64_t reference_replicas = 1;      ///< replicas that the learning rate was chosen for
     double weight_decay = 0.01;               ///< of all parameters but those that no_decay exempts
     std::string no_decay = "biases, norms";   ///< exempt: biases, norms, name patterns; or none
+    std::string groups = "none";              ///< name patterns with rates and decays of their own
+    double layer_decay = 1;                   ///< of rates, from block to block; 1: off
+    std::string freeze = "none";              ///< name patterns of parameters that are not trained
+    std::int64_t thaw_epoch = 0;              ///< epochs after which they are; 0: never
     double ema = 0;                           ///< decay of the averaged weights; 0: off
     double proximal = 0;                      ///< strength of the pull to the first weights
     double momentum = 0;                      ///< of sgd and lars

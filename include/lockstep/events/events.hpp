@@ -200,6 +200,7 @@ struct CheckpointFailed { ///< the run continues
 /// Something that the user should know and that does not change the run.
 struct Remark {
     std::string text;
+    bool is_detail = false; ///< for the log, and for who wants to hear all
 };
 
 /// A timeline was written, of steps first to last.

@@ -86,6 +86,9 @@ class Model : public torch::nn::Module {
     /// which reach these operators may be removed.
     virtual bool takes_sizes_from_tensors() const { return false; }
 
+    /// Whether each layer follows its own mode, training or evaluation. Code in a file may not.
+    virtual bool takes_modes_of_layers() const { return true; }
+
     /// Makes buffers() hold the values that forward has left. Called after backward, which may
     /// still need the previous ones.
     virtual void settle_buffers() const {}

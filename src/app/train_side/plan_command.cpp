@@ -101,6 +101,9 @@ void print_plan(train::RunPlan const& plan) {
         concat(deck.model.name, ": ", number_text(plan.parameters), " parameters in ", plan.tensors,
                " tensors",
                plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
+    for (std::size_t i = 0; i < plan.updates.size(); ++i) {
+        print_line(i == 0 ? "groups" : "", plan.updates[i]);
+    }
     print_line("buckets", buckets_text(plan.buckets));
     print_line("memory", concat("about ", size_text(memory.total()), " per rank",
                                 memory.activations ? "" : ", plus activations"));

@@ -9,6 +9,7 @@
 #include <torch/nn/modules/pooling.h>
 
 #include "../models.hpp"
+#include "names_elsewhere.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
 
@@ -125,6 +126,10 @@ class ResNet : public PictureModel {
         register_module("features", features_);
         output_ = fully_connected(channels, interface.outputs, interface.quantise_aware);
         register_module("output", output_.ptr());
+    }
+
+    std::vector<WeightSource> other_names(std::string const& tensor) const override {
+        return resnet_names_elsewhere(tensor);
     }
 
     static bool has_small_stem(config::OwnValues const& values, SampleLayout const& layout) {

@@ -130,3 +130,38 @@ TEST_CASE("of a charter's deck a site takes only what decides the result") {
     CHECK(shared_deck(charter, "the deck").values().empty());
     CHECK(keys_of_code(charter).empty());
 }
+
+TEST_CASE(
+    "a federation freezes parameters for good and without noise, and scaffold knows one rate") {
+    struct Case {
+        config::Optimizer optimizer;
+        double noise;
+        std::string strategy;
+        std::string refused; ///< empty: it is not
+    };
+    config::Optimizer const frozen{.freeze = "features.*"};
+    config::Optimizer const thawed{.freeze = "features.*", .thaw_epoch = 1};
+    for (auto const& [optimizer, noise, strategy, refused] : std::vector<Case>{
+             {frozen, 0, "fedavg", ""},
+             {frozen, 1, "fedavg", "optimizer.freeze cannot be combined with --noise"},
+             {thawed, 0, "fedavg", "optimizer.thaw-epoch cannot be used"},
+             {{.thaw_epoch = 1}, 1, "fedavg", ""}, // freezes nothing
+             {{.groups = "a.* rate 2"}, 1, "fedavg", ""},
+             {{.name = "sgd", .groups = "a.* rate 2"}, 0, "scaffold", "optimizer.groups"},
+             {{.name = "sgd", .layer_decay = 0.5}, 0, "scaffold", "optimizer.layer-decay"},
+             {{.name = "sgd", .freeze = "features.*"}, 0, "scaffold", ""}}) {
+        CAPTURE(strategy, refused);
+        auto charter = sound_charter();
+        charter.noise = noise;
+        charter.strategy = strategy;
+        config::Deck deck;
+        deck.optimizer = optimizer;
+        if (refused.empty()) {
+            CHECK_NOTHROW(require_fit(charter, deck));
+            continue;
+        }
+        auto const error = test::error_of([&] { require_fit(charter, deck); });
+        CHECK(error.code() == ExitCode::usage);
+        CHECK(test::says(error, refused));
+    }
+}

@@ -1,6 +1,8 @@
 lockstep_add_unit_test(train/schedule TORCH)
 lockstep_add_unit_test(train/optimizer TORCH LONG)
 lockstep_add_unit_test(train/arena TORCH)
+lockstep_add_unit_test(train/freezing TORCH)
+lockstep_add_unit_test(train/entry_updates TORCH)
 lockstep_add_unit_test(train/load_weights TORCH)
 lockstep_add_unit_test(train/channels TORCH)
 lockstep_add_unit_test(train/prune TORCH)

@@ -1,0 +1,64 @@
+#include "model_files/common_weights.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::size_t shown_names = 4;
+
+std::string few(std::vector<std::string> const& names) {
+    if (names.size() <= shown_names) {
+        return joined(names, ", ");
+    }
+    std::vector<std::string> const first(names.begin(), names.begin() + shown_names);
+    return concat(joined(first, ", "), " and ", names.size() - shown_names, " more");
+}
+
+std::vector<std::string> texts_of(std::vector<CommonWeights::Fresh> const& fresh) {
+    std::vector<std::string> texts;
+    for (auto const& each : fresh) {
+        texts.push_back(each.in_file.empty()
+                            ? each.name
+                            : concat(each.name, " (the file has ", each.in_file, ")"));
+    }
+    return texts;
+}
+
+std::int64_t values_in(nn::Model const& model) {
+    std::int64_t count = 0;
+    for (auto const& tensor : model.parameters()) {
+        count += tensor.numel();
+    }
+    for (auto const& tensor : model.buffers()) {
+        count += tensor.numel();
+    }
+    return count;
+}
+
+} // namespace
+
+CommonWeightsText text_of(CommonWeights const& common, nn::Model const& model,
+                          std::string const& path) {
+    auto const fresh = texts_of(common.fresh);
+    CommonWeightsText text{concat("the initial weights come from ", path, ": ", common.taken.size(),
+                                  " of ", amount_of(common.taken.size() + fresh.size(), "tensor"),
+                                  " (", count_text(common.values), " of ",
+                                  count_text(values_in(model), "value"), ")"),
+                           {}};
+    for (auto const& [what, names] : {std::pair("starting over from run.seed", &fresh),
+                                      std::pair("left over in the file", &common.left_over)}) {
+        if (!names->empty()) {
+            text.remark += concat("; ", what, ": ", few(*names));
+        }
+        if (names->size() > shown_names) {
+            text.details.push_back(concat("model.weights, ", what, ": ", joined(*names, ", ")));
+        }
+    }
+    return text;
+}
+
+} // namespace lockstep::train

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "lockstep/nn/model.hpp"
+
+#include <string>
+#include <vector>
+
+namespace lockstep::nn {
+
+/// Freezes the parameters whose names fit `patterns`, as NamePatterns has them: they get no
+/// gradient. Layers whose parameters are all frozen, or that have none and whose buffers fit, keep
+/// their buffers, such as the running statistics of batch norms: they are in evaluation mode.
+///
+/// Throws   Error 64 for a pattern that fits no parameter and no buffer, when nothing is left to
+///          train, or when a file's layer would change its buffers all the same
+/// Returns  the names of the parameters, but for those that were frozen before
+std::vector<std::string> freeze(Model& model, std::string const& patterns);
+
+/// Lets these parameters train, and all layers.
+void thaw(Model& model, std::vector<std::string> const& parameters);
+
+} // namespace lockstep::nn

@@ -1,0 +1,300 @@
+"""Fine-tuning: weights taken in part and under the names of torchvision and timm, frozen parameters that are thawed,
+and groups with their own rates; with the same bits on any number of ranks and through kills. The short form draws."""
+import json
+import random
+
+import h5py
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn import functional as F
+
+from harness import LONG, SEED, Scratch, check, check_same, checkpoints, run, some
+
+SAMPLES = 24
+DECK = """
+[run]
+replicas = 3
+device = cpu
+[data]
+train = {data}
+validation = {data}
+batch = 2
+[model]
+{model}
+[optimizer]
+learning-rate = 0.01
+[checkpoint]
+every-steps = 2
+[monitor]
+progress = plain
+tensorboard = false
+plots = false
+weight-hash = true
+[train]
+epochs = 2
+steps = 7
+"""
+CNN = "name = cnn\nchannels = 4, 8\nhidden = 16\ndropout = 0.2"
+VIT = "name = vit\nlayers = 2\nwidth = 16\nheads = 2\npatch = 4\nnorm-epsilon = 1e-6\ndropout = 0.1"
+DICE = random.Random(SEED)
+
+
+def pictures(path, classes, side=12):
+    numbers = np.random.default_rng(classes)
+    with h5py.File(path, "w") as file:
+        file["inputs"] = numbers.normal(size=(SAMPLES, 3, side, side)).astype(np.float32)
+        file["targets"] = np.arange(SAMPLES) % classes
+    return path
+
+
+def deck(scratch, name, model, data):
+    path = scratch / f"{name}.ini"
+    path.write_text(DECK.format(model=model, data=data))
+    return path
+
+
+class Block(nn.Module):
+    """A residual block with the names that torchvision and timm give its layers."""
+
+    def __init__(self, before, width, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(before, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
+        if stride != 1 or before != width:
+            self.downsample = nn.Sequential(nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
+        return (y + (self.downsample(x) if hasattr(self, "downsample") else x)).relu()
+
+
+class ResNet18(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
+        for stage, (before, width) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512)), 1):
+            setattr(self, f"layer{stage}", nn.Sequential(Block(before, width, 1 if stage == 1 else 2),
+                                                         Block(width, width, 1)))
+        self.fc = nn.Linear(512, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.bn1(self.conv1(x)).relu(), 3, 2, 1)
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = stage(x)
+        return self.fc(x.mean((2, 3)))
+
+
+class Layer(nn.Module):
+    """A block of timm's vision transformer."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
+        self.attn, self.mlp = nn.Module(), nn.Module()
+        self.attn.qkv, self.attn.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp.fc1, self.mlp.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        n, places, width = x.shape
+        q, k, v = self.attn.qkv(self.norm1(x)).view(n, places, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        x = x + self.attn.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, places, width))
+        return x + self.mlp.fc2(F.gelu(self.mlp.fc1(self.norm2(x))))
+
+
+class ViT(nn.Module):
+    def __init__(self, classes, layers=2, width=16, heads=2, side=12, patch=4):
+        super().__init__()
+        self.cls_token = nn.Parameter(torch.randn(1, 1, width))
+        self.pos_embed = nn.Parameter(torch.randn(1, (side // patch) ** 2 + 1, width))
+        self.patch_embed = nn.Module()
+        self.patch_embed.proj = nn.Conv2d(3, width, patch, patch)
+        self.blocks = nn.Sequential(*(Layer(width, heads) for _ in range(layers)))
+        self.norm, self.head = nn.LayerNorm(width, eps=1e-6), nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.patch_embed.proj(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1) + self.pos_embed
+        return self.head(self.norm(self.blocks(x))[:, 0])
+
+
+def as_torchvision(weights):
+    """Names of timm's vision transformer as torchvision has them."""
+    names = {"cls_token": "class_token", "pos_embed": "encoder.pos_embedding"}
+    parts = {"patch_embed.proj": "conv_proj", "norm": "encoder.ln", "head": "heads.head"}
+    for at in range(2):
+        block = f"encoder.layers.encoder_layer_{at}"
+        for theirs, other in (("norm1", "ln_1"), ("norm2", "ln_2"), ("attn.proj", "self_attention.out_proj"),
+                              ("mlp.fc1", "mlp.0"), ("mlp.fc2", "mlp.3")):
+            parts[f"blocks.{at}.{theirs}"] = f"{block}.{other}"
+        for kind in ("weight", "bias"):
+            names[f"blocks.{at}.attn.qkv.{kind}"] = f"{block}.self_attention.in_proj_{kind}"
+    for name in weights:
+        stem, _, kind = name.rpartition(".")
+        names.setdefault(name, f"{parts.get(stem)}.{kind}")
+    return {names[name]: values for name, values in weights.items()}
+
+
+def as_transformers(weights):
+    """Names of torchvision's ResNet as the transformers package has them."""
+    def other(name):
+        stem, _, kind = name.rpartition(".")
+        parts = stem.split(".")
+        if parts[0] == "fc":
+            return f"classifier.1.{kind}"
+        layer = parts[-1]
+        if len(parts) == 1:
+            tail = "embedder.embedder." + ("convolution" if layer == "conv1" else "normalization")
+        else:
+            at = f"encoder.stages.{int(parts[0][5:]) - 1}.layers.{parts[1]}."
+            if parts[2] == "downsample":
+                tail = at + ("shortcut.convolution" if layer == "0" else "shortcut.normalization")
+            else:
+                tail = f"{at}layer.{int(layer[-1]) - 1}." + ("convolution" if layer[:-1] == "conv" else "normalization")
+        return f"resnet.{tail}.{kind}"
+
+    return {other(name): values for name, values in weights.items()}
+
+
+def names_elsewhere(scratch):
+    """The same loss here as in PyTorch, for weights with the names of other programs."""
+    torch.manual_seed(SEED)
+    small, large = pictures(scratch / "named12.h5", 4), pictures(scratch / "named32.h5", 4, 32)
+    same = dict
+    cases = (("timm-vit", ViT(4), VIT, small, same), ("torchvision-vit", ViT(4), VIT, small, as_torchvision),
+             ("torchvision-resnet", ResNet18(4), "name = resnet\nstem = large", large, same),
+             ("transformers-resnet", ResNet18(4), "name = resnet\nstem = large", large, as_transformers))
+    for name, model, keys, data, renamed in (cases if LONG else (cases[DICE.randrange(2)], cases[2 + DICE.randrange(2)])):
+        with h5py.File(data) as file:
+            inputs, targets = torch.from_numpy(file["inputs"][:]), torch.from_numpy(file["targets"][:])
+        with torch.no_grad():
+            for _ in range(3):
+                model.train()(inputs)  # statistics that are not those of the beginning
+            wanted = F.cross_entropy(model.eval()(inputs), targets).item()
+        path = scratch / f"{name}.safetensors"
+        save_file({key: values.contiguous() for key, values in renamed(model.state_dict()).items()}, path)
+        text = run(["evaluate", deck(scratch, name, keys, data), path]).expect(0).text
+        found = float(text.split("loss ")[1].split(",")[0])
+        check(abs(found - wanted) < 2e-4 * wanted, f"{name}: loss {found}, {wanted} by PyTorch")
+        # Another head: all else is taken.
+        tuned = run(["train", deck(scratch, f"{name}-3", keys, pictures(scratch / "three.h5", 3, inputs.shape[-1])),
+                     "--model.weights", path, "--model.weights-match", "common", "--train.steps", 1,
+                     "--run.directory", scratch / f"{name}-run"], 1)
+        head = f"{'head' if 'timm' in name else 'heads.head' if 'vit' in name else 'fc' if 'vision' in name else 'classifier.1'}"
+        tuned.expect(0, f"starting over from run.seed: output.weight (the file has {head}.weight [4, ",
+                     f"output.bias (the file has {head}.bias [4])", f"left over in the file: ")
+
+
+def exported(scratch, run_directory, step):
+    """The tensors of a run's checkpoint."""
+    file = scratch / f"{run_directory.name}-{step}.safetensors"
+    run(["checkpoint", "export", run_directory / f"checkpoints/step-{step:08d}.h5", file]).expect(0)
+    return load_file(file)
+
+
+def same_body(one, other):
+    return all(torch.equal(values, other[name]) for name, values in one.items() if name.startswith("features."))
+
+
+def tuned_resnet(scratch):
+    """A ResNet of ten classes learns three: its head first, then all of it."""
+    keys = "name = resnet\nstem = small"
+    whole = ("--optimizer.name", "sgd", "--optimizer.momentum", 0.9, "--checkpoint.keep", 9)
+    first = scratch / "ten"
+    run(["train", deck(scratch, "ten", keys, pictures(scratch / "ten.h5", 10)), "--run.directory", first, *whole,
+         "--train.steps", 2], 2).expect(0)
+    before = exported(scratch, first, 2)
+    three = deck(scratch, "three", keys, pictures(scratch / "three.h5", 3))
+    weights = ("--model.weights", checkpoints(first)[-1])
+    run(["train", three, "--run.directory", scratch / "strict", *weights], 2).expect(
+        65, "data.train has 3 classes", "model.weights-match = common")
+    words = ["train", three, *weights, "--model.weights-match", "common", "--optimizer.freeze", "features.*",
+             "--optimizer.thaw-epoch", 1, "--train.steps", 6, *whole]
+    one = scratch / "one"
+    told = run([*words, "--run.directory", one], 1).expect(
+        0, "of 122 tensors", "starting over from run.seed: output.weight (the file has output.weight [10, 512]), "
+        "output.bias (the file has output.bias [10])", "left over in the file: output.weight, output.bias",
+        "stay as they are (optimizer.freeze) for the first epoch").text
+    check("warning" not in told.split("step 1")[0], told)
+    check(same_body(before, exported(scratch, one, 4)), "frozen for an epoch of 4 steps")
+    after = exported(scratch, one, 6)
+    moved = [name for name in after if name.startswith("features.") and not torch.equal(after[name], before[name])]
+    check(len(moved) == sum(name.startswith("features.") for name in after), f"thawed: {moved}")
+    check(after["output.weight"].shape == (3, 512), f"{after['output.weight'].shape}")
+    with h5py.File(checkpoints(one)[-1]) as file:
+        facts = json.loads(json.loads(file["record/notes"][()])["facts"])
+    check(facts["class_count"] == 3, f"the classes are those of the new data: {facts}")
+    for ranks in some((2, 3)):
+        other = scratch / f"ranks-{ranks}"
+        step = DICE.randrange(3, 7)
+        killed = run([*words, "--run.directory", other], ranks, env={"LOCKSTEP_INJECT": f"kill:rank=1:step={step}"})
+        check(killed.code != 0, "killed")
+        run([*words, "--run.directory", other], 4 - ranks).expect(0)
+        check_same(one, other, f"1 rank, and {ranks} killed at step {step}, then {4 - ranks}")
+
+
+def walked(scratch):
+    """Frozen parameters and groups with all that meets them: the same bits on other ranks, through a kill."""
+    data = pictures(scratch / "walked.h5", 3)
+    cnn, vit = deck(scratch, "cnn", CNN, data), deck(scratch, "vit", VIT, data)
+    head = ("--optimizer.freeze", "!classifier.*")
+    thaw = (*head, "--optimizer.thaw-epoch", 1)
+    cases = [("adamw", cnn, thaw), ("adamw", cnn, (*thaw, "--optimizer.ema", 0.9, "--optimizer.clip-norm", 0.1)),
+             ("lars", cnn, (*thaw, "--optimizer.momentum", 0.9)), ("lamb", cnn, (*thaw, "--optimizer.clip-norm", 0.1)),
+             ("sgd", cnn, (*head, "--optimizer.proximal", 0.1)), ("adamw", cnn, (*thaw, "--optimizer.update", "replicated")),
+             ("adamw", cnn, (*thaw, "--precision.gradient-checkpointing", "true")),
+             ("adamw", cnn, (*thaw, "--communication.sync-batch-norm", "true")),
+             ("adamw", cnn, (*thaw, "--communication.broadcast-buffers", "false")),
+             ("adamw", cnn, (*thaw, "--communication.unused-parameters", "true", "--communication.static-graph", "true")),
+             ("adamw", cnn, (*thaw, "--communication.bucket-mb", 0.016, "--communication.first-bucket-mb", 0.016)),
+             ("adam", cnn, (*head, "--prune.pattern", "unstructured", "--prune.begin", 3)),
+             ("adam", cnn, (*head, "--communication.compression", "powersgd")),
+             ("adamw", cnn, (*thaw, "--communication.compression", "bf16", "--optimizer.accumulate", 2)),
+             ("adamw", cnn, ("--optimizer.groups", "features.* rate 0.1 decay 0.5, *.output.* rate 3")),
+             ("lamb", vit, ("--optimizer.layer-decay", 0.5, "--optimizer.freeze", "patches.*, blocks.block1.*",
+                            "--optimizer.thaw-epoch", 1)),
+             ("adam", vit, ("--optimizer.layer-decay", 0.7, "--optimizer.groups", "output.* rate 2"))]
+    for number, (rule, path, keys) in enumerate(some(cases, 2)):
+        words = ["train", path, "--optimizer.name", rule, *keys, "--run.directory"]
+        whole = scratch / f"whole-{number}"
+        run([*words, whole], 1).expect(0)
+        ranks, step = DICE.choice((2, 3)), DICE.randrange(2, 8)
+        modes = ("--run.mode", "dp") if DICE.random() < 0.5 else ()
+        other = scratch / f"other-{number}"
+        killed = run([*words, other], ranks, env={"LOCKSTEP_INJECT": f"kill:rank=1:step={step}"})
+        check(killed.code != 0, "killed")
+        run([*words, other, *modes], 1 if modes else 4 - ranks).expect(0)
+        check_same(whole, other, f"{rule} {keys}: {ranks} ranks killed at step {step}, then {modes or 4 - ranks}")
+
+
+def refused(scratch):
+    """What cannot be right is refused before the first step, or told."""
+    data = pictures(scratch / "refused.h5", 3)
+    cnn, vit = deck(scratch, "refused", CNN, data), deck(scratch, "refused-vit", VIT, data)
+    head, thaw = ("--optimizer.freeze", "!classifier.*"), ("--optimizer.thaw-epoch", 1)
+    cases = [((cnn, "--optimizer.freeze", "featurs.*"), 64, "fits no parameter", "Did you mean features.*?"),
+             ((cnn, "--optimizer.freeze", "*"), 64, "no parameter is left to train"),
+             ((cnn, *head, "--prune.pattern", "channels"), 64, "cannot be combined with prune.pattern = channels"),
+             ((cnn, *head, *thaw, "--prune.pattern", "2:4"), 64, "optimizer.thaw-epoch cannot be combined with prune"),
+             ((cnn, *head, *thaw, "--communication.compression", "powersgd"), 64, "powersgd"),
+             ((cnn, "--optimizer.groups", "classifier.* speed 2"), 64, "PATTERN rate FACTOR"),
+             ((cnn, "--optimizer.groups", "clasifier.* rate 2"), 64, "Did you mean classifier.*?"),
+             ((cnn, "--optimizer.layer-decay", 0.5), 64, "has no effect on this model"),
+             ((cnn, *thaw), 0, "ignored: optimizer.thaw-epoch"),
+             ((cnn, "--model.weights-match", "common"), 0, "ignored: model.weights-match"),
+             ((cnn, *head, "--optimizer.thaw-epoch", 5), 0, "optimizer.thaw-epoch = 5 has no effect"),
+             ((cnn, *head), 0, "tensors, and ", " frozen"),
+             ((vit, "--optimizer.layer-decay", 0.5, "--optimizer.groups", "output.* rate 4"), 0,
+              "groups", "learning rate x 0.125", "learning rate x 4")]
+    for number, (words, code, *phrases) in enumerate(some(cases, 4)):
+        run(["plan", *words, "--run.directory", scratch / f"refused-{number}"]).expect(code, *phrases)
+    save_file({"something": torch.zeros(3)}, scratch / "nothing.safetensors")
+    run(["train", cnn, "--model.weights", scratch / "nothing.safetensors", "--model.weights-match", "common",
+         "--run.directory", scratch / "nothing"], 2).expect(65, "has nothing in common with the deck's model")
+
+
+with Scratch() as scratch:
+    for part in (refused, names_elsewhere, walked, tuned_resnet):
+        part(scratch)
