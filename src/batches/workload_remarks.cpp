@@ -1,6 +1,7 @@
 #include "batches/workload_remarks.hpp"
 
 #include "base/text.hpp"
+#include "batches/target_scale.hpp"
 #include "batches/train_plan.hpp"
 #include "batches/validation_share.hpp"
 #include "batches/workload.hpp"
@@ -55,6 +56,7 @@ std::vector<std::string> workload_remarks(config::Deck const& deck, Workload con
     if (work.train) {
         remarks.push_back(batch_remark(deck, *work.train));
         remarks.push_back(augmentation_remark(deck, work));
+        remarks.push_back(deck.task.kind == "regression" ? target_scale_remark(*work.train) : "");
     }
     auto const of_share = share_remarks(deck, work);
     remarks.insert(remarks.end(), of_share.begin(), of_share.end());

@@ -348,6 +348,12 @@ Blocks Dataset::blocks() const {
     return {block, std::max<std::int64_t>(window_bytes / (block * sample_bytes), 4)};
 }
 
+std::pair<std::filesystem::path, std::int64_t> Dataset::place_of(std::int64_t sample) const {
+    auto const number = number_in_files(sample);
+    auto const file = parts_->source.file_of(number);
+    return {parts_->source.path_of(file), number - parts_->source.first_of_file[file]};
+}
+
 Viewers Dataset::viewers() const {
     return parts_->viewers;
 }
@@ -387,6 +393,13 @@ void Dataset::read_targets(std::span<std::int64_t const> indices,
     std::vector<std::int64_t> buffer;
     auto const samples = numbers_in_files(indices, buffer);
     parts_->targets.front().read_wholes(parts_->source, samples, into, scratch);
+}
+
+void Dataset::read_targets(std::span<std::int64_t const> indices, std::span<float> into) const {
+    Scratch scratch;
+    std::vector<std::int64_t> buffer;
+    auto const samples = numbers_in_files(indices, buffer);
+    parts_->targets.front().read_reals(parts_->source, samples, into, scratch);
 }
 
 std::vector<double> Dataset::read_stored(std::size_t input,

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -123,13 +124,19 @@ class Dataset {
     void scale_as(std::vector<double> mean, std::vector<double> std, bool last);
 
     /// From now on `read` accepts only classes as values of the first target: whole numbers from 0
-    /// to below `classes`, whatever type they are stored in.
-    void expect_classes(std::int64_t classes) noexcept { expected_classes_ = classes; }
+    /// to below `classes`, whatever type they are stored in; and `ignored`, where there is one.
+    void expect_classes(std::int64_t classes, std::optional<std::int64_t> ignored = {}) noexcept {
+        expected_classes_ = classes;
+        ignored_class_ = ignored;
+    }
 
     std::int64_t samples() const noexcept;
     /// The number of a sample (0 to samples() - 1, not checked) among all that the files hold:
     /// another number if this set is a part of them.
     std::int64_t number_in_files(std::int64_t sample) const;
+    /// The file that has a sample (0 to samples() - 1, not checked), and its number among those of
+    /// that file.
+    std::pair<std::filesystem::path, std::int64_t> place_of(std::int64_t sample) const;
     /// What the files say, and what the first input is normalised by.
     Facts const& facts() const noexcept { return facts_; }
     std::vector<FieldInfo> const& inputs() const noexcept { return facts_.inputs; }
@@ -190,6 +197,7 @@ class Dataset {
     /// Throws  Error 65 or 74 as `read`
     void read_inputs(std::span<std::int64_t const> indices, std::span<float> into) const;
     void read_targets(std::span<std::int64_t const> indices, std::span<std::int64_t> into) const;
+    void read_targets(std::span<std::int64_t const> indices, std::span<float> into) const;
     /// An input as it is stored, not normalised and not rounded; its type is not f16.
     ///
     /// Shape   [indices, sample…]; ragged: [rows, row…]
@@ -235,6 +243,7 @@ class Dataset {
     std::shared_ptr<std::vector<double>> weights_;
     std::uint64_t fingerprint_ = 0;
     std::int64_t expected_classes_ = 0; ///< 0: values of the first target may be any
+    std::optional<std::int64_t> ignored_class_{};
 };
 
 } // namespace lockstep::data
