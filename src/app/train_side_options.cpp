@@ -108,6 +108,14 @@ Options evaluate_options(EvaluateTold& told) {
                                   "returns for each sample to FILE.h5, for the key distill.outputs",
                                   told.outputs),
                      option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite),
+                     option::whole("--worst N",
+                                   "also print the N samples with the largest losses, with their "
+                                   "targets and predictions",
+                                   told.worst, {.min = 0, .max = 10000}),
+                     option::path("--worst-pictures DIR",
+                                  "write these samples as PNG files to the new directory DIR, if "
+                                  "they are images",
+                                  told.worst_pictures),
                      option::flag("--force",
                                   "evaluate even if a plug-in or a library of operators has "
                                   "changed since training, or if the samples do not fit the "

@@ -51,6 +51,8 @@ struct EvaluateTold {
     std::filesystem::path outputs; ///< empty: none are written
     bool overwrite = false;
     bool force = false; ///< a plug-in may have changed
+    std::int64_t worst = 0;
+    std::filesystem::path worst_pictures; ///< a directory; empty: none are written
 };
 
 struct PredictTold {

@@ -83,6 +83,24 @@ std::vector<JsonLine> JsonLine::records(std::string const& key) const {
     return all;
 }
 
+std::vector<std::vector<double>> JsonLine::rows(std::string const& key) const {
+    std::vector<std::vector<double>> all;
+    auto const* found = value(key);
+    if (found == nullptr || !found->is_array()) {
+        return all;
+    }
+    for (auto const& row : *found) {
+        auto& numbers = all.emplace_back();
+        if (row.is_array()) {
+            for (auto const& entry : row) {
+                numbers.push_back(entry.is_number() ? entry.get<double>()
+                                                    : std::numeric_limits<double>::quiet_NaN());
+            }
+        }
+    }
+    return all;
+}
+
 std::map<std::string, double> JsonLine::numbers() const {
     std::map<std::string, double> all;
     if (json_) {

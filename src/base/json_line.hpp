@@ -37,6 +37,8 @@ class JsonLine {
     /// The entries of a list, empty for those that are not texts; none where there is no list.
     std::vector<std::string> texts(std::string const& key) const;
     std::map<std::string, double> numbers() const;
+    /// The lists of a list, NaN for entries that are not numbers.
+    std::vector<std::vector<double>> rows(std::string const& key) const;
     /// A record within this one; no record where there is none.
     JsonLine record(std::string const& key) const;
     /// The records of a list; entries of other kinds are left out.

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "batches/loaded_batches.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -63,11 +64,42 @@ task::Tally tally_of(task::Task const& task, nn::Model& model, task::Tensors con
     }
     HeardModel heard(model);
     auto tally = task.evaluate(heard, batch);
-    take(first, heard.outputs);
+    take(first, heard.outputs, batch);
     return tally;
 }
 
+/// Adds the scores of all ranks to `total`; each rank has those of its batches, one after another.
+///
+/// Collective  over `comm`
+void gather_scores(comm::Communicator const& comm, data::EvaluationPlan const& plan,
+                   std::size_t width, std::vector<float> const& own, task::Tally& total) {
+    std::vector<std::int64_t> bounds;
+    auto const place = [&](std::int64_t batch) {
+        return std::min(batch * plan.batch, plan.samples) * static_cast<std::int64_t>(width);
+    };
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        bounds.push_back(place(plan.batches_of(rank, comm.size()).first));
+    }
+    bounds.push_back(place(plan.batches()));
+    total.scores.resize(static_cast<std::size_t>(bounds.back()));
+    std::ranges::copy(own, total.scores.begin() + bounds[static_cast<std::size_t>(comm.rank())]);
+    comm::all_gather_slices(comm, std::span(total.scores), bounds);
+}
+
 } // namespace
+
+void require_room_for_scores(task::Task const& task, std::int64_t samples) {
+    constexpr double max = 1e8;
+    if (static_cast<double>(task.scores()) * static_cast<double>(samples) > max) {
+        throw Error(ExitCode::usage, {concat("task.metrics asks for the scores of ",
+                                             count_text(samples), " samples together"),
+                                      concat("each sample has ", task.scores(),
+                                             " of them, and all ranks keep all of "
+                                             "them in memory, at most ",
+                                             count_text(static_cast<std::int64_t>(max))),
+                                      "Remove auroc and average-precision, or name a smaller set"});
+    }
+}
 
 std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
                                    task::Task const& task, data::Dataset const& dataset,
@@ -82,11 +114,13 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         return std::span(columns).subspan(at * batches, batches);
     };
     std::vector<std::int64_t> counts(task.counts(), 0);
+    std::vector<float> scores;
 
     nn::EvaluationMode const evaluation(model);
     std::optional<data::Loader> loader;
     std::unique_ptr<BatchSource> source;
     comm::agree(comm, "evaluation", [&] {
+        require_room_for_scores(task, dataset.samples());
         loader.emplace(
             dataset,
             [&](std::int64_t k) -> std::optional<std::vector<std::int64_t>> {
@@ -112,6 +146,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         });
         column(0)[batch] = tally.loss_sum;
         column(1)[batch] = tally.weight;
+        scores.insert(scores.end(), tally.scores.begin(), tally.scores.end());
         for (std::size_t i = 0; i < counts.size(); ++i) {
             counts[i] += tally.counts[i];
         }
@@ -142,6 +177,9 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     for (std::size_t i = 0; i < task.sums(); ++i) {
         total.sums.push_back(sum_of(2 + i));
     }
+    if (task.scores() > 0) {
+        gather_scores(comm, plan, task.scores(), scores, total);
+    }
     comm::agree(comm, "evaluation", [&] {
         if (total.weight == 0) {
             throw Error(ExitCode::data, {"there is nothing to evaluate",
@@ -151,7 +189,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         }
     });
     return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),
-                      watch.seconds()};
+                      watch.seconds(), task.confusion(total)};
 }
 
 } // namespace lockstep::train

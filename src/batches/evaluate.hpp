@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -17,6 +18,7 @@ struct Evaluation {
     std::int64_t samples = 0;
     task::Metrics metrics;
     double seconds = 0;
+    std::vector<std::int64_t> confusion{}; ///< as Task::confusion
 };
 
 /// Whether to stop early; collective, called every few batches, or after every round of episodes.
@@ -25,7 +27,8 @@ using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
 
 /// Gets what the model returned for a batch; `first` is the batch's first sample. On each rank, the
 /// samples of a batch follow those of the batch before.
-using TakeOutputs = std::function<void(std::int64_t first, torch::Tensor const& outputs)>;
+using TakeOutputs = std::function<void(std::int64_t first, torch::Tensor const& outputs,
+                                       task::Tensors const& batch)>;
 
 struct EvaluateOptions {
     std::int64_t batch = 128;
@@ -40,12 +43,16 @@ struct EvaluateOptions {
 /// does not depend on it.
 EvaluateOptions evaluate_options(config::Deck const& deck, torch::Device device);
 
+/// Throws  Error 64 where the task would keep too many scores of this many samples
+void require_room_for_scores(task::Task const& task, std::int64_t samples);
+
 /// Runs every sample of `dataset` through the model once, over all ranks, each batch on one of
 /// them; no sample is repeated or left out, and the figures are the same bits on any rank count:
-/// losses are summed by batch in a fixed tree, counts are whole numbers.
+/// losses are summed by batch in a fixed tree, counts are whole numbers, and what is kept of each
+/// sample is in the samples' order.
 ///
 /// Collective  over `comm`; same model and data on all ranks
-/// Throws      AgreedError when a rank cannot read its part
+/// Throws      AgreedError when a rank cannot read its part; as `require_room_for_scores`
 /// Returns     nothing when `options.stop` ended it early
 std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& model,
                                    task::Task const& task, data::Dataset const& dataset,

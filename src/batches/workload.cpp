@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "batches/freezing_rules.hpp"
+#include "batches/evaluate.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"
@@ -195,6 +196,7 @@ void require_mask_is_used(config::Deck const& deck) {
 /// Whether the deck has data sets; what it refuses is refused before they are opened.
 bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
+    static_cast<void>(task::asked_metrics(deck));
     LossScale const scale(deck.precision);
     require_private(deck);
     require_can_freeze(deck);
@@ -278,7 +280,10 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
         deck.task.kind == "classification" && data::mixes_samples(deck.data.augment);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {
         if (set != nullptr) {
-            set->expect_classes(work.task->classes_of_places());
+            set->expect_classes(work.task->classes_of_places(), work.task->ignored_class());
+        }
+        if (set != nullptr && set != work.train.get()) {
+            require_room_for_scores(*work.task, set->samples());
         }
     }
     check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
@@ -310,7 +315,8 @@ nn::Interface model_interface(config::Deck const& deck, task::Samples const& sam
             .sync_batch_norm = deck.communication.sync_batch_norm,
             .inputs = samples.inputs,
             .targets = samples.targets,
-            .of_samples = has_label || deck.task.kind == "regression",
+            .of_samples =
+                has_label || deck.task.kind == "regression" || deck.task.kind == "multi-label",
             .quantise_aware = deck.quantise.aware,
             .continuous = samples.spaces && samples.spaces->continuous,
             .channels_last = memory_format(deck.precision) == "channels-last",

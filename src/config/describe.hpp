@@ -112,6 +112,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "name of the task (see lockstep tasks)");
     visit("task.metric", deck.task.metric, any().with(needs::no_other_metric),
           "metric by which the best model is chosen; default: the first metric of the task");
+    visit("task.metrics", deck.task.metrics, any(),
+          "list of more metrics to measure, from those that lockstep tasks calls on request");
     visit.own("task", deck.task.own);
 
     auto& optimizer = deck.optimizer;

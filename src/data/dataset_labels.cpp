@@ -148,14 +148,19 @@ void Dataset::require_classes(std::span<std::int64_t const> samples, Values cons
                  : "Correct the labels, or set task.classes"});
     };
     auto const last = static_cast<double>(expected_classes_ - 1);
+    auto const is_ignored = [&](auto value) {
+        return ignored_class_ && static_cast<double>(value) == static_cast<double>(*ignored_class_);
+    };
     auto const real = std::ranges::find_if(values.reals, [&](float value) {
-        return !(value >= 0 && value <= last && value == std::trunc(value)); // NaN neither
+        bool const fits = value >= 0 && value <= last && value == std::trunc(value); // NaN neither
+        return !fits && !is_ignored(value);
     });
     if (real != values.reals.end()) {
         refuse(static_cast<std::size_t>(real - values.reals.begin()), *real);
     }
-    auto const whole = std::ranges::find_if(
-        values.wholes, [&](std::int64_t value) { return value < 0 || value >= expected_classes_; });
+    auto const whole = std::ranges::find_if(values.wholes, [&](std::int64_t value) {
+        return (value < 0 || value >= expected_classes_) && !is_ignored(value);
+    });
     if (whole != values.wholes.end()) {
         refuse(static_cast<std::size_t>(whole - values.wholes.begin()),
                whole_text(field.type, *whole));

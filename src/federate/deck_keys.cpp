@@ -38,6 +38,7 @@ constexpr std::array rows{
     Row{"model.operators", Part::code},
     Row{"model.compiled", Part::code},
     Row{"task.metric", Part::reporting},
+    Row{"task.metrics", Part::reporting},
     Row{"optimizer.update", Part::place},
     Row{"precision.cudnn-benchmark", Part::place},
     Row{"precision.gradient-checkpointing", Part::place},

@@ -120,6 +120,9 @@ struct ToJson {
                 all.emplace_back(name, value);
             }
         }
+        if (!e.confusion.counts.empty()) {
+            json["confusion"] = confusion_json(e.confusion);
+        }
         return json;
     }
     Json operator()(train::Epoch const& e) const {
@@ -218,6 +221,16 @@ struct ToJson {
             json["early_stop"] = e.early_stop;
         }
         return with_resources(std::move(json), e.resources);
+    }
+
+    /// A row for each true class.
+    static Json confusion_json(train::Confusion const& confusion) {
+        auto const size = static_cast<std::ptrdiff_t>(confusion.classes.size());
+        auto rows = Json::array();
+        for (auto row = confusion.counts.begin(); row != confusion.counts.end(); row += size) {
+            rows.push_back(std::vector<std::int64_t>(row, row + size));
+        }
+        return {{"classes", confusion.classes}, {"counts", std::move(rows)}};
     }
 
     static Json learnt(train::Epoch const& e) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace lockstep::monitor {
 
@@ -99,13 +100,39 @@ ProfileRecord RunRecords::Line::profile() const {
     return profile;
 }
 
+namespace {
+
+bool is_count(double number) {
+    return number >= 0 && number < 9e15; // what a double holds to the unit
+}
+
+} // namespace
+
+train::Confusion RunRecords::Line::confusion() const {
+    auto const told = record("confusion");
+    train::Confusion table{.classes = told.texts("classes"), .counts = {}};
+    std::ranges::transform(table.classes, table.classes.begin(), printable);
+    auto const rows = told.rows("counts");
+    for (auto const& row : rows) {
+        bool const is_whole =
+            row.size() == table.classes.size() && std::ranges::all_of(row, is_count);
+        if (!is_whole || rows.size() != table.classes.size()) {
+            return {};
+        }
+        std::ranges::transform(row, std::back_inserter(table.counts),
+                               [](double count) { return static_cast<std::int64_t>(count); });
+    }
+    return table;
+}
+
 MeasuredRecord RunRecords::Line::measured() const {
     MeasuredRecord record{.step = whole("step"),
                           .epoch = number("epoch"),
                           .loss = number("loss"),
                           .seconds = number("seconds"),
                           .best = flag("best", false),
-                          .metrics = {}};
+                          .metrics = {},
+                          .confusion = confusion()};
     for (auto const& [name, value] : numbers()) {
         record.metrics.emplace(printable(name), value);
     }

@@ -29,6 +29,8 @@ class RunRecords::Line : public JsonLine {
     StepRecord step() const;
     ResourceRecord resources() const;
     ProfileRecord profile() const;
+    /// Nothing where the line has none whose rows are as long as it has classes.
+    train::Confusion confusion() const;
     /// All numbers but the known ones are metrics of the task.
     MeasuredRecord measured() const;
 };

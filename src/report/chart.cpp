@@ -19,8 +19,9 @@ Extent extent(std::vector<Curve> const& curves, double Point::*value) {
 }
 
 bool Chart::empty() const {
-    return bands.x.empty() && std::all_of(curves.begin(), curves.end(),
-                                          [](Curve const& curve) { return curve.points.empty(); });
+    return bands.x.empty() && matrix.counts.empty() &&
+           std::all_of(curves.begin(), curves.end(),
+                       [](Curve const& curve) { return curve.points.empty(); });
 }
 
 bool wants_logarithm(std::vector<Curve> const& curves) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@ struct Spread {
     double max = 0;
 };
 
+/// Counts by two kinds of the same names, drawn as coloured cells.
+struct Matrix {
+    std::vector<std::string> names;
+    std::vector<std::int64_t> counts; ///< [row][column]; empty: none
+};
+
 /// A text next to a point.
 struct Label {
     double x = 0;
@@ -60,6 +67,7 @@ struct Chart {
     std::vector<Curve> curves{};
     std::vector<Spread> spreads{}; ///< bars from the least to the most
     Bands bands{};
+    Matrix matrix{}; ///< instead of what is drawn over x
     bool from_zero = false;
     bool logarithmic = false;
     double top = 0;               ///< of the axis; 0: as the values need it

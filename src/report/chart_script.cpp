@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "curve_style.hpp"
 
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::size_t title_letters = 95;
 constexpr std::size_t legend_letters = 110;
+constexpr std::size_t max_written = 20;     ///< rows of a matrix whose counts are written
+constexpr std::size_t max_named_cells = 40; ///< of its rows
+constexpr std::size_t cell_letters = 24;    ///< of a row's name
 constexpr std::size_t line_letters = 110; ///< that fit below the axis
 
 std::string number(double value) {
@@ -83,6 +87,48 @@ std::vector<std::string> band_items(Bands const& bands) {
                                quoted(bands.titles[part])));
     }
     return items;
+}
+
+/// Cells of a colour by their share of their row.
+std::string block(Matrix const& matrix) {
+    std::string shares = "$shares << EOD\n";
+    std::string counts = "$counts << EOD\n";
+    auto const size = static_cast<std::ptrdiff_t>(matrix.names.size());
+    for (auto row = matrix.counts.begin(); row != matrix.counts.end(); row += size) {
+        auto const sum =
+            std::max<std::int64_t>(std::accumulate(row, row + size, std::int64_t{0}), 1);
+        for (auto cell = row; cell != row + size; ++cell) {
+            shares += concat(number(static_cast<double>(*cell) / static_cast<double>(sum)), " ");
+            counts += concat(*cell, " ");
+        }
+        shares += "\n";
+        counts += "\n";
+    }
+    return concat(shares, "EOD\n", counts, "EOD\n");
+}
+
+/// Counts are written where there is room for them.
+std::vector<std::string> matrix_items(Matrix const& matrix) {
+    std::vector<std::string> items{"$shares matrix with image notitle"};
+    if (matrix.names.size() <= max_written) {
+        items.emplace_back("$counts matrix using 1:2:(sprintf('%d', $3)) with labels notitle");
+    }
+    return items;
+}
+
+std::string matrix_axes(std::vector<std::string> const& names) {
+    std::vector<std::string> tics;
+    auto const every = (names.size() + max_named_cells - 1) / max_named_cells;
+    for (std::size_t i = 0; i < names.size(); i += every) {
+        tics.push_back(concat(quoted(shortened(names[i], cell_letters)), " ", i));
+    }
+    auto const last = number(static_cast<double>(names.size()) - 0.5);
+    auto const all = joined(tics, ", ");
+    return concat("unset grid\nset offsets 0, 0, 0, 0\nset xrange [-0.5:", last,
+                  "] noextend\nset yrange [", last,
+                  ":-0.5] noextend\nset xtics rotate by 40 right (", all, ")\nset ytics (", all,
+                  ")\nset palette defined (0 '#FFFFFF', 1 '#4A90C2')\nset cbrange [0:1]\n",
+                  "set cblabel 'share of the row'\n");
 }
 
 /// 1, 2 or 5 times a power of ten: about a tenth of `range`.
@@ -178,6 +224,9 @@ std::string axes(Chart const& chart) {
     if (!chart.bands.names.empty()) {
         text += named_tics(chart.bands.names);
     }
+    if (!chart.matrix.counts.empty()) {
+        text += matrix_axes(chart.matrix.names);
+    }
     if (!chart.parallel_axes.empty()) {
         text += parallel_axes(chart.parallel_axes);
     }
@@ -199,6 +248,10 @@ std::string script_of(Chart const& chart, std::string const& format) {
     if (!chart.bands.parts.empty()) {
         text += block(chart.bands, chart.top);
         items = band_items(chart.bands);
+    }
+    if (!chart.matrix.counts.empty()) {
+        text += block(chart.matrix);
+        items = matrix_items(chart.matrix);
     }
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         auto const& curve = chart.curves[i];

@@ -124,6 +124,17 @@ std::vector<Chart> metric_charts(monitor::RunRecords const& run) {
     return charts;
 }
 
+Chart confusion_chart(monitor::RunRecords const& run) {
+    Chart chart{
+        .file = "confusion", .title = {}, .x_label = "predicted class", .y_label = "true class"};
+    if (auto const [record, set] = shown_confusion(run); record != nullptr) {
+        chart.title =
+            concat(run.name(), ": confusion in the ", set, ", step ", count_text(record->step));
+        chart.matrix = {record->confusion.classes, record->confusion.counts};
+    }
+    return chart;
+}
+
 Chart rate_chart(monitor::RunRecords const& run) {
     auto chart = chart_of(run, "learning_rate", "learning rate", "learning rate (no unit)");
     auto const points = values(run, &monitor::StepRecord::learning_rate);
@@ -219,8 +230,8 @@ std::vector<Chart> charts_of(monitor::RunRecords const& run) {
     for (auto& chart : metric_charts(run)) {
         charts.push_back(std::move(chart));
     }
-    for (auto const& make : {rate_chart, gradient_chart, throughput_chart, time_chart, memory_chart,
-                             utilization_chart}) {
+    for (auto const& make : {confusion_chart, rate_chart, gradient_chart, throughput_chart,
+                             time_chart, memory_chart, utilization_chart}) {
         charts.push_back(make(run));
     }
     std::erase_if(charts, [](Chart const& chart) { return chart.empty(); });

@@ -1,5 +1,7 @@
 #include "report/png.hpp"
 
+#include "base/file.hpp"
+#include "base/partial_file.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <zlib.h>
@@ -61,6 +63,12 @@ std::string png_of(train::Picture const& picture) {
     }
     return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("IDAT", deflated(rows)) +
            chunk("IEND", "");
+}
+
+void write_png(std::filesystem::path const& path, train::Picture const& picture) {
+    PartialFile partial(partial_path(path));
+    File::create_new(partial.path()).append_text(png_of(picture));
+    partial.rename_unsynced(path);
 }
 
 } // namespace lockstep::report

@@ -2,6 +2,7 @@
 
 #include "lockstep/events/events.hpp"
 
+#include <filesystem>
 #include <string>
 
 namespace lockstep::report {
@@ -10,5 +11,10 @@ namespace lockstep::report {
 ///
 /// Throws  Error 70 when it cannot be compressed
 std::string png_of(train::Picture const& picture);
+
+/// Writes such a file, which gets its name when it is whole.
+///
+/// Throws  as png_of; Error 73 or 74 when it cannot be written
+void write_png(std::filesystem::path const& path, train::Picture const& picture);
 
 } // namespace lockstep::report

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "monitor/confusion_text.hpp"
 #include "monitor/ending.hpp"
 #include "report/summary.hpp"
 
@@ -191,6 +192,12 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
         }
     }
     text += resources_table(runs, options.carbon);
+    for (auto const& run : runs) {
+        if (auto const [record, set] = shown_confusion(run); record != nullptr) {
+            text += concat("\n## Confusion of ", run.name(), " in the ", set, "\n\n```\n",
+                           monitor::confusion_text(record->confusion), "```\n");
+        }
+    }
     for (auto const& run : runs) {
         for (auto const& profile : run.profiles) {
             text += profile_tables(run, profile);

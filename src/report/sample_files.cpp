@@ -1,8 +1,6 @@
 #include "report/sample_files.hpp"
 
-#include "base/file.hpp"
 #include "base/own_directory.hpp"
-#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "report/png.hpp"
 
@@ -26,10 +24,7 @@ class SampleFiles : public train::Observer {
         }
         make_own_directory(directory_);
         for (std::size_t i = 0; i < pictures->samples.size(); ++i) {
-            auto const file = directory_ / name_of(i);
-            PartialFile partial(partial_path(file));
-            File::create_new(partial.path()).append_text(png_of(pictures->samples[i]));
-            partial.rename_unsynced(file);
+            write_png(directory_ / name_of(i), pictures->samples[i]);
         }
     }
 

@@ -80,6 +80,22 @@ std::set<std::string> metrics_of(monitor::RunRecords const& run) {
     return names;
 }
 
+ShownConfusion shown_confusion(monitor::RunRecords const& run) {
+    ShownConfusion shown;
+    for (auto const& record : run.validations) {
+        bool const newer = record.best || shown.record == nullptr || !shown.record->best;
+        if (newer && !record.confusion.counts.empty()) {
+            shown.record = &record;
+        }
+    }
+    for (auto const& record : run.tests) {
+        if (!record.confusion.counts.empty()) {
+            shown = {&record, "test"};
+        }
+    }
+    return shown;
+}
+
 std::string privacy_text(monitor::RunRecords const& run) {
     return concat("epsilon ", fixed(run.epsilon, 4), " at delta ", run.delta, " after ",
                   count_text(run.epsilon_step), " steps");

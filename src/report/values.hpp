@@ -42,6 +42,13 @@ double loss_of(monitor::MeasuredRecord const& record);
 MeasuredValue metric_of(std::string const& name);
 /// Whether all values are shares, which go into one picture.
 bool is_share(monitor::RunRecords const& run, std::string const& metric);
+/// The measurement whose confusion matrix is shown: the test, or else the best validation, or the
+/// newest; null where none has one.
+struct ShownConfusion {
+    monitor::MeasuredRecord const* record = nullptr;
+    char const* set = "validation";
+};
+ShownConfusion shown_confusion(monitor::RunRecords const& run);
 /// "epsilon 4.2232 at delta 1e-05 after 90 steps", where epsilon is known.
 std::string privacy_text(monitor::RunRecords const& run);
 /// The metrics that the run has recorded, without those of single classes.

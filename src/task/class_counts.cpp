@@ -86,7 +86,7 @@ torch::Tensor training_counts_of(torch::Tensor const& predicted, torch::Tensor c
     return counts;
 }
 
-std::vector<ClassScore> scores_of(std::vector<std::int64_t> const& counts) {
+std::vector<ClassScore> scores_of(std::span<std::int64_t const> counts) {
     std::vector<ClassScore> scores;
     for (std::size_t at = 0; at < counts.size(); at += counts_of_class) {
         scores.push_back({counts[at], counts[at + 1], counts[at + 2]});
@@ -102,6 +102,22 @@ double ClassScore::intersection_over_union() const {
     return static_cast<double>(hit) / static_cast<double>(truly + predicted - hit);
 }
 
+namespace {
+
+double share(std::int64_t part, std::int64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+} // namespace
+
+double ClassScore::precision() const {
+    return share(hit, predicted);
+}
+
+double ClassScore::recall() const {
+    return share(hit, truly);
+}
+
 double accuracy_of(std::vector<ClassScore> const& scores) {
     std::int64_t total = 0;
     std::int64_t hit = 0;
@@ -109,7 +125,28 @@ double accuracy_of(std::vector<ClassScore> const& scores) {
         total += score.truly;
         hit += score.hit;
     }
-    return total == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(total);
+    return share(hit, total);
+}
+
+double balanced_accuracy_of(std::vector<ClassScore> const& scores) {
+    double sum = 0;
+    int occurring = 0;
+    for (auto const& score : scores) {
+        sum += score.recall();
+        occurring += score.truly > 0 ? 1 : 0;
+    }
+    return occurring == 0 ? 0 : sum / occurring;
+}
+
+double kappa_of(std::vector<ClassScore> const& scores) {
+    double total = 0;
+    double by_chance = 0;
+    for (auto const& score : scores) {
+        total += static_cast<double>(score.truly);
+        by_chance += static_cast<double>(score.truly) * static_cast<double>(score.predicted);
+    }
+    double const expected = total == 0 ? 1 : by_chance / (total * total);
+    return expected < 1 ? (accuracy_of(scores) - expected) / (1 - expected) : 0;
 }
 
 double mean_score(std::vector<ClassScore> const& scores, double (ClassScore::*score)() const) {

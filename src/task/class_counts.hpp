@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct ClassScore {
     bool present() const { return truly + predicted > 0; }
     double f1() const;                      ///< 2 hit / (truly + predicted)
     double intersection_over_union() const; ///< hit / (truly + predicted - hit)
+    double precision() const;               ///< hit / predicted; 0 where nothing was predicted
+    double recall() const;                  ///< hit / truly; 0 where there is none
 };
 
 /// The counts of each class, for predicted and true classes: int64, both of the same shape. Whole
@@ -42,10 +45,17 @@ std::size_t counted_classes(std::int64_t classes);
 torch::Tensor training_counts_of(torch::Tensor const& predicted, torch::Tensor const& truth,
                                  std::int64_t classes);
 
-std::vector<ClassScore> scores_of(std::vector<std::int64_t> const& counts);
+std::vector<ClassScore> scores_of(std::span<std::int64_t const> counts);
 
 /// The share of correct predictions.
 double accuracy_of(std::vector<ClassScore> const& scores);
+
+/// The mean of recall over the classes that occur.
+double balanced_accuracy_of(std::vector<ClassScore> const& scores);
+
+/// Cohen's kappa (1960): how far accuracy is above what chance gives, as a share of what is left
+/// above it; 0 where chance alone gives all.
+double kappa_of(std::vector<ClassScore> const& scores);
 
 /// The mean over the classes that are present.
 double mean_score(std::vector<ClassScore> const& scores, double (ClassScore::*score)() const);

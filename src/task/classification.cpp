@@ -5,6 +5,7 @@
 #include "nn/advised_model.hpp"
 
 #include "class_counts.hpp"
+#include "class_metrics.hpp"
 #include "cross_entropy.hpp"
 #include "tasks.hpp"
 
@@ -54,7 +55,8 @@ class Classification : public Task {
         : names_(samples.class_names),
           cross_entropy_((require_labels(samples), values.text("class-weights")),
                          samples.class_counts, static_cast<std::int64_t>(names_.size()),
-                         values.number("label-smoothing", 0, 0.999)) {}
+                         values.number("label-smoothing", 0, 0.999)),
+          more_(samples, names_, cross_entropy_.classes()) {}
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
         auto const logits = logits_of(model, batch);
@@ -69,7 +71,12 @@ class Classification : public Task {
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
-        return cross_entropy_.evaluate(logits_of(model, batch), batch.targets.only());
+        auto const logits = logits_of(model, batch);
+        auto const& labels = batch.targets.only();
+        auto tally = cross_entropy_.evaluate(logits, labels);
+        more_.add_predictions(tally, logits, labels);
+        more_.add_scores(tally, logits, labels);
+        return tally;
     }
 
     Predicts predicts() const override { return Predicts::classes; }
@@ -79,7 +86,9 @@ class Classification : public Task {
     }
 
     std::int64_t outputs() const override { return cross_entropy_.classes(); }
-    std::size_t counts() const override { return counts_of_class * names_.size(); }
+    std::size_t counts() const override { return more_.counts(); }
+    std::size_t sums() const override { return more_.sums(); }
+    std::size_t scores() const override { return more_.scores(); }
     std::size_t training_counts() const override {
         return counts_of_class * counted_classes(cross_entropy_.classes());
     }
@@ -96,10 +105,14 @@ class Classification : public Task {
     /// Accuracy, and F1 averaged over the classes that occur or were predicted (macro F1, as
     /// scikit-learn's f1_score(average="macro") gives it).
     Metrics metrics(Tally const& total) const override {
-        auto const scores = scores_of(total.counts);
+        auto const scores = more_.of_classes(total);
         Metrics metrics{{"accuracy", accuracy_of(scores)}};
         add_by_class(metrics, "f1", names_, scores, &ClassScore::f1);
+        more_.put(metrics, total);
         return metrics;
+    }
+    std::vector<std::int64_t> confusion(Tally const& total) const override {
+        return more_.confusion(total);
     }
 
   private:
@@ -153,6 +166,7 @@ class Classification : public Task {
 
     std::vector<std::string> names_;
     CrossEntropy cross_entropy_;
+    ClassMetrics more_;
 };
 
 } // namespace
@@ -164,7 +178,7 @@ TaskKind classification_kind() {
              {"class-weights", "none",
               "class weights of the training loss: none; balanced or median, both computed from "
               "the class counts of the training set; or a number for each class"}},
-            {{"accuracy"}, {"f1"}, {"loss", false}},
+            ClassMetrics::with_own({{"accuracy"}, {"f1"}, {"loss", false}}, true),
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Classification>(values, samples);
             },

@@ -29,12 +29,17 @@ CrossEntropy::Weights CrossEntropy::weights_on(torch::Device device) const {
 }
 
 Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor const& labels) const {
-    auto options = functional::CrossEntropyFuncOptions().label_smoothing(label_smoothing_);
+    auto options = functional::CrossEntropyFuncOptions()
+                       .label_smoothing(label_smoothing_)
+                       .ignore_index(ignored_index());
     auto weight = static_cast<double>(labels.numel());
     if (!weights_.empty()) {
         auto const weights = weights_on(logits.device());
+        auto const counted = ignores_ ? labels.masked_select(labels.ge(0)) : labels.flatten();
         options.weight(weights.rounded);
-        weight = weights.exact.index_select(0, labels.flatten()).sum().item<double>();
+        weight = weights.exact.index_select(0, counted).sum().item<double>();
+    } else if (ignores_) {
+        weight = static_cast<double>(labels.ge(0).sum().item<std::int64_t>());
     }
     if (labels.dim() == 1) {
         options.reduction(torch::kSum);
@@ -46,10 +51,33 @@ Loss CrossEntropy::training_loss(torch::Tensor const& logits, torch::Tensor cons
 }
 
 Tally CrossEntropy::evaluate(torch::Tensor const& logits, torch::Tensor const& labels) const {
-    auto const losses = functional::cross_entropy(
-        logits, labels, functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+    auto const losses = functional::cross_entropy(logits, labels,
+                                                  functional::CrossEntropyFuncOptions()
+                                                      .reduction(torch::kNone)
+                                                      .ignore_index(ignored_index()));
+    if (ignores_) {
+        auto const counted = labels.ge(0);
+        auto const truth = labels.masked_select(counted);
+        return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(truth.numel()),
+                class_counts_of(logits.argmax(1).masked_select(counted), truth, classes_)};
+    }
     return {losses.sum(torch::kFloat64).item<double>(), static_cast<double>(labels.numel()),
             class_counts_of(logits.argmax(1), labels, classes_)};
+}
+
+torch::Tensor CrossEntropy::means(torch::Tensor const& logits, torch::Tensor const& labels,
+                                  bool weighted) const {
+    auto options =
+        functional::CrossEntropyFuncOptions().reduction(torch::kNone).ignore_index(ignored_index());
+    auto weights = labels.ge(0).to(torch::kFloat32);
+    if (weighted && !weights_.empty()) {
+        auto const rounded = weights_on(logits.device()).rounded;
+        options.weight(rounded);
+        weights = weights * rounded.index_select(0, labels.clamp_min(0).flatten()).view_as(weights);
+    }
+    auto const sums = functional::cross_entropy(logits, labels, options).flatten(1).sum(1);
+    auto const whole = weights.flatten(1).sum(1);
+    return torch::where(whole.gt(0), sums / whole, torch::zeros_like(sums));
 }
 
 } // namespace lockstep::task

@@ -310,7 +310,11 @@ class Distilled : public Task {
     std::int64_t outputs() const override { return task_->outputs(); }
     std::size_t counts() const override { return task_->counts(); }
     std::size_t sums() const override { return task_->sums(); }
+    std::size_t scores() const override { return task_->scores(); }
     Metrics metrics(Tally const& total) const override { return task_->metrics(total); }
+    std::vector<std::int64_t> confusion(Tally const& total) const override {
+        return task_->confusion(total);
+    }
     std::size_t training_counts() const override { return task_->training_counts(); }
     Metrics training_metrics(std::vector<std::int64_t> const& counts) const override {
         return task_->training_metrics(counts);
@@ -318,6 +322,7 @@ class Distilled : public Task {
     torch::Tensor counted(Tensors const& batch) const override { return task_->counted(batch); }
     std::vector<double> class_weights() const override { return task_->class_weights(); }
     std::int64_t classes_of_places() const override { return task_->classes_of_places(); }
+    std::optional<std::int64_t> ignored_class() const override { return task_->ignored_class(); }
 
   private:
     /// What the task learns, and the outputs of a teacher that came with it.

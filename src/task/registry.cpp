@@ -1,3 +1,5 @@
+#include "base/list.hpp"
+#include "base/number.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
@@ -12,8 +14,9 @@
 namespace lockstep::task {
 
 std::vector<TaskKind> task_kinds() {
-    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(),        export_kind(),
-                                language_kind(),       regression_kind(), segmentation_kind()};
+    std::vector<TaskKind> kinds{classification_kind(), ctc_kind(),         export_kind(),
+                                language_kind(),       multi_label_kind(), regression_kind(),
+                                segmentation_kind()};
     if (auto ppo = ppo_kind()) {
         kinds.push_back(std::move(*ppo));
     }
@@ -22,6 +25,8 @@ std::vector<TaskKind> task_kinds() {
 }
 
 namespace {
+
+constexpr char const* listed_metrics = "task.metrics"; ///< a key
 
 constexpr nn::PluginUse plugins{"task.kind", "lockstep_task_plugin", "LOCKSTEP_TASKS",
                                 "lockstep tasks"};
@@ -86,6 +91,10 @@ rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string co
     return kind.environment ? kind.environment(values_of(chosen, kind), files) : nullptr;
 }
 
+bool Samples::ask_for(std::string const& metric) const {
+    return std::ranges::find(metrics, metric) != metrics.end();
+}
+
 std::unique_ptr<Task> make_task(config::Task const& chosen, Samples const& samples) {
     auto const kind = find_kind(chosen.kind);
     return kind.make(values_of(chosen, kind), samples);
@@ -102,6 +111,7 @@ std::string model_file_of(config::Deck const& deck) {
 
 std::unique_ptr<Task> make_task_of(config::Deck const& deck, Samples samples) {
     samples.model_file = model_file_of(deck);
+    samples.metrics = asked_metrics(deck);
     return make_task(deck.task, samples);
 }
 
@@ -115,21 +125,59 @@ std::vector<MetricKind> metrics_of(config::Deck const& deck) {
     return metrics;
 }
 
+MetricKind const* find_metric(std::vector<MetricKind> const& kinds, std::string const& wanted) {
+    auto const is_meant = [&](std::string const& name) {
+        auto const stem = name.ends_with("-K") ? name.substr(0, name.size() - 1) : name;
+        auto const number = number_of<std::int64_t>(
+            wanted.starts_with(stem) ? wanted.substr(stem.size()) : std::string());
+        return name == wanted ? stem == name : stem != name && number.value_or(0) > 0;
+    };
+    auto const found = std::ranges::find_if(kinds, is_meant, &MetricKind::name);
+    return found == kinds.end() ? nullptr : &*found;
+}
+
 MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted) {
     if (wanted.empty()) {
         return find_kind(deck.task.kind).metrics.front();
     }
+    auto const kinds = metrics_of(deck);
     std::vector<std::string> names;
-    for (auto const& metric : metrics_of(deck)) {
+    for (auto const& metric : kinds) {
         names.push_back(metric.name);
-        if (metric.name == wanted) {
-            return metric;
+    }
+    auto const* const found = find_metric(kinds, wanted);
+    if (found == nullptr) {
+        throw Error(ExitCode::usage,
+                    {concat(key, " = ", wanted),
+                     concat("the metrics of ", deck.task.kind, " are ", joined(names, ", ")),
+                     suggestion(wanted, names, "Choose one of them")});
+    }
+    if (found->is_table && key != listed_metrics) {
+        throw Error(ExitCode::usage,
+                    {concat(key, " = ", wanted),
+                     concat(wanted, " is a table, by which no model is the best"),
+                     concat("Choose another metric, and name this one in ", listed_metrics)});
+    }
+    return {wanted, found->more_is_better, found->on_request, found->is_table};
+}
+
+std::vector<std::string> asked_metrics(config::Deck const& deck) {
+    std::vector<std::string> asked;
+    auto const ask = [&](std::string const& metric) {
+        if (std::ranges::find(asked, metric) == asked.end()) {
+            asked.push_back(metric);
+        }
+    };
+    for (auto const& metric : list_texts(deck.task.metrics)) {
+        ask(metric_of(deck, listed_metrics, metric).name);
+    }
+    auto const kinds = find_kind(deck.task.kind).metrics;
+    for (auto const& metric : {deck.task.metric, deck.checkpoint.best}) {
+        if (auto const* const kind = find_metric(kinds, metric); kind && kind->on_request) {
+            ask(metric);
         }
     }
-    throw Error(ExitCode::usage,
-                {concat(key, " = ", wanted),
-                 concat("the metrics of ", deck.task.kind, " are ", joined(names, ", ")),
-                 suggestion(wanted, names, "Choose one of them")});
+    return asked;
 }
 
 } // namespace lockstep::task

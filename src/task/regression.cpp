@@ -17,7 +17,8 @@ namespace {
 class Regression : public Task {
   public:
     Regression(config::OwnValues const& values, Samples const& samples)
-        : loss_(values.choice("loss", {"mse", "mae", "huber"})), names_(samples.class_names) {
+        : loss_(values.choice("loss", {"mse", "mae", "huber"})), names_(samples.class_names),
+          tells_r2_(samples.ask_for("r2")), tells_rmse_(samples.ask_for("rmse")) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
             throw Error(ExitCode::data, {"data.targets does not fit the task",
                                          "task.kind = regression needs one dataset of real "
@@ -36,8 +37,12 @@ class Regression : public Task {
         auto const truth = truth_of(batch);
         auto const given = given_by(model, batch, truth);
         auto const errors = (given - truth).to(torch::kFloat64);
-        auto const sums =
-            torch::cat({errors.abs().sum(0), errors.square().sum(0)}).to(torch::kCPU).contiguous();
+        std::vector<torch::Tensor> parts{errors.abs().sum(0), errors.square().sum(0)};
+        if (tells_r2_) {
+            auto const exact = truth.to(torch::kFloat64);
+            parts.insert(parts.end(), {exact.sum(0), exact.square().sum(0)});
+        }
+        auto const sums = torch::cat(parts).to(torch::kCPU).contiguous();
         auto const* const first = sums.const_data_ptr<double>();
         return {sum_of(given.to(torch::kFloat64), truth.to(torch::kFloat64)).item<double>(),
                 static_cast<double>(truth.numel()),
@@ -47,9 +52,12 @@ class Regression : public Task {
 
     std::int64_t outputs() const override { return values_; }
     std::size_t counts() const override { return 1; } // samples
-    std::size_t sums() const override { return 2 * static_cast<std::size_t>(values_); }
+    std::size_t sums() const override {
+        return (tells_r2_ ? 4 : 2) * static_cast<std::size_t>(values_);
+    }
 
-    /// Mean absolute and root mean square error over all real values, and the former of each.
+    /// Mean absolute and root mean square error over all real values, and the former of each; what
+    /// the deck asks for of each, too.
     Metrics metrics(Tally const& total) const override {
         auto const values = static_cast<std::size_t>(values_);
         auto const samples = static_cast<double>(std::max<std::int64_t>(total.counts[0], 1));
@@ -60,9 +68,15 @@ class Regression : public Task {
             absolute += total.sums[i];
             squared += total.sums[values + i];
             if (values > 1 && values <= max_named) {
-                metrics[concat("mae.", names_.size() == values ? names_[i] : std::to_string(i))] =
-                    total.sums[i] / samples;
+                auto const name = name_of(i);
+                metrics[concat("mae.", name)] = total.sums[i] / samples;
+                if (tells_rmse_) {
+                    metrics[concat("rmse.", name)] = std::sqrt(total.sums[values + i] / samples);
+                }
             }
+        }
+        if (tells_r2_) {
+            add_r2(metrics, total, samples);
         }
         auto const all = samples * static_cast<double>(values_);
         metrics["mae"] = absolute / all;
@@ -71,6 +85,28 @@ class Regression : public Task {
     }
 
   private:
+    std::string name_of(std::size_t value) const {
+        return std::cmp_equal(names_.size(), values_) ? names_[value] : std::to_string(value);
+    }
+
+    /// The share of the variance that is explained, as a mean over the values; of one that does not
+    /// vary, 1 where it is met and else 0.
+    void add_r2(Metrics& metrics, Tally const& total, double samples) const {
+        auto const values = static_cast<std::size_t>(values_);
+        double sum = 0;
+        for (std::size_t i = 0; i < values; ++i) {
+            auto const left = total.sums[values + i];
+            auto const mean = total.sums[2 * values + i] / samples;
+            auto const all = total.sums[3 * values + i] - samples * mean * mean;
+            auto const r2 = all > 0 ? 1 - left / all : left > 0 ? 0.0 : 1.0;
+            sum += r2;
+            if (values > 1 && values <= max_named) {
+                metrics[concat("r2.", name_of(i))] = r2;
+            }
+        }
+        metrics["r2"] = sum / static_cast<double>(values_);
+    }
+
     static constexpr std::size_t max_named = 64; ///< real values; of more, only the mean is told
 
     /// Whose values lie in the same order as those of every shape that has the same.
@@ -111,6 +147,8 @@ class Regression : public Task {
 
     std::string loss_;
     std::vector<std::string> names_;
+    bool tells_r2_;
+    bool tells_rmse_; ///< of each value
     std::int64_t values_ = 0;
 };
 
@@ -120,7 +158,7 @@ TaskKind regression_kind() {
     return {"regression",
             "one or more real values for each sample",
             {{"loss", "mse", "loss function: mse, mae or huber"}},
-            {{"mae", false}, {"rmse", false}, {"loss", false}},
+            {{"mae", false}, {"rmse", false}, {"loss", false}, {"r2", true, true}},
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Regression>(values, samples);
             },

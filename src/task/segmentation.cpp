@@ -1,8 +1,11 @@
+#include "base/number.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include "class_counts.hpp"
+#include "class_metrics.hpp"
 #include "cross_entropy.hpp"
+#include "dice.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {
@@ -18,6 +21,29 @@ std::int64_t classes_of(config::OwnValues const& values, Samples const& samples)
                      "Set task.classes to the number of classes"});
     }
     return given == 0 ? named : given;
+}
+
+std::optional<std::int64_t> ignored_label_of(config::OwnValues const& values) {
+    auto const text = values.text("ignore-label");
+    auto const label = number_of<std::int64_t>(text);
+    if (!label && text != "none") {
+        throw Error(ExitCode::usage,
+                    {concat("task.ignore-label = ", text), "expected a whole number, or none",
+                     "Set it to the label of the places that do not count"});
+    }
+    return label;
+}
+
+std::string loss_name_of(config::OwnValues const& values) {
+    auto loss = values.choice("loss", {"cross-entropy", "dice", "both"});
+    if (loss == "dice" && values.text("class-weights") != "none") {
+        throw Error(ExitCode::usage,
+                    {"task.class-weights cannot be combined with task.loss = dice",
+                     "weights of classes are for the cross entropy; in the Dice loss, all classes "
+                     "count alike whatever their sizes",
+                     "Remove task.class-weights, or set task.loss = both"});
+    }
+    return loss;
 }
 
 void require_places(Samples const& samples) {
@@ -45,24 +71,39 @@ void require_places(Samples const& samples) {
     }
 }
 
-/// Cross entropy over the classes of each place of a sample. Counts are over all places.
+/// Cross entropy over the classes of each place of a sample, the Dice loss of each sample, or both.
+/// Counts are over all places.
 class Segmentation : public Task {
   public:
     Segmentation(config::OwnValues const& values, Samples const& samples)
         : names_((require_places(samples), samples.class_names)),
           classes_(classes_of(values, samples)),
-          cross_entropy_(values.text("class-weights"), {}, classes_) {}
+          cross_entropy_(values.text("class-weights"), {}, classes_),
+          more_(samples, names_, classes_), loss_(loss_name_of(values)),
+          ignored_(ignored_label_of(values)), tells_dice_(samples.ask_for("dice")) {
+        if (ignored_) {
+            cross_entropy_.ignore_places();
+        }
+    }
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
         auto truth = truth_of(batch);
         auto const logits = logits_of(model, batch, truth);
-        return cross_entropy_.training_loss(logits, truth);
+        return loss_ == "cross-entropy"
+                   ? cross_entropy_.training_loss(logits, truth)
+                   : Loss{losses_of(logits, truth, true).sum(), samples_that_count(truth)};
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
         auto truth = truth_of(batch);
         auto const logits = logits_of(model, batch, truth);
-        return cross_entropy_.evaluate(logits, truth);
+        auto tally = cross_entropy_.evaluate(logits, truth);
+        if (loss_ != "cross-entropy") {
+            tally.loss_sum = losses_of(logits, truth, false).sum(torch::kFloat64).item<double>();
+            tally.weight = samples_that_count(truth);
+        }
+        more_.add_predictions(tally, logits, truth);
+        return tally;
     }
 
     Predicts predicts() const override { return Predicts::places; }
@@ -76,18 +117,34 @@ class Segmentation : public Task {
 
     std::int64_t outputs() const override { return classes_; }
     std::int64_t classes_of_places() const override { return classes_; }
-    std::size_t counts() const override {
-        return counts_of_class * static_cast<std::size_t>(classes_);
+    std::optional<std::int64_t> ignored_class() const override { return ignored_; }
+    torch::Tensor counted(Tensors const& batch) const override {
+        if (!ignored_) {
+            return {};
+        }
+        auto truth = truth_of(batch); // masks may be stored with a channel, as pictures are
+        if (truth.dim() == batch.inputs.only().dim()) {
+            truth = truth.squeeze(truth.size(1) == 1 ? 1 : -1);
+        }
+        return truth.ge(0);
     }
+    std::size_t counts() const override { return more_.counts(); }
     std::vector<double> class_weights() const override { return cross_entropy_.class_weights(); }
 
     /// Intersection over union averaged over the classes that occur or were predicted, and the
     /// share of places that are right.
     Metrics metrics(Tally const& total) const override {
-        auto const scores = scores_of(total.counts);
+        auto const scores = more_.of_classes(total);
         Metrics metrics{{"accuracy", accuracy_of(scores)}};
         add_by_class(metrics, "iou", names_, scores, &ClassScore::intersection_over_union);
+        if (tells_dice_) {
+            add_by_class(metrics, "dice", names_, scores, &ClassScore::f1);
+        }
+        more_.put(metrics, total);
         return metrics;
+    }
+    std::vector<std::int64_t> confusion(Tally const& total) const override {
+        return more_.confusion(total);
     }
 
   private:
@@ -98,13 +155,29 @@ class Segmentation : public Task {
         if (given.is_cpu()) {
             require_classes(given);
         }
-        return given.to(torch::kInt64);
+        auto const truth = given.to(torch::kInt64);
+        return ignored_ ? truth.masked_fill(truth.eq(*ignored_), ignored_place) : truth;
+    }
+
+    /// Shape  [samples]
+    torch::Tensor losses_of(torch::Tensor const& logits, torch::Tensor const& truth,
+                            bool weighted) const {
+        auto const dice = dice_losses(logits, truth);
+        return loss_ == "both" ? dice + cross_entropy_.means(logits, truth, weighted) : dice;
+    }
+
+    double samples_that_count(torch::Tensor const& truth) const {
+        return static_cast<double>(
+            ignored_ ? truth.ge(0).flatten(1).any(1).sum().item<std::int64_t>() : truth.size(0));
     }
 
     void require_classes(torch::Tensor const& given) const {
         auto fits = given.ge(0).logical_and(given.lt(classes_)); // NaN is neither
         if (given.is_floating_point()) {
             fits = fits.logical_and(given.eq(given.trunc()));
+        }
+        if (ignored_) {
+            fits = fits.logical_or(given.eq(*ignored_));
         }
         if (!fits.all().item<bool>()) {
             auto const wrong = given.masked_select(fits.logical_not())[0];
@@ -182,6 +255,10 @@ class Segmentation : public Task {
     std::vector<std::string> names_;
     std::int64_t classes_;
     CrossEntropy cross_entropy_;
+    ClassMetrics more_;
+    std::string loss_;
+    std::optional<std::int64_t> ignored_;
+    bool tells_dice_;
 };
 
 } // namespace
@@ -190,9 +267,16 @@ TaskKind segmentation_kind() {
     return {"segmentation",
             "one class for each position of a sample, with cross entropy as the loss",
             {{"classes", "0", "number of classes; 0: the number that the files state"},
+             {"loss", "cross-entropy",
+              "loss function: cross-entropy; dice, the mean of 1 - Dice over classes and samples; "
+              "or both, their sum for each sample"},
+             {"ignore-label", "none",
+              "label of positions that count neither in the loss nor in the metrics; none: all "
+              "count"},
              {"class-weights", "none",
               "class weights of the training loss: none, or a number for each class"}},
-            {{"iou"}, {"accuracy"}, {"loss", false}},
+            ClassMetrics::with_own({{"iou"}, {"accuracy"}, {"loss", false}, {"dice", true, true}},
+                                   false),
             [](config::OwnValues const& values, Samples const& samples) {
                 return std::make_unique<Segmentation>(values, samples);
             },

@@ -10,6 +10,7 @@ TaskKind classification_kind();
 TaskKind ctc_kind();
 TaskKind export_kind();
 TaskKind language_kind();
+TaskKind multi_label_kind();
 TaskKind regression_kind();
 TaskKind segmentation_kind();
 /// None where the program was built without reinforcement learning (-DLOCKSTEP_WITH_RL=OFF).

@@ -9,6 +9,7 @@
 #include "batches/teacher_outputs.hpp"
 #include "batches/validation_share.hpp"
 #include "batches/workload.hpp"
+#include "batches/worst_samples.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/phase.hpp"
@@ -34,6 +35,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "confusion.hpp"
 #include "progress.hpp"
 
 namespace lockstep::train {
@@ -55,14 +57,16 @@ rl::EnvironmentMaker opened_environment(comm::Communicator const& world, config:
     return environment;
 }
 
-Measured measured(char const* set, Evaluation result) {
+Measured measured(char const* set, Evaluation result, task::Samples const& samples) {
+    auto confusion = confusion_of(result, samples.class_names);
     return {.set = set,
             .loss = result.loss,
             .samples = result.samples,
             .metrics = std::move(result.metrics),
             .seconds = result.seconds,
             .best = false,
-            .best_metric = {}};
+            .best_metric = {},
+            .confusion = std::move(confusion)};
 }
 
 /// The training set; nothing where the deck names none, or where it is not here and the model knows
@@ -316,16 +320,17 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         return measured(
             has_test ? "test" : "validation",
             data_module->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {})
-                .value());
+                .value(),
+            work.samples);
     });
 }
 
 } // namespace
 
 Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck,
-                       std::filesystem::path const& path, std::filesystem::path const& outputs,
-                       bool force) {
-    bool const records = !outputs.empty();
+                       std::filesystem::path const& path, EvaluateFileOptions const& told) {
+    bool const records = !told.outputs.empty();
+    bool const force = told.force;
     if (records) {
         comm::agree(world, opening, [&] { task::learns_classes(deck.task.kind, "--outputs"); });
     }
@@ -336,6 +341,14 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     }
     auto const topology = comm::Topology::discover(world);
     if (auto const environment = opened_environment(world, deck)) {
+        comm::agree(world, opening, [&] {
+            if (told.worst > 0) {
+                throw Error(ExitCode::usage,
+                            {concat("--worst cannot be combined with task.kind = ", deck.task.kind),
+                             "a policy is evaluated on episodes, which have no targets",
+                             "Remove --worst"});
+            }
+        });
         auto result = evaluate_policy(world, deck, environment, file, topology, known);
         result.remarks = known.remarks;
         return result;
@@ -347,7 +360,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         configure_torch(deck.run);
     });
     auto const& files = has_test ? deck.data.test : deck.data.validation;
-    auto [dataset, samples] =
+    auto [dataset, learnt] =
         records ? open_set_to_record(world, deck, known)
         : !has_test && config::share_of(files)
             ? open_share_to_measure(world, deck, known)
@@ -355,13 +368,14 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                                    known);
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    comm::agree(world, opening, [&, &set = dataset, &learnt = samples] {
+    comm::agree(world, opening, [&, &set = dataset, &of_model = learnt] {
         auto measured_by = deck;
         measured_by.task = evaluated_task(deck.task);
-        task = task::make_task_of(measured_by, learnt);
-        set->expect_classes(task->classes_of_places());
+        task = task::make_task_of(measured_by, of_model);
+        set->expect_classes(task->classes_of_places(), task->ignored_class());
         bool const quantised = is_quantised(file);
-        auto const interface = model_interface(quantised ? plain_deck(deck) : deck, learnt, *task);
+        auto const interface =
+            model_interface(quantised ? plain_deck(deck) : deck, of_model, *task);
         model = nn::make_model(evaluated_model(deck.model), interface,
                                static_cast<std::uint64_t>(deck.run.seed));
         if (quantised) {
@@ -385,10 +399,24 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
         });
         auto options = evaluate_options(deck, device);
         OutputsRecorder recorder;
+        std::optional<WorstSamples> worst;
         if (records) {
             options.batch = outputs_batch;
-            options.outputs = [&](std::int64_t first, torch::Tensor const& batch) {
-                recorder.add(first, batch);
+        }
+        if (told.worst > 0) {
+            comm::agree(world, opening, [&] {
+                worst.emplace(told.worst, deck.task.kind, *task, learnt.class_names);
+            });
+        }
+        if (records || worst) {
+            options.outputs = [&](std::int64_t first, torch::Tensor const& given,
+                                  task::Tensors const& batch) {
+                if (records) {
+                    recorder.add(first, given);
+                }
+                if (worst) {
+                    worst->add(first, given, batch);
+                }
             };
         }
         auto result = evaluate(world, *model, *task, *dataset, options).value();
@@ -401,14 +429,23 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
             checkpoint::Record record;
             comm::agree(world, "describing the outputs",
                         [&] { record = record_of_outputs(deck, *model, known); });
-            recorder.write(world, dataset->samples(), std::move(record), outputs);
+            recorder.write(world, dataset->samples(), std::move(record), told.outputs);
         }
-        auto told = measured(records    ? "training"
-                             : has_test ? "test"
-                                        : "validation",
-                             std::move(result));
-        told.remarks = known.remarks;
-        return told;
+        auto all = measured(records    ? "training"
+                            : has_test ? "test"
+                                       : "validation",
+                            std::move(result), learnt);
+        all.remarks = known.remarks;
+        if (worst) {
+            all.worst = worst->collect(world);
+            comm::agree(world, "reading the worst samples", [&] {
+                auto const layout = deck.model.own.find("layout");
+                bool const channels_last =
+                    layout != deck.model.own.end() && layout->second == "channels-last";
+                describe(all.worst, *dataset, told.pictures, channels_last);
+            });
+        }
+        return all;
     });
 }
 

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "confusion.hpp"
+
 namespace lockstep::train {
 
 std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
@@ -27,7 +29,8 @@ std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
                     .samples = result->samples,
                     .metrics = result->metrics,
                     .seconds = result->seconds,
-                    .best_metric = parts_.work.best_metric.name};
+                    .best_metric = parts_.work.best_metric.name,
+                    .confusion = confusion_of(*result, parts_.work.samples.class_names)};
 }
 
 void RunEvaluation::warn_of_values(Measured const& measured) const {

@@ -34,10 +34,22 @@ void require_likely_goals(std::vector<search::Goal> const& goals, config::Deck c
     bool const validates = task::is_played(deck.task) || !trimmed(deck.data.validation).empty() ||
                            varies(space, "data.validation");
     std::vector<std::string> names{"loss", "parameters", "step_ms"};
-    for (auto const& metric : task::metrics_of(deck)) {
+    auto const kinds = task::metrics_of(deck);
+    for (auto const& metric : kinds) {
         names.push_back(metric.name);
     }
+    auto const asked = task::asked_metrics(deck);
     for (auto const& goal : goals) {
+        auto const* const kind = task::find_metric(kinds, goal.metric);
+        if (kind && kind->is_table) {
+            static_cast<void>(task::metric_of(deck, "search.goals", goal.metric));
+        }
+        if (kind && kind->on_request && std::ranges::count(asked, goal.metric) == 0) {
+            throw Error(ExitCode::usage,
+                        {concat("search.goals names ", goal.metric),
+                         "trials measure this metric only where the deck asks for it",
+                         concat("Add ", goal.metric, " to task.metrics")});
+        }
         bool const needs_none = goal.metric == "parameters" || goal.metric == "step_ms";
         if (!validates && !needs_none) {
             throw Error(

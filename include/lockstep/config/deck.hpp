@@ -68,6 +68,7 @@ struct Task {
     std::string kind = "classification"; ///< as `lockstep tasks` lists them
     std::string metric;                  ///< what `best` means by default; empty: the task's first
     OwnKeys own{};                       ///< that task's own keys
+    std::string metrics{}; ///< names of more metrics to measure, with commas; empty: none
 };
 
 struct Optimizer {

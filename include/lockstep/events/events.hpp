@@ -90,6 +90,31 @@ struct Measuring {   ///< a validation or a test is running
     std::int64_t all = 0; ///< batches or groups of episodes, of rank 0
 };
 
+/// Shape  pixels [height, width, channels]
+struct Picture {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    std::int64_t channels = 1;        ///< 1 grey, 3 red, green and blue
+    std::vector<std::uint8_t> pixels; ///< 0 to 255
+};
+
+/// One of the samples of a set whose losses are largest.
+struct WorstSample {
+    std::int64_t sample = 0; ///< its number in the set, from 0
+    double loss = 0;
+    std::string truth;      ///< class, classes or values; empty where that is too much for a line
+    std::string prediction; ///< the same, of the model
+    std::string file{};     ///< which has the sample
+    std::int64_t number_in_file = 0;
+    std::optional<Picture> picture{}; ///< where it was asked for
+};
+
+/// How often samples of each class were taken for each class.
+struct Confusion {
+    std::vector<std::string> classes;
+    std::vector<std::int64_t> counts; ///< [true class][predicted class]; empty: not asked for
+};
+
 struct Measured {    ///< a validation or a test
     std::string set; ///< "validation" or "test"
     std::int64_t step = 0;
@@ -101,6 +126,8 @@ struct Measured {    ///< a validation or a test
     bool best = false;
     std::string best_metric;
     std::vector<std::string> remarks{}; ///< of evaluate_file, for the user
+    Confusion confusion{};
+    std::vector<WorstSample> worst{}; ///< of evaluate_file, the worst first; on rank 0
 };
 
 /// What one rank has used.
@@ -165,14 +192,6 @@ struct Histograms { ///< at the end of an epoch, where monitor.histograms asks f
     std::int64_t step = 0;
     std::string what; ///< "weights" or "gradients"
     std::vector<Histogram> parameters;
-};
-
-/// Shape  pixels [height, width, channels]
-struct Picture {
-    std::int64_t width = 0;
-    std::int64_t height = 0;
-    std::int64_t channels = 1;        ///< 1 grey, 3 red, green and blue
-    std::vector<std::uint8_t> pixels; ///< 0 to 255
 };
 
 struct Pictures { ///< samples of a run's first batch, as the model gets them

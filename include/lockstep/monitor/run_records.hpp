@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockstep/events/events.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -44,6 +46,7 @@ struct MeasuredRecord {
     double seconds = unknown;
     bool best = false;
     std::map<std::string, double> metrics; ///< accuracy and so on
+    train::Confusion confusion{};
 };
 
 /// Whether a metric is that of one class, "f1.coat", where there is one over all of them.

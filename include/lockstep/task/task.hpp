@@ -40,6 +40,7 @@ struct Tally {
     double weight = 0;
     std::vector<std::int64_t> counts{};
     std::vector<double> sums{};
+    std::vector<float> scores{}; ///< Task::scores of each sample, in the samples' order
 };
 
 /// What a model's outputs say of samples without targets.
@@ -70,6 +71,10 @@ struct Samples {
     std::vector<std::uint8_t> token_bytes{};
     bool masked = false;      ///< the second target marks the tokens to learn (data.mask)
     std::string model_file{}; ///< the deck's model file, for a task that it describes
+    /// Metrics that the deck asks for, besides those that the task always measures.
+    std::vector<std::string> metrics{};
+
+    bool ask_for(std::string const& metric) const;
 
     static Samples of(data::Dataset const& dataset);
     /// What a model was trained on, whose classes nobody counts any more.
@@ -98,8 +103,15 @@ class Task {
     virtual std::int64_t outputs() const = 0;
     virtual std::size_t counts() const { return 0; } ///< length of Tally::counts
     virtual std::size_t sums() const { return 0; }   ///< length of Tally::sums
+    /// How many numbers of each sample an evaluation keeps, for metrics that follow from all
+    /// samples together; all ranks have those of the whole set in memory.
+    virtual std::size_t scores() const { return 0; }
     /// Metrics from the tallies of all batches on all ranks. `loss` is added by the caller.
     virtual Metrics metrics(Tally const& total) const = 0;
+    /// How often samples of each class were taken for each class, where the deck asks for it.
+    ///
+    /// Shape  [true class][predicted class]; or empty
+    virtual std::vector<std::int64_t> confusion(Tally const& /*total*/) const { return {}; }
     virtual std::size_t training_counts() const { return 0; } ///< length of Loss::counts
     /// Training metrics of an epoch, from the counts of all its batches together.
     virtual Metrics training_metrics(std::vector<std::int64_t> const& /*counts*/) const {
@@ -116,12 +128,16 @@ class Task {
     /// The number of classes of the first target where it is a class for each position of a sample;
     /// else 0.
     virtual std::int64_t classes_of_places() const { return 0; }
+    /// A label of positions that do not count, besides the classes.
+    virtual std::optional<std::int64_t> ignored_class() const { return {}; }
 };
 
 /// A metric, and which way is better.
 struct MetricKind {
-    std::string name;
+    std::string name; ///< with K in place of a number that the deck chooses: "top-K"
     bool more_is_better = true;
+    bool on_request = false; ///< measured where the deck names it
+    bool is_table = false;   ///< no number, by which a model could be the best
 };
 
 /// A task that a deck can name.
@@ -180,11 +196,20 @@ rl::EnvironmentMaker open_environment(config::Task const& chosen, std::string co
 /// Throws  as require_known; 65 or 66 for a model's file that should describe its metrics
 std::vector<MetricKind> metrics_of(config::Deck const& deck);
 
+/// The metric of `kinds` that a deck calls `wanted`; null: none.
+MetricKind const* find_metric(std::vector<MetricKind> const& kinds, std::string const& wanted);
+
 /// The metric of the deck's task that is called `wanted`, which is the value of the deck's `key`;
 /// the task's first metric when `wanted` is empty.
 ///
-/// Throws  as require_known; Error 64 for a metric that it does not have; 65 or 66 for a model's
-///         file that should describe its metrics
+/// Throws  as require_known; Error 64 for a metric that it does not have, or one that is a table;
+///         65 or 66 for a model's file that should describe its metrics
 MetricKind metric_of(config::Deck const& deck, std::string const& key, std::string const& wanted);
+
+/// The metrics that the deck asks for besides those that its task always measures: those that
+/// task.metrics lists, and the one by which the best model is chosen.
+///
+/// Throws  as metric_of, for what task.metrics lists
+std::vector<std::string> asked_metrics(config::Deck const& deck);
 
 } // namespace lockstep::task

@@ -55,11 +55,12 @@ ExitCode models_command(Invocation const& invocation) {
 ExitCode tasks_command(Invocation const& invocation) {
     for (auto const& kind : named(task::task_kinds(), "task", tasks_options, invocation)) {
         std::vector<std::string> metrics;
+        std::vector<std::string> more;
         for (auto const& metric : kind.metrics) {
-            metrics.push_back(metric.name);
+            (metric.on_request ? more : metrics).push_back(metric.name);
         }
         std::cout << kind.name << ": " << kind.meaning << "; metrics: " << joined(metrics, ", ")
-                  << "\n";
+                  << (more.empty() ? "" : concat("; on request: ", joined(more, ", "))) << "\n";
         print_keys("task", kind.keys);
     }
     return ExitCode::ok;

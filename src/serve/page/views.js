@@ -81,9 +81,25 @@ export function stepColumns(run) {
   return { curves: Object.keys(curveTitles).filter((name) => run.details.columns.includes(name)), others };
 }
 
+/// The newest confusion matrix of a run: all counts of few classes, the largest confusions of many.
+function confusion({ name, details }) {
+  const record = details.events.findLast((each) => each.confusion?.classes?.length);
+  if (!record) return [];
+  const { classes, counts } = record.confusion, box = panel(`${name}: confusion`, `${record.event}, step ${record.step}`);
+  if (classes.length <= 20) {
+    box.append(table(["true \\ predicted", ...classes], counts.map((row, i) => [classes[i], ...row])));
+  } else {
+    const sums = counts.map((row) => row.reduce((sum, value) => sum + value, 0));
+    const pairs = counts.flatMap((row, i) => row.map((count, j) => [classes[i], classes[j], count, sums[i], i !== j]));
+    box.append(table(["true class", "predicted class", "samples", "of"], pairs.filter((pair) => pair[4] && pair[2])
+      .sort((a, b) => b[2] - a[2]).slice(0, 20).map((pair) => pair.slice(0, 4))));
+  }
+  return [box];
+}
+
 export function curves(state, element) {
-  const grid = make("div", "", "grid"), charts = new Map();
-  element.append(grid);
+  const grid = make("div", "", "grid"), charts = new Map(), tables = make("div");
+  element.append(grid, tables);
   const chartFor = (title, unit) => {
     if (!charts.has(title)) {
       const box = panel(title), chart = new Chart({ title, x: timeAxis(state), y: unit, onZoom: state.zoom });
@@ -116,6 +132,7 @@ export function curves(state, element) {
       }))).filter((each) => each.x.length);
       if (series.length) chartFor(name, shortNumber).show(series);
     }
+    tables.replaceChildren(...chosen.flatMap(confusion));
   };
   update();
   return update;

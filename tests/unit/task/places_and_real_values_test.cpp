@@ -111,3 +111,82 @@ TEST_CASE("a place's class is a whole number, in whatever type it is kept") {
         CHECK(test::says(error, "labels of 3 classes must be whole numbers from 0 to 2"));
     }
 }
+
+TEST_CASE("the Dice loss is a mean over the classes of each sample") {
+    test::Echo model;
+    auto const task = task::make_task({"segmentation", "", {{"loss", "dice"}}}, of_places());
+    auto const both = task::make_task({"segmentation", "", {{"loss", "both"}}}, of_places());
+    auto const truth = torch::tensor({0, 0, 1, 2, 1, 1, 1, 1}, torch::kInt64).reshape({2, 2, 2});
+    auto const logits = torch::randn({2, 3, 2, 2});
+    auto const shares = torch::softmax(logits.to(torch::kFloat64), 1);
+    double dice = 0;
+    double cross_entropy = 0; // the mean over the places of a sample
+    for (std::int64_t n = 0; n < 2; ++n) {
+        for (std::int64_t c = 0; c < 3; ++c) {
+            double hit = 0;
+            double sizes = 0;
+            for (std::int64_t place = 0; place < 4; ++place) {
+                auto const share = shares[n][c].flatten()[place].item<double>();
+                bool const here = truth[n].flatten()[place].item<std::int64_t>() == c;
+                hit += here ? share : 0;
+                sizes += share + (here ? 1 : 0);
+                cross_entropy -= here ? std::log(share) / 4 : 0;
+            }
+            dice += (1 - (2 * hit + 1e-5) / (sizes + 1e-5)) / 3;
+        }
+    }
+    auto const loss = task->training_loss(model, {logits, truth});
+    CHECK(loss.weight == 2);
+    CHECK(loss.sum.item<double>() == Approx(dice).epsilon(1e-6));
+    CHECK(task->evaluate(model, {logits, truth}).loss_sum == Approx(dice).epsilon(1e-6));
+    CHECK(both->training_loss(model, {logits, truth}).sum.item<double>() ==
+          Approx(dice + cross_entropy).epsilon(1e-6));
+    CHECK(test::error_of([&] {
+              task::make_task(
+                  {"segmentation", "", {{"loss", "dice"}, {"class-weights", "1, 1, 2"}}},
+                  of_places());
+          }).code() == ExitCode::usage);
+}
+
+TEST_CASE("positions of the label to ignore count nowhere") {
+    test::Echo model;
+    auto const logits = torch::randn({1, 3, 2, 2});
+    auto const truth = torch::tensor({0, 255, 1, 2}, torch::kInt64).reshape({1, 2, 2});
+    auto const counted = torch::tensor({0, 2, 3}, torch::kInt64);
+    // The same places alone, as a picture of one row.
+    task::Tensors const rest{logits.flatten(2).index_select(2, counted).unsqueeze(2),
+                             truth.flatten(1).index_select(1, counted).unsqueeze(1)};
+    for (std::string const loss : {"cross-entropy", "dice", "both"}) {
+        CAPTURE(loss);
+        auto samples = of_places();
+        samples.metrics = {"confusion"};
+        auto const all = task::make_task({"segmentation", "", {{"loss", loss}}}, samples);
+        auto const task = task::make_task(
+            {"segmentation", "", {{"loss", loss}, {"ignore-label", "255"}}}, samples);
+        CHECK(task->ignored_class() == 255);
+        auto const expected = all->training_loss(model, rest);
+        auto const got = task->training_loss(model, {logits, truth});
+        CHECK(got.weight == expected.weight);
+        CHECK(got.sum.item<double>() == Approx(expected.sum.item<double>()).epsilon(1e-6));
+        auto const tally = task->evaluate(model, {logits, truth});
+        CHECK(tally.counts == all->evaluate(model, rest).counts);
+        CHECK(tally.weight == expected.weight);
+        auto const none = torch::full({1, 2, 2}, 255, torch::kInt64);
+        auto const empty = task->training_loss(model, {logits, none});
+        CHECK(empty.weight == 0);
+        CHECK(empty.sum.item<double>() == Approx(0).margin(1e-6));
+        CHECK(test::error_of([&] {
+                  task->training_loss(model, {logits, truth - 1});
+              }).code() == ExitCode::data);
+    }
+    auto samples = of_places();
+    samples.metrics = {"dice"};
+    auto const task = task::make_task({"segmentation", "", {}}, samples);
+    auto const guess = torch::tensor({0, 1, 1, 1}, torch::kInt64).reshape({1, 2, 2});
+    auto const given = torch::one_hot(guess, 3).permute({0, 3, 1, 2}).to(torch::kFloat32);
+    auto const metrics = task->metrics(task->evaluate(
+        model, {given, torch::tensor({0, 0, 1, 2}, torch::kInt64).reshape({1, 2, 2})}));
+    CHECK(metrics.at("dice.a") == Approx(2.0 / 3)); // 2 * 1 / (2 + 1)
+    CHECK(metrics.at("dice.b") == Approx(0.5));     // 2 * 1 / (1 + 3)
+    CHECK(metrics.at("dice") == Approx((2.0 / 3 + 0.5) / 3));
+}

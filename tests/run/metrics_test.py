@@ -1,0 +1,167 @@
+"""Metrics that a deck asks for: the same to the last digit on any number of ranks and after a resume,
+told by lockstep evaluate, the report and the records; what cannot be measured is refused."""
+import re
+
+import h5py
+import numpy as np
+
+from harness import LONG, Scratch, check, check_same, records, run, some
+
+DECK = """
+[run]
+replicas = 6
+device = cpu
+[data]
+train = {scratch}/{name}.h5
+validation = {scratch}/{name}.h5
+test = {scratch}/{name}.h5
+global-batch = 60
+[model]
+{model}
+[task]
+{task}
+[optimizer]
+learning-rate = 0.01
+[checkpoint]
+every-steps = 4
+[monitor]
+log-every = 4
+progress = plain
+tensorboard = false
+plots = false
+[train]
+steps = 8
+validate-every = 4
+"""
+TIMES = ("time", "seconds", "elapsed_s")
+
+
+def write(scratch, name, **fields):
+    with h5py.File(scratch / f"{name}.h5", "w") as file:
+        for key, values in fields.items():
+            if key == "classes":
+                file.attrs[key] = values
+            else:
+                file[key] = values
+
+
+def measured(directory):
+    """The records of measurements, without times."""
+    return [{key: value for key, value in record.items() if key not in TIMES}
+            for kind in ("validation", "test") for record in records(directory, kind)]
+
+
+def same_on_any_ranks(scratch, name, model, task):
+    """Trains on several numbers of ranks, once in two halves, and evaluates; returns a deck and its run."""
+    deck = scratch / f"{name}.ini"
+    deck.write_text(DECK.format(scratch=scratch, name=name, model=model, task=task))
+    ranks = (1, 2, 3) if LONG else (1, 3)
+    for count in ranks:
+        run(["train", deck, "--run.directory", scratch / f"{name}-{count}"], ranks=count).expect(0)
+        check(measured(scratch / f"{name}-{count}") == measured(scratch / f"{name}-1"),
+              f"{name}: 1 and {count} ranks measure the same")
+    half = scratch / f"{name}-half"
+    run(["train", deck, "--run.directory", half, "--train.steps", 4, "--data.test", ""], ranks=2).expect(0)
+    run(["train", deck, "--run.directory", half], ranks=1).expect(0)
+    check(measured(half) == measured(scratch / f"{name}-1"), f"{name}: the same after a resume")
+    check_same(half, scratch / f"{name}-1", f"{name}: the same weights after a resume")
+    test = measured(scratch / f"{name}-1")[-1]
+    told = run(["evaluate", deck, scratch / f"{name}-1"], ranks=2).expect(0)
+    for metric, value in test.items():
+        if isinstance(value, float) and metric not in ("epoch",):
+            told.expect(0, f"{metric} {value:.6f}")
+    return deck, scratch / f"{name}-1", test, told
+
+
+def classes(scratch):
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, 500)
+    inputs = generator.normal(size=(500, 6)) + 1.5 * np.eye(6)[labels]
+    write(scratch, "classes", inputs=inputs.astype(np.float32), targets=labels.astype(np.int64),
+          classes=["a", "b", "c", "d"])
+    deck, directory, test, told = same_on_any_ranks(
+        scratch, "classes", "name = mlp\nhidden = 16", "kind = classification\nmetric = auroc\n"
+        "metrics = top-2, kappa, balanced-accuracy, precision, recall, average-precision, "
+        "calibration-error, confusion")
+    counts = np.array(test["confusion"]["counts"])
+    check(test["confusion"]["classes"] == ["a", "b", "c", "d"] and counts.sum() == 500 and
+          (counts.sum(1) == np.bincount(labels)).all(), "a row of the matrix is a true class")
+    check(abs(np.trace(counts) / 500 - test["accuracy"]) < 1e-12, "its diagonal is what is right")
+    recall = (np.diag(counts) / counts.sum(1)).mean()
+    check(abs(recall - test["balanced-accuracy"]) < 1e-12, "so is the balanced accuracy")
+    check(records(directory, "end")[0]["best_metric"] == "auroc", "auroc chose the best model")
+    told.expect(0, "a row for each true class", *(str(row[0]) for row in counts))
+    run(["report", directory, "--output", scratch / "report"]).expect(0)
+    check("a row for each true class" in (scratch / "report/report.md").read_text(), "so does the report")
+    plain = run(["evaluate", deck, directory, "--task.metrics", "", "--task.metric", ""]).expect(0)
+    check("kappa" not in plain.text and "confusion" not in plain.text, "nothing else is told unasked")
+    worst(deck, directory, labels, test)
+    for options, code, phrase in some((
+            (("--task.metrics", "kapa"), 64, "Did you mean kappa"),
+            (("--task.metrics", "top-4"), 64, "there are 4 classes"),
+            (("--task.metric", "confusion"), 64, "confusion is a table")), 3):
+        run(["train", deck, *options, "--run.directory", scratch / "wrong"]).expect(code, phrase)
+
+
+def worst(deck, directory, labels, test):
+    """The samples with the largest losses are the same on any ranks, and all of them make up the loss."""
+    few = [[line for line in run(["evaluate", deck, directory, "--worst", 4], ranks=count).expect(0).text.splitlines()
+            if line.startswith("  sample ")] for count in (1, 3)]
+    check(few[0] == few[1] and len(few[0]) == 4, f"the worst are the same on 1 and 3 ranks: {few}")
+    lines = [re.fullmatch(r"  sample (\d+) \(.*classes.h5, (\d+)\): loss ([0-9.]+), truth (\w), predicted (\w) .*", line)
+             for line in run(["evaluate", deck, directory, "--worst", 500], ranks=2).expect(0).text.splitlines()
+             if line.startswith("  sample ")]
+    losses = [float(line[3]) for line in lines]
+    check(losses == sorted(losses, reverse=True) and abs(np.mean(losses) - test["loss"]) < 1e-5,
+          "the losses of all samples, largest first, have the mean that is told")
+    check(all(line[1] == line[2] and line[4] == "abcd"[labels[int(line[1])]] for line in lines), "with their classes")
+    right = sum(line[4] == line[5] for line in lines) / 500
+    check(abs(right - test["accuracy"]) < 1e-9, "and what was predicted")
+
+
+def labels(scratch):
+    generator = np.random.default_rng(1)
+    truth = generator.integers(0, 2, (300, 5)).astype(np.uint8)
+    inputs = generator.normal(size=(300, 5)) + truth
+    write(scratch, "labels", inputs=inputs.astype(np.float32), targets=truth)
+    _, _, test, _ = same_on_any_ranks(scratch, "labels", "name = mlp\nhidden = 16",
+                                      "kind = multi-label\nmetrics = auroc, average-precision")
+    check(test["auroc"] > 0.6 and test["f1"] > 0.4 and "f1.4" in test, f"it learns: {test}")
+
+
+def places(scratch):
+    generator = np.random.default_rng(2)
+    noise = generator.normal(size=(260, 8, 8))
+    truth = (noise > 0).astype(np.uint8)
+    truth[:, 0] = 255
+    write(scratch, "places", inputs=noise[:, None].astype(np.float32), targets=truth,
+          classes=["dark", "bright"])
+    deck, _, test, _ = same_on_any_ranks(
+        scratch, "places", "name = unet\nchannels = 4, 8",
+        "kind = segmentation\nloss = both\nignore-label = 255\nmetrics = dice, confusion")
+    check(sum(map(sum, test["confusion"]["counts"])) == 260 * 7 * 8, "a row of places does not count")
+    check(abs((test["dice.dark"] + test["dice.bright"]) / 2 - test["dice"]) < 1e-12, "Dice is a mean")
+    pictures = scratch / "pictures"
+    run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-pictures", pictures], ranks=2).expect(0)
+    files = sorted(pictures.iterdir())
+    check(len(files) == 3 and all(file.read_bytes().startswith(b"\x89PNG") for file in files), "three pictures")
+    run(["evaluate", deck, scratch / "places-1", "--worst-pictures", scratch / "new"]).expect(64, "without --worst")
+    run(["train", deck, "--task.ignore-label", "none", "--run.directory", scratch / "wrong"]).expect(65, "label 255")
+
+
+def reals(scratch):
+    generator = np.random.default_rng(3)
+    inputs = generator.normal(size=(300, 4))
+    targets = np.stack([inputs.sum(1), inputs[:, 0] ** 2], 1)
+    write(scratch, "reals", inputs=inputs.astype(np.float32), targets=targets.astype(np.float32),
+          classes=["sum", "square"])
+    _, _, test, _ = same_on_any_ranks(scratch, "reals", "name = mlp\nhidden = 16",
+                                      "kind = regression\nmetrics = r2, rmse")
+    variance = targets.astype(np.float32).astype(np.float64).var(0)
+    expected = 1 - test["rmse.sum"] ** 2 / variance[0]
+    check(abs(test["r2.sum"] - expected) < 1e-9, f"R2 is 1 - the error over the variance: {test}")
+
+
+with Scratch() as scratch:
+    for kind in [classes, *some((labels, places, reals))]:
+        kind(scratch)
