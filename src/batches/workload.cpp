@@ -1,8 +1,8 @@
 #include "batches/workload.hpp"
 
 #include "base/text.hpp"
-#include "batches/freezing_rules.hpp"
 #include "batches/evaluate.hpp"
+#include "batches/freezing_rules.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
 #include "batches/teacher_outputs.hpp"

@@ -20,7 +20,7 @@ struct CommonWeights {
     std::vector<std::string> taken;     ///< names of the model's tensors, parameters first
     std::size_t parameters = 0;         ///< how many of them are parameters
     std::int64_t values = 0;            ///< in all of them
-    std::vector<Fresh> fresh;             ///< tensors of the model that keep the values they had
+    std::vector<Fresh> fresh;           ///< tensors of the model that keep the values they had
     std::vector<std::string> left_over; ///< tensors of the file that the model has no place for
 };
 

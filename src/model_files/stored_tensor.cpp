@@ -42,7 +42,8 @@ std::string StoredTensor::text() const {
 StoredTensor stored_tensor(torch::Tensor const& tensor, std::string const& name,
                            nn::Model const& model, checkpoint::Weights const& weights) {
     h5::Shape const shape(tensor.sizes().begin(), tensor.sizes().end());
-    auto const fits = [&](checkpoint::Weights::TensorInfo const& entry, nn::WeightSource const& source) {
+    auto const fits = [&](checkpoint::Weights::TensorInfo const& entry,
+                          nn::WeightSource const& source) {
         auto const within = shape_within(entry.shape, source);
         return within && without_single(*within) == without_single(shape);
     };

@@ -17,7 +17,7 @@ class OtherModel : public Error {
 /// Where a file holds a tensor of a model, under the model's name or that of another program.
 struct StoredTensor {
     checkpoint::Weights::TensorInfo const* entry = nullptr; ///< null: nowhere
-    nn::WeightSource source{};                         ///< how the tensor lies in the entry
+    nn::WeightSource source{};                              ///< how the tensor lies in the entry
     bool fits = false; ///< else the shapes differ; then it is the last entry that was looked at
 
     /// The name of the entry, and its shape; empty where there is none.

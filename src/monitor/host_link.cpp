@@ -440,8 +440,12 @@ void HostLink::look_for_lost(double now, double patience_s, bool hurry) {
     }
 }
 
+double HostLink::turn_s() const noexcept {
+    return active() ? static_cast<double>(std::min(own_, max_turns)) * turn_each_s : 0;
+}
+
 /// The first host that is not accused reports; the next ones do if it does not.
-double HostLink::turn_s(bool hurry) const {
+double HostLink::turn_to_accuse_s(bool hurry) const {
     auto const accused = host_of(accused_.rank);
     if (accused_.why == Accusation::Why::alone) {
         return 0; // nobody else hears it
@@ -453,7 +457,7 @@ double HostLink::turn_s(bool hurry) const {
 
 std::optional<HostLink::Lost> HostLink::lost(double now, double patience_s, bool hurry) {
     look_for_lost(now, patience_s, hurry);
-    if (!accused_ || now - accused_at_ < turn_s(hurry)) {
+    if (!accused_ || now - accused_at_ < turn_to_accuse_s(hurry)) {
         return std::nullopt;
     }
     RankView view;

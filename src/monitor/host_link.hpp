@@ -60,6 +60,8 @@ class HostLink {
     double elsewhere_s(double now) const;
     /// Whether a host is silent, as this or another one says, and may be lost.
     bool in_doubt(double now, double patience_s) const;
+    /// How long this host leaves it to those before it to tell what all see at the same time.
+    double turn_s() const noexcept;
     /// Whether it seems to be this host that is cut off: of three or more it hears no other.
     bool hears_nobody(double now, double patience_s) const;
     /// Whether another host has a rank that seems to be stuck.
@@ -102,7 +104,7 @@ class HostLink {
     bool accuse(Accusation const& accusation, double now);
     Accusation accusation_of(Peer const& peer, Accusation::Why why, double silence_s) const;
     void look_for_lost(double now, double patience_s, bool hurry);
-    double turn_s(bool hurry) const;
+    double turn_to_accuse_s(bool hurry) const;
     std::size_t host_of(int rank) const;
 
     comm::HeartbeatTable const& heartbeats_;

@@ -113,14 +113,15 @@ std::optional<Verdict> StallJudge::judge(std::vector<RankView> const& ranks, dou
     std::optional<std::size_t> frozen;
     std::optional<std::size_t> still;
     std::size_t behind = 0;
+    auto const patience_s = patience_s_ + elsewhere.turn_s;
     auto const deaf_s = elsewhere.unheard.empty() ? 0 : left_to_others_s;
-    bool all_still = elsewhere.still_s > patience_s_ && youngest_s_ > patience_s_ + deaf_s;
+    bool all_still = elsewhere.still_s > patience_s_ && youngest_s_ > patience_s + deaf_s;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-        if (now - seen_[i].beat_at > patience_s_ &&
+        if (now - seen_[i].beat_at > patience_s &&
             (!frozen || seen_[i].beat_at < seen_[*frozen].beat_at)) {
             frozen = i;
         }
-        bool const stands = now - seen_[i].progress_at > patience_s_;
+        bool const stands = now - seen_[i].progress_at > patience_s;
         if (stands && ranks[i].wait == comm::Wait::nothing &&
             (!still || seen_[i].progress_at < seen_[*still].progress_at)) {
             still = i;

@@ -50,6 +50,7 @@ struct Elsewhere {
     bool in_doubt = false; ///< a host is silent, and may have to be named itself
     bool stuck = false;    ///< a host has a rank that seems to be stuck, and will name it
     std::string unheard{}; ///< hosts that cannot be heard; empty: none
+    double turn_s = 0;     ///< seconds left to other hosts to tell what all of them see at once
 };
 
 /// Decides from successive observations whether a rank of this host is dead or stuck. A process
@@ -60,7 +61,8 @@ struct Elsewhere {
 /// calls is named; of equals, one that waits for a disk. Where hosts cannot be heard, that is left
 /// to those that can for a while, and is told as a doubt. While another host is silent, ranks that
 /// make no progress may be waiting for it, in any call: they are not named until it is heard from
-/// again.
+/// again. Hosts see many of these at the same moment: each leaves the word to those before it for a
+/// while, so that one line is told.
 class StallJudge {
   public:
     explicit StallJudge(double patience_s) : patience_s_(patience_s) {}

@@ -188,7 +188,8 @@ void Watchdog::look_around() {
 void Watchdog::watch(double now) {
     if (auto const& own = heartbeats_->own();
         own.device_failed.load(std::memory_order_acquire) != 0 &&
-        now - (device_failed_at_ = device_failed_at_.value_or(now)).value() > device_patience_s) {
+        now - (device_failed_at_ = device_failed_at_.value_or(now)).value() >
+            device_patience_s + link_.turn_s()) {
         end_job({"communication between GPUs failed", own.failure.text(),
                  "Look at the network and at the GPUs, then start again: the run resumes from the "
                  "last checkpoint"},
@@ -198,7 +199,7 @@ void Watchdog::watch(double now) {
     Elsewhere elsewhere;
     if (link_.active()) {
         elsewhere = {link_.elsewhere_s(now), link_.in_doubt(now, judge_.patience()),
-                     link_.stuck_elsewhere(now), unheard()};
+                     link_.stuck_elsewhere(now), unheard(), link_.turn_s()};
         in_doubt_.store(elsewhere.in_doubt);
     }
     auto views = look();

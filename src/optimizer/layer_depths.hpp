@@ -1,8 +1,8 @@
 #pragma once
 
-#include <vector>
-
 #include "arena/layout.hpp"
+
+#include <vector>
 
 namespace lockstep::train {
 

@@ -18,7 +18,7 @@ constexpr std::size_t legend_letters = 110;
 constexpr std::size_t max_written = 20;     ///< rows of a matrix whose counts are written
 constexpr std::size_t max_named_cells = 40; ///< of its rows
 constexpr std::size_t cell_letters = 24;    ///< of a row's name
-constexpr std::size_t line_letters = 110; ///< that fit below the axis
+constexpr std::size_t line_letters = 110;   ///< that fit below the axis
 
 std::string number(double value) {
     return significant(value, 9);

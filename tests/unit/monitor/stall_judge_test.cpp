@@ -140,6 +140,28 @@ TEST_CASE("where all wait for each other, the one with the fewest calls is named
     }
 }
 
+TEST_CASE("what all hosts see at the same moment is told by one after the other") {
+    Host host;
+    double patience_s = 10;
+    monitor::Elsewhere elsewhere{.turn_s = 4};
+    SECTION("a rank of each stands still") {}
+    SECTION("all wait for each other") {
+        host.ranks[0].wait = host.ranks[1].wait = host.ranks[2].wait = Wait::all_reduce;
+    }
+    SECTION("hosts cannot be heard") {
+        host.ranks[0].wait = host.ranks[1].wait = host.ranks[2].wait = Wait::all_reduce;
+        patience_s = 20;
+        elsewhere.unheard = "node7";
+    }
+    auto const all_still = [&] {
+        host.still(0);
+        host.still(1);
+        host.still(2);
+    };
+    CHECK_FALSE(host.watch(patience_s + 3, all_still, elsewhere));
+    CHECK(host.watch(2, all_still, elsewhere));
+}
+
 TEST_CASE("a process that is gone is named at once") {
     Host host;
     auto const verdict = host.watch(100, [&] { host.ranks[2].gone = true; });
