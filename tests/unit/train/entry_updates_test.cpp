@@ -17,14 +17,14 @@
 #include "catch.hpp"
 #include "error_of.hpp"
 #include "small_model.hpp"
+#include "update_inputs.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
 
 namespace {
 
-constexpr int steps = 12;
-constexpr double rate = 0.01;
+constexpr int few_steps = 12;
 
 Layout layout_of(std::vector<std::string> const& names) {
     Layout layout;
@@ -46,21 +46,10 @@ std::map<std::string, EntryUpdate> by_name(config::Optimizer const& options, Lay
     return named;
 }
 
-torch::Tensor gradients_of(Layout const& layout, std::int64_t step) {
-    torch::manual_seed(static_cast<std::uint64_t>(step));
-    auto const gradients = torch::zeros({layout.size});
-    for (auto const& entry : layout.entries) {
-        gradients.narrow(0, entry.first, entry.count).normal_();
-    }
-    return gradients;
-}
-
-config::Optimizer options_of(std::string const& name) {
-    config::Optimizer options;
-    options.name = name;
-    options.weight_decay = 0.1;
-    options.momentum = name == "sgd" || name == "lars" ? 0.9 : 0;
-    options.trust_coefficient = 0.5;
+/// As options_of, without Nesterov momentum.
+config::Optimizer plain_options_of(std::string const& name) {
+    auto options = options_of(name);
+    options.nesterov = false;
     return options;
 }
 
@@ -224,7 +213,7 @@ TEST_CASE("rates fall from block to block, as BEiT's do") {
 TEST_CASE("groups train as torch's parameter groups do") {
     for (std::string const name : {"adamw", "adam", "sgd"}) {
         CAPTURE(name);
-        auto options = options_of(name);
+        auto options = plain_options_of(name);
         Both both;
         auto const last = both.layout.entries.front().name; // of the model
         options.groups = last + " rate 4 decay 0.7, *.weight rate 0.25";
@@ -232,7 +221,7 @@ TEST_CASE("groups train as torch's parameter groups do") {
         auto const reference = torchs_own(name, both.parameters, updates);
         SliceOptimizer optimizer(options, both.layout, both.arena.parameters(),
                                  {{0, both.layout.size}});
-        for (int step = 1; step <= steps; ++step) {
+        for (int step = 1; step <= few_steps; ++step) {
             auto const gradients = gradients_of(both.layout, step);
             for (std::size_t i = 0; i < both.parameters.size(); ++i) {
                 both.parameters[i].mutable_grad() = both.gradient(gradients, i);
@@ -250,7 +239,7 @@ TEST_CASE("groups train as torch's parameter groups do") {
 TEST_CASE("lars and lamb follow the rates and decays of groups") {
     for (std::string const name : {"lars", "lamb"}) {
         CAPTURE(name);
-        auto one = options_of(name);
+        auto one = plain_options_of(name);
         auto other = one;
         other.weight_decay = 0.3;
         other.groups = "* rate 0.5 decay 0.1";
@@ -259,7 +248,7 @@ TEST_CASE("lars and lamb follow the rates and decays of groups") {
             Both both;
             SliceOptimizer optimizer(options, both.layout, both.arena.parameters(),
                                      {{0, both.layout.size}});
-            for (int step = 1; step <= steps; ++step) {
+            for (int step = 1; step <= few_steps; ++step) {
                 optimizer.update(both.arena.parameters(), gradients_of(both.layout, step),
                                  {.rate = own, .step = step});
             }
@@ -274,7 +263,7 @@ TEST_CASE("frozen entries keep their bits, and train later as if their steps beg
     for (auto const& kind : rule_kinds()) {
         std::string const name(kind.name);
         CAPTURE(name);
-        auto options = options_of(name);
+        auto options = plain_options_of(name);
         options.ema = 0.9;
         options.proximal = name == "sgd" ? 0.5 : 0;
         options.clip_norm = 1;
@@ -324,7 +313,7 @@ TEST_CASE("the bias correction of thawed entries counts their own steps, as torc
     constexpr int before = 5;
     for (std::string const name : {"adamw", "adam", "sgd"}) {
         CAPTURE(name);
-        auto const options = options_of(name);
+        auto const options = plain_options_of(name);
         Both both;
         both.layout.entries[1].trained = false;
         std::vector<std::string> const names{both.layout.entries[1].name};
@@ -332,7 +321,7 @@ TEST_CASE("the bias correction of thawed entries counts their own steps, as torc
             torchs_own(name, both.parameters, entry_updates(options, both.layout));
         SliceOptimizer optimizer(options, both.layout, both.arena.parameters(),
                                  {{0, both.layout.size}});
-        for (int step = 1; step <= steps; ++step) {
+        for (int step = 1; step <= few_steps; ++step) {
             if (step == before + 1) {
                 optimizer.begin_later(both.layout, both.layout.thaw(names), before);
             }

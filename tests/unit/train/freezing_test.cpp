@@ -18,8 +18,8 @@ using namespace lockstep;
 namespace {
 
 /// Two layers with a batch norm each, one of which has a statistic and no parameters; dropout.
-struct Normed : nn::Model {
-    Normed() {
+struct NormedModel : nn::Model {
+    NormedModel() {
         body->push_back("linear1", torch::nn::Linear(3, 4));
         body->push_back("norm1", torch::nn::BatchNorm1d(4));
         body->push_back("drop", torch::nn::Dropout(0.5));
@@ -96,7 +96,7 @@ TEST_CASE("patterns name parameters to freeze, all but some, or none") {
              {"*.bias", {linear[1], norm[1], output[1]}, {linear[0], norm[0], output[0]}},
              {"body.linear1.weight, fixed", {linear[0]}, both(both({linear[1]}, norm), output)}}) {
         CAPTURE(patterns);
-        auto const model = std::make_shared<Normed>();
+        auto const model = std::make_shared<NormedModel>();
         CHECK(nn::freeze(*model, patterns) == frozen);
         CHECK(trained_of(*model) == trained);
         nn::thaw(*model, frozen);
@@ -116,7 +116,7 @@ TEST_CASE("patterns that fit nothing or leave nothing to train are refused") {
                            {"*", "no parameter is left to train"},
                            {"output.*, body.*", "no parameter is left to train"}}) {
         CAPTURE(patterns);
-        auto const model = std::make_shared<Normed>();
+        auto const model = std::make_shared<NormedModel>();
         auto const error = test::error_of([&] { nn::freeze(*model, patterns); });
         CHECK(error.code() == ExitCode::usage);
         CHECK(test::says(error, told));
@@ -125,7 +125,7 @@ TEST_CASE("patterns that fit nothing or leave nothing to train are refused") {
 
 TEST_CASE(
     "frozen batch norms keep their statistics, dropout stays on, and evaluation changes no mode") {
-    auto const model = std::make_shared<Normed>();
+    auto const model = std::make_shared<NormedModel>();
     auto const frozen = nn::freeze(*model, "body.norm*");
     auto const buffers = [&] {
         std::vector<torch::Tensor> values;
@@ -158,13 +158,13 @@ TEST_CASE(
     forward();
     CHECK_FALSE(same(before, buffers()));
 
-    auto const others = std::make_shared<Normed>();
+    auto const others = std::make_shared<NormedModel>();
     nn::freeze(*others, "body.linear1.*, body.norm1.weight"); // a norm is frozen as a whole
     CHECK(trains(*others, "body.norm1"));
 }
 
 TEST_CASE("a layout says which entries are trained, before and after they are thawed") {
-    auto const model = std::make_shared<Normed>();
+    auto const model = std::make_shared<NormedModel>();
     auto const frozen = nn::freeze(*model, "body.*");
     auto layout = train::Layout::of(*model);
     CHECK(layout.parameters == 10);

@@ -20,6 +20,7 @@
 #include "error_of.hpp"
 #include "long_form.hpp"
 #include "small_model.hpp"
+#include "update_inputs.hpp"
 
 using namespace lockstep;
 using namespace lockstep::train;
@@ -27,17 +28,6 @@ using namespace lockstep::train;
 namespace {
 
 constexpr int steps = 20;
-constexpr double rate = 0.01;
-
-config::Optimizer options_of(std::string const& name) {
-    config::Optimizer options;
-    options.name = name;
-    options.weight_decay = 0.1;
-    options.momentum = name == "sgd" || name == "lars" ? 0.9 : 0;
-    options.nesterov = name == "sgd";
-    options.trust_coefficient = 0.5;
-    return options;
-}
 
 /// The values of a key that the deck allows.
 struct Choices {
@@ -60,16 +50,6 @@ std::vector<std::string> const all_rules = [] {
     config::describe(deck, rules);
     return rules.found;
 }();
-
-/// Zeros where the arena is padded, as backward leaves them.
-torch::Tensor gradients_of(Layout const& layout, std::int64_t step) {
-    torch::manual_seed(static_cast<std::uint64_t>(step));
-    auto const gradients = torch::zeros({layout.size});
-    for (auto const& entry : layout.entries) {
-        gradients.narrow(0, entry.first, entry.count).normal_();
-    }
-    return gradients;
-}
 
 using Cut = std::vector<std::vector<Range>>;
 
