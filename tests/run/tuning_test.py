@@ -215,7 +215,7 @@ def tuned_resnet(scratch):
     one = scratch / "one"
     told = run([*words, "--run.directory", one], 1).expect(
         0, "of 122 tensors", "starting over from run.seed: output.weight (the file has output.weight [10, 512]), "
-        "output.bias (the file has output.bias [10])", "left over in the file: output.weight, output.bias",
+        "output.bias (the file has output.bias [10])", "left over in the file: output.bias, output.weight",
         "stay as they are (optimizer.freeze) for the first epoch").text
     check("warning" not in told.split("step 1")[0], told)
     check(same_body(before, exported(scratch, one, 4)), "frozen for an epoch of 4 steps")
