@@ -3,6 +3,7 @@
 
     scripts/reference.py build/lockstep > docs/reference.md
 """
+import os
 import re
 import subprocess
 import sys
@@ -29,9 +30,9 @@ A `#` at the start of a line or after a blank begins a comment, except in the qu
 `name = run#3` and `train = "a #1.h5", b.h5` are whole values."""
 
 
-def told(program, *words):
-    return subprocess.run([program, *words, "--help"], check=True, capture_output=True,
-                          text=True).stdout.rstrip()
+def told(program, *words, columns=100):
+    return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True,
+                          env={**os.environ, "COLUMNS": str(columns)}).stdout.rstrip()
 
 
 def code(text):
@@ -88,7 +89,7 @@ def main():
         print(f"### lockstep {command}\n\n{code(text)}")
         if command == "data":
             print(code(told(program, "data", "import")))
-    keys_of_deck = told(program, "train")
+    keys_of_deck = told(program, "train", columns=10000)
     print("## Keys of a deck\n\nIn a deck, a key is set below its `[section]`. `--section.key VALUE` on "
           "the command line takes precedence over decks.\n\n" + INCLUDE)
     print(keys(keys_of_deck[keys_of_deck.index("Keys of the deck"):]))

@@ -18,10 +18,9 @@ CommandGroup bench_group() {
                           bench_step_help},
                          {"loader", bench_loader_command, bench_loader_help},
                          {"checkpoint", bench_checkpoint_command, bench_checkpoint_help}},
-            .closing = R"(
-Start the ranks with mpirun, and bind each rank to its own core: mpirun --bind-to core -n 2 lockstep
-bench step. `./bootstrap bench` compares Lockstep with gloo and PyTorch's DDP in one run.
-)"};
+            .closing = "Start the ranks with mpirun, and bind each rank to its own core: mpirun "
+                       "--bind-to core -n 2 lockstep bench step. `./bootstrap bench` compares "
+                       "Lockstep with gloo and PyTorch's DDP in one run."};
 }
 
 } // namespace

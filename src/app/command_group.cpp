@@ -48,11 +48,13 @@ std::string help_of(CommandGroup const& group, std::vector<std::string> const& w
     }
     std::string text;
     for (auto const& command : group.commands) {
-        text += command.meaning.empty() ? command.help({})
-                                        : concat("lockstep ", group.name, " ", command.name, " ",
-                                                 command.usage, "\n    ", command.meaning, "\n");
+        text += command.meaning.empty()
+                    ? command.help({})
+                    : paragraph(concat("lockstep ", group.name, " ", command.name, " "),
+                                command.usage, 8) +
+                          paragraph("    ", command.meaning, 4);
     }
-    return text + group.closing;
+    return text + (group.closing.empty() ? "" : "\n" + paragraph("", group.closing, 0));
 }
 
 } // namespace lockstep::app

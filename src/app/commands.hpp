@@ -10,6 +10,9 @@ namespace lockstep::app {
 
 using HelpWords = std::vector<std::string>;
 
+/// Every command, in the order of --help.
+std::vector<Command> all_commands();
+
 ExitCode data_command(Invocation const& invocation);
 std::string data_help(HelpWords const& words);
 ExitCode data_import_command(Invocation const& invocation);
@@ -50,6 +53,8 @@ ExitCode watch_command(Invocation const& invocation);
 std::string watch_help(HelpWords const&);
 ExitCode serve_command(Invocation const& invocation);
 std::string serve_help(HelpWords const&);
+ExitCode complete_command(Invocation const& invocation);
+std::string complete_help(HelpWords const&);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);

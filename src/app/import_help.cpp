@@ -1,3 +1,5 @@
+#include "base/text.hpp"
+
 #include <algorithm>
 
 #include "commands.hpp"
@@ -14,8 +16,11 @@ std::string data_import_help(HelpWords const& words) {
     if (!all) {
         kinds = {*one};
     }
-    auto text = "[mpirun -n RANKS] lockstep data import " + (all ? "KIND" : kinds[0].name) +
-                " SOURCE OUT [OPTION]...\n\n" + (all ? "KIND\n" : "");
+    auto text = paragraph("",
+                          concat("[mpirun -n RANKS] lockstep data import ",
+                                 all ? "KIND" : kinds[0].name, " SOURCE OUT [OPTION]..."),
+                          8) +
+                "\n" + (all ? "KIND\n" : "");
     std::size_t column = 10;
     for (auto const& kind : kinds) {
         column = std::max(column, kind.name.size() + 4);
@@ -25,12 +30,13 @@ std::string data_import_help(HelpWords const& words) {
         head.resize(column, ' ');
         text += paragraph(head, "SOURCE: " + kind.source, column) + option_lines(kind.rows, 12);
     }
-    text += R"(
-OUT is a file or, if there are several sets, a directory. In a list, put a name that contains a
-comma in double quotes, and double each double quote inside the name: --classes 'cat,"dog, wolf"'.
-
-Options of every kind
-)";
+    text += "\n" +
+            paragraph("",
+                      "OUT is a file or, if there are several sets, a directory. In a list, put a "
+                      "name that contains a comma in double quotes, and double each double quote "
+                      "inside the name: --classes 'cat,\"dog, wolf\"'.",
+                      0) +
+            "\nOptions of every kind\n";
     text += option_lines(import_options(told, {}).rows, 2);
     return text + "\nTo resume an interrupted import, run the same command again.\n";
 }

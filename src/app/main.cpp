@@ -1,4 +1,5 @@
 #include "app/command.hpp"
+#include "base/arguments.hpp"
 #include "base/arrival.hpp"
 #include "base/build_id.hpp"
 #include "base/escaped.hpp"
@@ -23,83 +24,42 @@
 
 #include "build_info.hpp"
 #include "commands.hpp"
-#include "train_side_options.hpp"
+#include "commit.hpp"
 
 namespace {
 
 using namespace lockstep;
 using namespace lockstep::app;
 
-std::vector<Command> commands() {
-    return {
-        {"train", train_front_command, train_help,
-         "DECK... [--section.key VALUE]... [--force] [--quiet | --verbose | --json]",
-         "trains a deck, or resumes its run"},
-        {"launch", launch_command, launch_help,
-         "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
-         "trains with one rank per device of this host or job; asks for what is missing, restarts "
-         "after the loss of a rank"},
-        {"search", search_command, search_help,
-         "SPACE.ini [DECK]... | report DIR | suggest SPACE.ini | tell DIR TRIAL VALUE...",
-         "trains many trials of a deck on parts of the ranks, and finds the best values of its "
-         "keys"},
-        {"plan", [](Invocation const& i) { return train_side_command("plan", i); }, plan_help,
-         "DECK [--ranks N]", "shows what train would do, without training"},
-        {"check", [](Invocation const& i) { return train_side_command("check", i); }, check_help,
-         "[DECK]",
-         "checks whether this machine or allocation is ready to train, and names remedies"},
-        {"estimate", [](Invocation const& i) { return train_side_command("estimate", i); },
-         estimate_help, "DECK [--price-per-hour P]",
-         "measures a step and the network, and predicts training on 1 to 1024 ranks"},
-        {"evaluate", [](Invocation const& i) { return train_side_command("evaluate", i); },
-         evaluate_help, "DECK CHECKPOINT|RUN",
-         "evaluates a checkpoint on the test (or validation) set"},
-        {"predict", [](Invocation const& i) { return train_side_command("predict", i); },
-         predict_help, "CHECKPOINT|RUN INPUT... --output FILE",
-         "writes what a model says of samples without targets"},
-        {"generate", [](Invocation const& i) { return train_side_command("generate", i); },
-         generate_help, "DECK CHECKPOINT|RUN [--prompt TEXT]",
-         "continues a text with a language model"},
-        {"verify-resume", verify_resume_command, verify_resume_help,
-         "DECK --ranks A --resume-ranks B --kill-at K --steps N",
-         "proves exact resume on this set-up"},
-        {"data", data_command, data_help, "import KIND SOURCE OUT | info FILE... | verify FILE...",
-         "makes data sets, shows what is in them, verifies them"},
-        {"checkpoint", checkpoint_command, checkpoint_help,
-         "info FILE|RUN | verify FILE|RUN | diff A B | prune RUN --keep N | export FILE OUT",
-         "shows, verifies, compares and prunes checkpoints; exports the model to other formats"},
-        {"export", export_command, export_help, "check FILE --data SET",
-         "runs an exported model and compares it with the checkpoint that it was made from"},
-        {"bench", bench_command, bench_help, "allreduce | step | loader | checkpoint",
-         "measures the all-reduce, the training step, the loader, checkpoints"},
-        {"federate", federate_command, federate_help, "init | join | round | info | simulate",
-         "trains across sites that share no data: ordinary jobs exchange files"},
-        {"report", report_command, report_help,
-         "RUN... [--output DIRECTORY] [--format png,pdf,svg] [--price-per-hour P] "
-         "[--carbon-intensity G]",
-         "draws pictures of runs, and a table that compares them"},
-        {"watch", watch_command, watch_help, "RUN [--once]",
-         "shows what a run is doing, or has done"},
-        {"profile", profile_command, profile_help, "RUN [--steps N] [--wait SECONDS]",
-         "asks a running job for a timeline of its next steps"},
-        {"serve", serve_command, serve_help,
-         "RUN|DIRECTORY... [--port N | --socket FILE] [--carbon-intensity G]",
-         "shows runs in the browser, live"},
-        {"models", [](Invocation const& i) { return train_side_command("models", i); }, models_help,
-         "[NAME]", "lists the models that model.name can name, with their keys"},
-        {"tasks", [](Invocation const& i) { return train_side_command("tasks", i); }, tasks_help,
-         "[NAME]", "lists the tasks that task.kind can name, with their keys"},
-    };
-}
-
 void print_help() {
-    std::cout << "lockstep " << build::version << ": distributed training, exact on any number of "
-              << "ranks\n\nUsage: [mpirun -n RANKS] lockstep COMMAND ...\n\n";
-    for (auto const& command : commands()) {
-        std::cout << "  " << command.name << (command.usage.empty() ? "" : " ") << command.usage
-                  << "\n      " << command.meaning << "\n";
+    std::cout << paragraph("",
+                           concat("lockstep ", build::version,
+                                  ": distributed training, exact on any number of ranks"),
+                           4)
+              << "\nUsage: [mpirun -n RANKS] lockstep COMMAND ...\n\n";
+    for (auto const& command : all_commands()) {
+        std::cout << paragraph(concat("  ", command.name, command.usage.empty() ? "" : " "),
+                               command.usage, 8)
+                  << paragraph("      ", command.meaning, 6);
     }
     std::cout << "\nFor details, see lockstep COMMAND --help.\n";
+}
+
+/// The release, and the commit that it was built from.
+void print_version() {
+    std::cout << "lockstep " << build::version << "\n" << commit_text() << "\n";
+}
+
+/// Whether the words ask for help; those behind "--" do not.
+bool take_help(std::vector<std::string>& words) {
+    auto const end = std::ranges::find(words, "--");
+    auto const asked =
+        std::find_if(words.begin(), end, [](auto const& w) { return w == "--help" || w == "-h"; });
+    if (asked == end) {
+        return false;
+    }
+    words.erase(asked);
+    return true;
 }
 
 /// Libraries look for what they load from where they are, and name other causes.
@@ -116,24 +76,24 @@ void require_working_directory() {
 
 ExitCode dispatch(int argc, char** argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    std::replace(arguments.begin(), arguments.end(), std::string("-h"), std::string("--help"));
     if (arguments.size() == 2 && arguments[0] == "help") {
         arguments = {arguments[1], "--help"};
     }
-    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+        arguments[0] == "help") {
         print_help();
         return arguments.empty() ? ExitCode::usage : ExitCode::ok;
     }
     if (arguments[0] == "--version") {
-        std::cout << "lockstep " << build::version << "\n";
+        print_version();
         return ExitCode::ok;
     }
     std::vector<std::string> names;
-    for (auto const& command : commands()) {
+    for (auto const& command : all_commands()) {
         names.push_back(command.name);
         if (command.name == arguments[0]) {
             arguments.erase(arguments.begin());
-            if (std::erase(arguments, "--help") > 0) {
+            if (take_help(arguments)) {
                 std::cout << command.help(arguments);
                 return ExitCode::ok;
             }

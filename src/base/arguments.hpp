@@ -70,7 +70,7 @@ struct Options {
     std::string help() const;
 };
 
-/// `text` wrapped to 100 columns; the first line begins with `first`, the others are indented by
+/// `text` wrapped to page_columns(); the first line begins with `first`, the others are indented by
 /// `indent`.
 std::string paragraph(std::string first, std::string const& text, std::size_t indent);
 

@@ -1,4 +1,5 @@
 #include "base/arguments.hpp"
+#include "base/page_columns.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -8,8 +9,7 @@ namespace lockstep {
 
 namespace {
 
-constexpr std::size_t page = 100;       ///< columns
-constexpr std::size_t widest_head = 30; ///< a longer one has a line to itself
+constexpr std::size_t max_head = 30;    ///< columns; a longer one has a line to itself
 constexpr std::size_t max_in_usage = 9; ///< options; of more the usage names none
 
 /// Columns of a text in UTF-8.
@@ -20,6 +20,7 @@ std::size_t width_of(std::string const& text) {
 
 /// Lays words out in lines: those behind the first are indented.
 std::string laid_out(std::string first, std::vector<std::string> const& words, std::size_t indent) {
+    auto const page = page_columns();
     std::string text;
     auto line = std::move(first);
     bool fresh = true; // nothing stands behind the indentation yet
@@ -84,6 +85,7 @@ std::string paragraph(std::string first, std::string const& text, std::size_t in
 }
 
 std::string option_lines(std::vector<Option> const& rows, std::size_t indent) {
+    auto const widest_head = std::min(max_head, page_columns() / 3);
     std::size_t column = 0;
     for (auto const& row : rows) {
         auto const width = width_of(head_of(row));
@@ -114,7 +116,12 @@ std::string Options::usage() const {
 }
 
 std::string Options::help() const {
-    auto text = laid_out(command + " ", usage_parts(*this), command.size() + 1);
+    auto const parts = usage_parts(*this);
+    auto behind = command.size() + 1;
+    for (auto const& part : parts) { // below the command's name where there is room behind it
+        behind = behind + width_of(part) > page_columns() ? 8 : behind;
+    }
+    auto text = laid_out(command + " ", parts, behind);
     text += paragraph("    ", about, 4);
     auto shown = rows;
     if (nearest_key != nullptr) {

@@ -90,20 +90,6 @@ struct Assign {
     }
 };
 
-struct Help {
-    std::string out;
-
-    template <class Value>
-    void operator()(char const* key, Value const& value, Rule const& rule, char const* meaning) {
-        out += concat("  ", key, " (", printed(value), ")", rule.choices.empty() ? "" : " ",
-                      joined(rule.choices, " | "), "\n      ", meaning, "\n");
-    }
-    void own(char const* section, OwnKeys const&) {
-        out += concat("  ", section, ".*: further keys depend on the ", section, "; see lockstep ",
-                      section, "s\n");
-    }
-};
-
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
 std::string key_of_script(std::string const& key) {
     constexpr std::array<std::pair<std::string_view, char const*>, 23> names{{
@@ -365,13 +351,6 @@ std::string nearest_key(std::string const& written) {
     }
     auto const near = nearest_name(name, keys);
     return near.empty() ? key_within(name, keys) : near;
-}
-
-std::string keys_help() {
-    Deck const deck;
-    Help help;
-    describe(deck, help);
-    return std::move(help.out);
 }
 
 } // namespace lockstep::config

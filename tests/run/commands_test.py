@@ -48,11 +48,10 @@ def slips(path):
     kinds = re.search(r"the kinds are (.*?)\.? Usage", run(["data", "import"]).text).group(1)
     cases += [(["data", "import", slip(name), path, path], name) for name in re.split(r", | and ", kinds)]
     for command in ("train", "checkpoint export", "report", "launch", "bench step"):
-        told = run([*command.split(), "--help"]).text
+        told = run([*command.split(), "--help"], env={"COLUMNS": "1000"}).text
         for option, values in re.findall(r"^ +(--[a-z-]+) ([a-z0-9-]+(?:[|,][a-z0-9-]+)+)", told, re.M):
             cases += [([*command.split(), path, path, option, slip(value)], value) for value in re.split(r"[|,]", values)]
-    for key, values in re.findall(r"^  ([a-z-]+\.[a-z-]+) \([^)]*\) ([a-z0-9-]+(?: \| [a-z0-9-]+)+)$", run(["train", "--help"]).text,
-                                  re.M):
+    for key, values in re.findall(r"^  ([a-z-]+\.[a-z-]+) \([^)]*\) ([a-z0-9-]+(?: \| [a-z0-9-]+)+)$", run(["train", "--help"], env={"COLUMNS": "1000"}).text, re.M):
         cases += [(["plan", DECK, f"--{key}", slip(value)], value) for value in values.split(" | ") if len(value) > 3]
     check(len(cases) > 150, f"{len(cases)}")
     every = {meant for _, meant in cases}  # a slip may be as near to another name
@@ -248,8 +247,8 @@ with Scratch() as scratch:
     for command in ("report", "watch", "evaluate", "verify-resume", "plan", "estimate", "check"):
         run([command, "--help"]).expect(0, f"lockstep {command}")
     # What the list of all commands names is an option of the command; what none has is refused in one way.
-    listed = re.findall(r"^  ([a-z-]+) (.*)$", run(["--help"]).text, re.M)
-    check(len(listed) == 21, f"{listed}")
+    listed = re.findall(r"^  ([a-z-]+) (.*)$", run(["--help"], env={"COLUMNS": "1000"}).text, re.M)
+    check(len(listed) == 22, f"{listed}")
     for command, usage in listed:
         told = run([command, "--help"]).expect(0).text
         for option in re.findall(r"--[a-z][a-z-]*(?:\.key)?", usage):

@@ -123,6 +123,8 @@ with Scratch() as scratch:
         check(call(prefix / "bin/lockstep", "help", "watch") == call(prefix / "bin/lockstep", "watch", "-h"),
               "help is asked for in more ways than one")
     check((prefix / "share/man/man1/lockstep.1").exists(), "there is a manual page")
+    for file in "zsh/site-functions/_lockstep", "fish/vendor_completions.d/lockstep.fish":
+        check("complete --" in (prefix / "share" / file).read_text(), f"{file} asks the program")
     modulefiles = prefix / "share/modulefiles"
     check(f'set prefix "{prefix}"' in next((modulefiles / "lockstep").iterdir()).read_text(),
           "the module file knows where it lies")

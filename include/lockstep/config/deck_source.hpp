@@ -99,7 +99,7 @@ class DeckSource {
 /// "learning-rate"; empty if no key is near.
 std::string nearest_key(std::string const& name);
 
-/// Every key of the deck with its default and a sentence, for --help.
+/// Every key of the deck by section, with its default, its choices and a sentence, for --help.
 std::string keys_help();
 
 } // namespace lockstep::config

@@ -1,6 +1,9 @@
 #include "base/arguments.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <cstdlib>
+#include <string>
+
 #include "catch.hpp"
 
 using namespace lockstep;
@@ -60,6 +63,13 @@ ErrorText refused(std::vector<std::string> const& words) {
         return error.text();
     }
     return {};
+}
+
+std::string help_in(Options const& options, char const* columns) {
+    ::setenv("COLUMNS", columns, 1);
+    auto text = options.help();
+    ::unsetenv("COLUMNS");
+    return text;
 }
 
 } // namespace
@@ -183,10 +193,20 @@ TEST_CASE("help is made of the rows: usage, meaning, defaults") {
             option::real("--interval SECONDS", "between two looks", interval, {0.1, 3600}),
             option::text("--a-very-long-option WITH-A-LONG-VALUE", "is on its own line", longest)}};
     CHECK(
-        options.help() ==
+        help_in(options, "100") ==
         R"(lockstep watch RUN [--once] [--interval SECONDS] [--a-very-long-option WITH-A-LONG-VALUE]
     What a run does just now, or has done: its progress, loss, metrics, rates, memory, what a step's
     time goes into.
+        --once              print it once
+        --interval SECONDS  between two looks (1)
+        --a-very-long-option WITH-A-LONG-VALUE
+                            is on its own line (x)
+)");
+    CHECK(help_in(options, "60") == R"(lockstep watch RUN [--once] [--interval SECONDS]
+               [--a-very-long-option WITH-A-LONG-VALUE]
+    What a run does just now, or has done: its progress,
+    loss, metrics, rates, memory, what a step's time goes
+    into.
         --once              print it once
         --interval SECONDS  between two looks (1)
         --a-very-long-option WITH-A-LONG-VALUE

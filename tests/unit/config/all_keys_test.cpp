@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "config/describe.hpp"
 #include "config/idle_keys.hpp"
+#include "config/listed_keys.hpp"
 #include "config/named_files.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/config/own_keys.hpp"
@@ -232,8 +233,27 @@ TEST_CASE("every key is in the help") {
     auto const help = keys_help();
     for (auto const& setting : settings(Deck{})) {
         CAPTURE(setting.key);
-        CHECK(help.find("  " + setting.key + " (") != std::string::npos);
+        CHECK(help.find("\n  " + setting.key + " (") != std::string::npos);
     }
+    CHECK(help.find("\n[optimizer]\n  optimizer.name (adamw) adamw | adam | ") !=
+          std::string::npos);
+}
+
+TEST_CASE("each key is listed once, with what its values can be") {
+    auto const keys = listed_keys();
+    auto const key = [&](std::string const& name) {
+        REQUIRE(std::ranges::count(keys, name, &ListedKey::name) == 1);
+        return *std::ranges::find(keys, name, &ListedKey::name);
+    };
+    for (auto const& setting : settings(Deck{})) {
+        CAPTURE(setting.key);
+        CHECK(key(setting.key).otherwise == setting.value);
+    }
+    CHECK(key("run.placement").choices == std::vector<std::string>{"even", "speed"});
+    CHECK(key("run.deterministic").is_flag);
+    CHECK_FALSE(key("run.seed").is_flag);
+    CHECK(key("data.train").names == Named::samples);
+    CHECK(key("model.*").is_open);
 }
 
 TEST_CASE("an error of the command line says that it came from there") {
