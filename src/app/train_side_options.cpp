@@ -112,10 +112,11 @@ Options evaluate_options(EvaluateTold& told) {
                                    "also print the N samples with the largest losses, with their "
                                    "targets and predictions",
                                    told.worst, {.min = 0, .max = 10000}),
-                     option::path("--worst-pictures DIR",
-                                  "write these samples as PNG files to the new directory DIR, if "
-                                  "they are images",
-                                  told.worst_pictures),
+                     option::path("--worst-output DIR",
+                                  "also write these samples to the new directory DIR: "
+                                  "worst.jsonl and, of images, PNG files; lockstep serve shows "
+                                  "RUN/worst",
+                                  told.worst_output),
                      option::flag("--force",
                                   "evaluate even if a plug-in or a library of operators has "
                                   "changed since training, or if the samples do not fit the "

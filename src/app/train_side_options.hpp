@@ -52,7 +52,7 @@ struct EvaluateTold {
     bool overwrite = false;
     bool force = false; ///< a plug-in may have changed
     std::int64_t worst = 0;
-    std::filesystem::path worst_pictures; ///< a directory; empty: none are written
+    std::filesystem::path worst_output; ///< a directory; empty: nothing is written
 };
 
 struct PredictTold {

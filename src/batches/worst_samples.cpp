@@ -157,13 +157,9 @@ void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool p
             info.whole || info.ragged
                 ? std::vector<Picture>{}
                 : pictures_of(torch::tensor(batch.inputs()).reshape(shape), channels_last, 1);
-        if (drawn.empty()) {
-            throw Error(ExitCode::usage,
-                        {"--worst-pictures cannot be used with this set",
-                         concat("its samples, of dataset ", info.name, ", are no pictures"),
-                         "Remove --worst-pictures"});
+        if (!drawn.empty()) {
+            each.picture = drawn.front();
         }
-        each.picture = drawn.front();
     }
 }
 

@@ -41,9 +41,9 @@ class WorstSamples {
     std::vector<WorstSample> worst_;
 };
 
-/// Adds the place of each sample in its file and, with `pictures`, how it looks.
+/// Adds the place of each sample in its file and, with `pictures`, how it looks if it is one.
 ///
-/// Throws  Error 64 where samples are no pictures; as Dataset::read
+/// Throws  as Dataset::read
 void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool pictures,
               bool channels_last);
 

@@ -64,10 +64,12 @@ std::string details(RunList const& runs, std::size_t place) {
     for (auto const& event : run.events()) {
         text += concat(text.back() == '[' ? "" : ",", event.json);
     }
-    text +=
-        concat("],\"history\":", history_json(run.directory()),
-               ",\"pictures\":", one_line(Json(picture_names(run.directory(), Gallery::plots))),
-               ",\"samples\":", one_line(Json(picture_names(run.directory(), Gallery::samples))));
+    text += concat(
+        "],\"history\":", history_json(run.directory()),
+        ",\"pictures\":", one_line(Json(picture_names(run.directory(), Gallery::plots))),
+        ",\"samples\":", one_line(Json(picture_names(run.directory(), Gallery::samples))),
+        ",\"worst\":", worst_json(run.directory()),
+        ",\"worst_pictures\":", one_line(Json(picture_names(run.directory(), Gallery::worst))));
     return text + "}";
 }
 
@@ -109,7 +111,10 @@ Response run_response(Request const& request, RunList const& runs, std::size_t p
         return {.body = deck_text(run.directory())};
     }
     if (request.path == "/api/picture") {
-        auto const gallery = request.asked("of") == "samples" ? Gallery::samples : Gallery::plots;
+        auto const of = request.asked("of");
+        auto const gallery = of == "samples" ? Gallery::samples
+                             : of == "worst" ? Gallery::worst
+                                             : Gallery::plots;
         auto const picture = picture_bytes(
             run.directory(), gallery, number_or<std::size_t>(request.asked("picture"), SIZE_MAX));
         return picture.empty() ? refusal(404, "There is no such picture.")

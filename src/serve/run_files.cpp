@@ -66,7 +66,7 @@ std::string records_json(std::string const& text, Change&& change) {
 }
 
 char const* folder_of(Gallery gallery) {
-    return gallery == Gallery::plots ? "plots" : "samples";
+    return gallery == Gallery::plots ? "plots" : gallery == Gallery::samples ? "samples" : "worst";
 }
 
 } // namespace
@@ -106,6 +106,12 @@ std::string log_json(std::filesystem::path const& run, std::uint64_t end) {
 
 std::string history_json(std::filesystem::path const& run) {
     auto const part = end_of_file(run, "history.jsonl", UINT64_MAX, max_text);
+    return records_json(part.text, [](Json&) {});
+}
+
+std::string worst_json(std::filesystem::path const& run) {
+    auto const part =
+        end_of_file(run, std::filesystem::path("worst") / "worst.jsonl", UINT64_MAX, max_text);
     return records_json(part.text, [](Json&) {});
 }
 

@@ -26,6 +26,10 @@ std::string log_json(std::filesystem::path const& run, std::uint64_t end);
 /// The records of history.jsonl as a list of JSON.
 std::string history_json(std::filesystem::path const& run);
 
+/// The samples with the largest losses, as `lockstep evaluate` wrote them to the run's folder
+/// "worst": the records of worst.jsonl as a list of JSON.
+std::string worst_json(std::filesystem::path const& run);
+
 /// The records of search.jsonl as a list of JSON, without measured values of single classes.
 std::string search_json(std::filesystem::path const& search);
 
@@ -35,7 +39,7 @@ std::uint64_t search_bytes(std::filesystem::path const& search);
 std::string deck_text(std::filesystem::path const& run);
 
 /// A folder of a run's directory with pictures.
-enum class Gallery { plots, samples };
+enum class Gallery { plots, samples, worst };
 
 /// Names of the PNG files in it, sorted.
 std::vector<std::string> picture_names(std::filesystem::path const& run, Gallery gallery);

@@ -20,10 +20,11 @@ namespace {
 constexpr char const* lock_name = "lock";
 constexpr double renewal_s = 5;
 constexpr double ending_s = 3; ///< that a run's last process may outlive its mpirun
-/// What a run writes into its directory. What else lies there is somebody else's, data perhaps.
-constexpr std::array written_by_runs{"deck.ini",    "metrics.jsonl", "history.jsonl", "log.txt",
-                                     "tensorboard", "plots",         "checkpoints",   "best.h5",
-                                     "report.md",   "samples",       "flight",        "profile"};
+/// What a run writes into its directory, and what `lockstep report` and `evaluate --worst-output`
+/// write there of it. What else lies there is somebody else's, data perhaps.
+constexpr std::array written_by_runs{
+    "deck.ini", "metrics.jsonl", "history.jsonl", "log.txt", "tensorboard", "plots", "checkpoints",
+    "best.h5",  "report.md",     "samples",       "flight",  "profile",     "worst"};
 /// What it uses there besides, which stays when a run is archived.
 constexpr std::array used_by_runs{"lease", arrivals_name};
 } // namespace

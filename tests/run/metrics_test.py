@@ -1,5 +1,6 @@
 """Metrics that a deck asks for: the same to the last digit on any number of ranks and after a resume,
 told by lockstep evaluate, the report and the records; what cannot be measured is refused."""
+import json
 import re
 
 import h5py
@@ -117,6 +118,10 @@ def worst(deck, directory, labels, test):
     check(all(line[1] == line[2] and line[4] == "abcd"[labels[int(line[1])]] for line in lines), "with their classes")
     right = sum(line[4] == line[5] for line in lines) / 500
     check(abs(right - test["accuracy"]) < 1e-9, "and what was predicted")
+    run(["evaluate", deck, directory, "--worst", 4, "--worst-output", directory / "worst"]).expect(0, "they are in ")
+    about, *written = map(json.loads, (directory / "worst/worst.jsonl").read_text().splitlines())
+    check([(each["sample"], each["truth"], "picture" in each) for each in written] ==
+          [(int(line[1]), line[4], False) for line in lines[:4]], f"written, without pictures: {written}")
 
 
 def labels(scratch):
@@ -141,11 +146,15 @@ def places(scratch):
         "kind = segmentation\nloss = both\nignore-label = 255\nmetrics = dice, confusion")
     check(sum(map(sum, test["confusion"]["counts"])) == 260 * 7 * 8, "a row of places does not count")
     check(abs((test["dice.dark"] + test["dice.bright"]) / 2 - test["dice"]) < 1e-12, "Dice is a mean")
-    pictures = scratch / "pictures"
-    run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-pictures", pictures], ranks=2).expect(0)
-    files = sorted(pictures.iterdir())
-    check(len(files) == 3 and all(file.read_bytes().startswith(b"\x89PNG") for file in files), "three pictures")
-    run(["evaluate", deck, scratch / "places-1", "--worst-pictures", scratch / "new"]).expect(64, "without --worst")
+    output = scratch / "places-1/worst"
+    run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", output], ranks=2).expect(0)
+    about, *samples = map(json.loads, (output / "worst.jsonl").read_text().splitlines())
+    check(about["set"] == "test" and about["samples"] == 260 and len(samples) == 3, f"a line for each: {about} {samples}")
+    check(all((output / each["picture"]).read_bytes().startswith(b"\x89PNG") for each in samples), "and a picture")
+    run(["evaluate", deck, scratch / "places-1", "--worst-output", scratch / "new"]).expect(64, "without --worst")
+    run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", output]).expect(73, "of this name already")
+    run(["train", deck, "--run.directory", scratch / "places-1", "--checkpoint.resume", "none", "--train.steps", 1]).expect(0)
+    check(not output.exists(), "they are of the run that was started over")
     run(["train", deck, "--task.ignore-label", "none", "--run.directory", scratch / "wrong"]).expect(65, "label 255")
 
 

@@ -79,6 +79,18 @@ def make_run(directory, steps=50):
     (directory / "log.txt").write_text("2026 begun\nlockstep: root cause: rank 1 (b, cpu) in backward: why\n")
 
 
+def make_worst(run, hostile="b"):
+    """What `lockstep evaluate RUN --worst 2 --worst-output RUN/worst` writes."""
+    lines = [{"event": "worst", "set": "test", "samples": 1000}]
+    (run / "worst").mkdir()
+    for place, sample, loss in (1, 7, None), (2, 3, 4.5):
+        name = f"{place:04}_sample_{sample}.png"
+        (run / "worst" / name).write_bytes(png(40 * place))
+        lines.append({"event": "sample", "sample": sample, "loss": loss, "truth": "a", "prediction": f"{hostile} (0.97)",
+                      "file": "test.h5", "number_in_file": sample, "picture": name})
+    (run / "worst/worst.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def make_search(directory, trials=12):
     """A journal of a search for two goals, with a key that not every trial has, a failed trial and one that runs."""
     directory.mkdir(parents=True)
@@ -141,6 +153,16 @@ def what_is_told(server, run):
     for words, name in ("picture=0", "plots/loss.png"), ("picture=1&of=samples", "samples/0001.png"):
         harness.check(server.get(f"/api/picture?run=0&{words}")[1] == (run / name).read_bytes(), name)
     harness.check(server.get("/api/picture?run=0&picture=1")[0] == 404, "there is one plot")
+    harness.check(details["worst"] == details["worst_pictures"] == [], "nothing was evaluated yet")
+    make_worst(run)
+    details = json.loads(server.get("/api/run?run=0")[1])
+    harness.check([each["event"] for each in details["worst"]] == ["worst", "sample", "sample"] and
+                  details["worst_pictures"] == ["0001_sample_7.png", "0002_sample_3.png"], f"the worst samples: {details['worst']}")
+    harness.check(server.get("/api/picture?run=0&picture=1&of=worst")[1] == (run / "worst/0002_sample_3.png").read_bytes(), "and pictures")
+    (run / "worst").rename(run / "elsewhere")
+    (run / "worst").symlink_to("elsewhere")
+    details = json.loads(server.get("/api/run?run=0")[1])
+    harness.check(details["worst"] == details["worst_pictures"] == [], "no link is followed")
     harness.check("root cause" in json.loads(server.get("/api/log?run=0")[1])["text"], "the log")
     harness.check(server.get("/api/deck?run=0")[1] == (run / "deck.ini").read_bytes(), "the deck")
 

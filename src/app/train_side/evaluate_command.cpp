@@ -1,6 +1,8 @@
 #include "base/escaped.hpp"
+#include "base/file.hpp"
 #include "base/notice.hpp"
 #include "base/own_directory.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
@@ -9,6 +11,8 @@
 #include "monitor/confusion_text.hpp"
 #include "report/png.hpp"
 #include "train/not_finite.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -42,24 +46,24 @@ void require_place(comm::Communicator const& world, EvaluateTold const& told,
     });
 }
 
-/// What would keep the pictures from being written at the end.
+/// What would keep the worst samples from being written at the end.
 ///
 /// Collective  over `world`
-void require_place_of_pictures(comm::Communicator const& world, EvaluateTold const& told) {
-    comm::agree(world, "looking for the place of the pictures", [&] {
-        if (told.worst_pictures.empty()) {
+void require_place_of_worst(comm::Communicator const& world, EvaluateTold const& told) {
+    comm::agree(world, "looking for the place of the worst samples", [&] {
+        if (told.worst_output.empty()) {
             return;
         }
         if (told.worst == 0) {
             throw Error(ExitCode::usage,
-                        {"--worst-pictures is given without --worst",
-                         "it writes pictures of the samples that --worst names", "Add --worst N"});
+                        {"--worst-output is given without --worst",
+                         "it writes the samples that --worst names", "Add --worst N"});
         }
-        if (world.is_root() && std::filesystem::exists(told.worst_pictures)) {
+        if (world.is_root() && std::filesystem::exists(told.worst_output)) {
             throw Error(ExitCode::cannot_create,
-                        {concat("cannot create ", told.worst_pictures.string()),
+                        {concat("cannot create ", told.worst_output.string()),
                          "there is something of this name already",
-                         "Remove it, or name a new directory in --worst-pictures"});
+                         "Remove it, or name a new directory in --worst-output"});
         }
     });
 }
@@ -78,17 +82,38 @@ void print_worst(std::vector<train::WorstSample> const& worst, std::int64_t samp
     }
 }
 
-/// 0001_sample_17.png is the worst one, sample 17 of the set.
-void write_worst(std::vector<train::WorstSample> const& worst,
-                 std::filesystem::path const& directory) {
+std::string json_line(nlohmann::json const& record) {
+    return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// worst.jsonl has a line on the evaluation and a line for each sample; 0001_sample_17.png is the
+/// worst one, sample 17 of the set.
+void write_worst(train::Measured const& measured, std::filesystem::path const& directory) {
     make_own_directory(directory);
+    auto lines =
+        json_line({{"event", "worst"}, {"set", measured.set}, {"samples", measured.samples}});
     std::int64_t place = 0;
-    for (auto const& each : worst) {
-        report::write_png(directory /
-                              concat(zero_padded(++place, 4), "_sample_", each.sample, ".png"),
-                          each.picture.value());
+    for (auto const& each : measured.worst) {
+        nlohmann::json line{{"event", "sample"},
+                            {"sample", each.sample},
+                            {"loss", each.loss},
+                            {"truth", each.truth},
+                            {"prediction", each.prediction},
+                            {"file", each.file},
+                            {"number_in_file", each.number_in_file}};
+        ++place;
+        if (each.picture) {
+            auto const name = concat(zero_padded(place, 4), "_sample_", each.sample, ".png");
+            report::write_png(directory / name, *each.picture);
+            line["picture"] = name;
+        }
+        lines += json_line(line);
     }
-    std::cout << "pictures of them are in " << directory.string() << "\n";
+    auto const path = directory / "worst.jsonl";
+    PartialFile partial(partial_path(path));
+    File::create_new(partial.path()).append_text(lines);
+    partial.rename_unsynced(path);
+    std::cout << "they are in " << directory.string() << "\n";
 }
 
 } // namespace
@@ -101,12 +126,12 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 begin_with_deck(context, evaluate_options(told), invocation, 1);
             auto const path = model_file(context.world, others[0]);
             require_place(context.world, told, deck, {path, invocation.arguments.front()});
-            require_place_of_pictures(context.world, told);
+            require_place_of_worst(context.world, told);
             auto const measured = train::evaluate_file(context.world, deck, path,
                                                        {.outputs = told.outputs,
                                                         .force = told.force,
                                                         .worst = told.worst,
-                                                        .pictures = !told.worst_pictures.empty()});
+                                                        .pictures = !told.worst_output.empty()});
             if (context.world.is_root()) {
                 std::ranges::for_each(measured.remarks, notice);
                 if (path != others[0]) {
@@ -124,8 +149,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 if (told.worst > 0) {
                     print_worst(measured.worst, measured.samples);
                 }
-                if (!told.worst_pictures.empty()) {
-                    write_worst(measured.worst, told.worst_pictures);
+                if (!told.worst_output.empty()) {
+                    write_worst(measured, told.worst_output);
                 }
                 if (!told.outputs.empty()) {
                     std::cout << "the outputs are in " << told.outputs.string() << "\n";

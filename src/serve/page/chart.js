@@ -1,34 +1,8 @@
 // Lines, bands between least and largest values, and stacked areas on a canvas. Zoom: drag; back: double click.
+import { axis, logAxis, shortNumber } from "/numbers.js";
 
+/// As many colours as can be told apart: so many runs are overlaid at once.
 export const palette = ["#1f77d0", "#d9571c", "#2a9d57", "#9a5bd0", "#c43a6b", "#0f8f99", "#a57a08", "#7a8390"];
-
-/// A number as people read it.
-export function shortNumber(value) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e12)) return value.toExponential(2);
-  for (const [unit, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) { // 999,990 is rounded to 1 M
-    if (+size.toPrecision(4) >= unit) return `${+(value / (letter === "k" ? 1e3 : unit)).toPrecision(4)} ${letter}`;
-  }
-  return String(+value.toPrecision(5));
-}
-
-export function duration(seconds) {
-  if (!Number.isFinite(seconds)) return "–";
-  if (seconds !== 0 && Math.abs(seconds) < 1e-3) return `${+(seconds * 1e6).toPrecision(3)} µs`;
-  if (seconds !== 0 && Math.abs(seconds) < 0.1) return `${+(seconds * 1e3).toPrecision(3)} ms`;
-  if (seconds < 100) return `${+seconds.toPrecision(3)} s`;
-  if (seconds < 6000) return `${+(seconds / 60).toPrecision(3)} min`;
-  return `${+(seconds / 3600).toPrecision(3)} h`;
-}
-
-function ticks(low, high, count) {
-  const step = 10 ** Math.floor(Math.log10((high - low) / count || 1));
-  const width = [1, 2, 5, 10].map((factor) => factor * step).find((w) => (high - low) / w <= count) ?? step * 10;
-  const result = [];
-  for (let at = Math.ceil(low / width) * width; at <= high + width * 1e-9; at += width) result.push(+at.toPrecision(12));
-  return result;
-}
 
 function smoothed(values, share) {
   if (!share) return values;
@@ -41,7 +15,8 @@ function smoothed(values, share) {
 }
 
 export class Chart {
-  /// options: height, x (how its numbers are written), y, onZoom(from, to) or (null, null)
+  /// options: height, x (how its numbers are written), y, where (what the legend tells of an x), onZoom(from, to) or
+  /// (null, null)
   constructor(options) {
     this.options = { height: 210, x: shortNumber, y: shortNumber, onZoom: () => {}, ...options };
     this.element = document.createElement("div");
@@ -50,13 +25,14 @@ export class Chart {
     this.canvas.setAttribute("aria-label", options.title ?? "chart");
     this.legend = document.createElement("div");
     this.legend.className = "legend";
-    this.element.append(this.canvas, this.legend);
+    this.element.append(this.legend, this.canvas);
     this.series = [];
     this.marks = [];
     this.watch();
   }
 
-  /// series: {label, colour, x, mean, min, max, dots, points: no line, steps: level until the next}; marks: {x, colour}
+  /// series: {label, kind: of several with one label, colour, x, mean, min, max, dots, points: no line, steps: level until
+  /// the next}; marks: {x, colour}
   show(series, { stacked = false, log = false, smooth = 0, marks = [] } = {}) {
     this.series = series.map((each) => ({ ...each, line: smoothed(each.mean, smooth) }));
     this.marks = marks;
@@ -144,26 +120,33 @@ export class Chart {
     [this.x0, this.x1] = x;
     [this.y0, this.y1] = y;
     this.canvas.setAttribute("aria-label", `${this.options.title ?? "chart"}, ${this.options.x(x[0])} to ${this.options.x(x[1])}`);
-    this.left = 64; this.top = 8; this.width = outer - 78; this.height = tall - 32;
-    this.axes();
+    this.top = 8; this.height = tall - 32;
+    this.axes(outer);
     for (const mark of this.marks) this.upright(mark.x, mark.colour, [3, 3]);
     this.series.forEach((each) => this.stacked ? this.area(each) : this.curve(each));
     this.tell();
   }
 
-  axes() {
-    const pen = this.pen;
+  axes(outer) {
+    const pen = this.pen, wide = (tick) => pen.measureText(tick.text).width;
     pen.strokeStyle = this.rule;
     pen.fillStyle = this.ink;
     pen.textAlign = "right";
-    for (const tick of ticks(this.y0, this.y1, 5)) {
-      const at = this.top + (this.y1 - tick) / (this.y1 - this.y0) * this.height;
+    const upward = this.log ? logAxis(this.y0, this.y1, 5) : axis(this.y0, this.y1, 5, this.options.y);
+    this.left = Math.max(30, ...upward.map(wide)) + 12;
+    this.width = Math.max(outer - this.left - 14, 10);
+    for (const tick of upward) {
+      const at = this.atY(tick.at);
       pen.beginPath(); pen.moveTo(this.left, at); pen.lineTo(this.left + this.width, at); pen.stroke();
-      pen.fillText(this.options.y(this.log ? 10 ** tick : tick), this.left - 6, at + 4);
+      pen.fillText(tick.text, this.left - 6, at + 4);
     }
+    let count = Math.max(4, Math.floor(this.width / 70)), along;
+    do along = axis(this.x0, this.x1, count, this.options.x);
+    while (--count > 0 && Math.max(0, ...along.map(wide)) + 14 > this.width / (along.length || 1));
     pen.textAlign = "center";
-    for (const tick of ticks(this.x0, this.x1, Math.max(2, Math.floor(this.width / 90)))) {
-      pen.fillText(this.options.x(tick), this.atX(tick), this.top + this.height + 16);
+    for (const tick of along) {
+      const half = wide(tick) / 2; // the first and the last one stay within the picture
+      pen.fillText(tick.text, Math.min(Math.max(this.atX(tick.at), half), outer - half), this.top + this.height + 16);
     }
   }
 
@@ -229,16 +212,28 @@ export class Chart {
       this.pen.fillRect(this.dragged, this.top, this.pointer - this.dragged, this.height);
       this.pen.globalAlpha = 1;
     }
-    const entries = this.series.map((each) => {
+    const entries = [];
+    this.series.forEach((each, place) => {
       let i = each.x.findIndex((x) => x > at);
       i = i < 0 ? each.x.length - 1 : Math.max(i - 1, 0);
-      const item = document.createElement("span"), swatch = document.createElement("i"), value = document.createElement("b");
+      const before = this.series[place - 1], value = document.createElement("b");
+      value.textContent = ` ${this.options.y(this.stacked ? each.mean[i] : each.line[i])}`;
+      if (before && each.kind && before.label === each.label && before.colour === each.colour) {
+        entries.at(-1).append(`, ${each.kind}`, value);
+        return;
+      }
+      const item = document.createElement("span"), swatch = document.createElement("i");
       swatch.className = "swatch";
       swatch.style.background = each.colour;
-      value.textContent = ` ${this.options.y(this.stacked ? each.mean[i] : each.line[i])}`;
-      item.append(swatch, each.label, value);
-      return item;
+      item.append(swatch, [each.label, each.kind].filter(Boolean).join(", "), value);
+      entries.push(item);
     });
+    const x = Math.min(at, Math.max(...this.series.flatMap((each) => each.x.at(-1) ?? [])));
+    if (this.options.where && Number.isFinite(x)) {
+      const place = document.createElement("span");
+      place.textContent = this.options.where(x);
+      entries.push(place);
+    }
     this.legend.replaceChildren(...entries);
   }
 }

@@ -1,16 +1,18 @@
 // The page: the list of runs, the views, keys, and what is new.
-import { palette, shortNumber } from "/chart.js";
+import { palette } from "/chart.js";
 import { ask, follow } from "/data.js";
+import { hasMistakes, mistakes } from "/mistakes.js";
+import { RunList, coloured, tellApart } from "/runs.js";
 import { searches } from "/search.js";
 import * as plain from "/views.js";
 
-const views = { ...plain, searches };
+const views = { ...plain, mistakes, searches };
 
 const names = [["curves", "Curves"], ["time", "Step time"], ["ranks", "Ranks"], ["history", "Checkpoints"], ["log", "Log"],
-  ["deck", "Deck"], ["pictures", "Pictures"], ["searches", "Searches"]];
-const keys = [["1 – 8", "a view"], ["j, k", "next, previous run"], ["a", "overlay up to 8 runs, or show one"],
+  ["deck", "Deck"], ["pictures", "Pictures"], ["searches", "Searches"], ["mistakes", "Mistakes"]];
+const keys = [["1 – 9", "a view"], ["j, k", "next, previous run"], ["a", `overlay up to ${palette.length} runs, or show one`],
   ["x", "steps or time below the curves"], ["l", "logarithmic loss"], ["s", "smoothing"], ["0", "whole range again"],
-  ["/", "filter of log and deck"], ["t", "dark or light"], ["?", "these keys"], ["Esc", "close"]];
+  ["/", "filter of the log, the deck or the runs"], ["t", "dark or light"], ["?", "these keys"], ["Esc", "close"]];
 const at = (id) => document.getElementById(id);
 
 const runs = new Map(); // by place: the overview, details, data, colour
@@ -21,24 +23,24 @@ const state = {
   open: (place) => { state.view = "curves"; pick([place]); },
   zoom: (from, to) => { state.range = from === null ? null : [from, to]; loadData().then(refresh); },
 };
-let source, update, late;
+let source, update, late, list, told = "", waits = false;
 
 function showRuns() {
-  at("runs").replaceChildren(...[...runs.values()].map((run) => {
-    const box = views.make("label", "", "run"), tick = views.make("input"), facts = views.make("span", "", "facts");
-    tick.type = "checkbox";
-    tick.checked = state.picked.includes(run.run);
-    tick.addEventListener("change", () => pick(tick.checked ? [...state.picked, run.run] : state.picked.filter((p) => p !== run.run)));
-    box.style.borderLeftColor = tick.checked ? run.colour : "";
-    box.title = run.path;
-    const progress = run.total_steps ? `${shortNumber(run.step)} of ${shortNumber(run.total_steps)} steps` : `step ${run.step}`;
-    facts.append(views.make("span", run.state, run.state), ` · ${progress}`,
-      run.loss === undefined ? "" : ` · loss ${shortNumber(run.loss)}`, run.read < 1 ? ` · read ${Math.round(run.read * 100)} %` : "");
-    box.append(tick, views.make("span", run.name, "name"), facts);
-    if (run.reason && run.state === "failed") box.append(views.make("span", run.reason, "facts failed"));
-    return box;
-  }));
-  if (!runs.size) at("runs").append(views.make("p", "There are no runs here yet.", "empty"));
+  const all = [...runs.values()];
+  tellApart(all);
+  list.update(all, told);
+}
+
+/// Few times per second, however many runs there are.
+function showRunsSoon() {
+  if (waits) return;
+  waits = true;
+  setTimeout(() => { waits = false; showRuns(); }, 100);
+}
+
+function add(run) {
+  if (!runs.has(run.run)) runs.set(run.run, {});
+  Object.assign(runs.get(run.run), run, { title: run.name }); // the same object: answers to questions are on their way to it
 }
 
 async function loadDetails() {
@@ -135,7 +137,8 @@ function tools() {
 }
 
 function show() {
-  at("views").replaceChildren(...names.map(([view, words], i) => {
+  const shown = names.filter(([view]) => view !== "mistakes" || state.view === view || state.chosen().some(hasMistakes));
+  at("views").replaceChildren(...shown.map(([view, words], i) => {
     const button = views.make("button", words);
     button.title = `${words} (${i + 1})`;
     button.dataset.view = view;
@@ -151,16 +154,15 @@ function show() {
 }
 
 async function pick(places) {
-  state.picked = places;
+  ({ kept: state.picked, told } = coloured(places, runs));
   showRuns();
   source?.close();
-  source = follow(places, {
-    overview: (told) => {
+  source = follow(state.picked, {
+    overview: (run) => {
       const first = runs.size === 0;
-      if (!runs.has(told.run)) runs.set(told.run, { colour: palette[told.run % palette.length] });
-      Object.assign(runs.get(told.run), told); // the same object: answers to questions are on their way to it
-      showRuns();
-      if (first && !state.picked.length) pick([told.run]);
+      add(run);
+      showRunsSoon();
+      if (first && !state.picked.length) pick([run.run]);
     },
     rows: addRows,
     event: ({ run, event }) => {
@@ -189,15 +191,15 @@ function theme(next) {
 }
 
 function press(key) {
-  const place = names[Number(key) - 1], order = [...runs.keys()], here = order.indexOf(state.picked[0]);
+  const place = names[Number(key) - 1], order = list.shown().map((run) => run.run), here = order.indexOf(state.picked[0]);
   if (place) { state.view = place[0]; show(); }
-  else if (key === "j" || key === "k") pick([order[(here + (key === "j" ? 1 : order.length - 1)) % order.length]].filter((p) => p !== undefined));
-  else if (key === "a") pick(state.picked.length > 1 ? [state.picked[0]] : order.slice(0, 8));
+  else if (key === "j" || key === "k") pick([order[(Math.max(here, 0) + (key === "j" ? 1 : order.length - 1)) % order.length]].filter((p) => p !== undefined));
+  else if (key === "a") pick(state.picked.length > 1 ? [state.picked[0]] : [...new Set([...state.picked, ...order])].slice(0, palette.length));
   else if (key === "x") { state.axis = state.axis === "time" ? "step" : "time"; state.range = null; loadData().then(show); }
   else if (key === "l") { state.log = !state.log; show(); }
   else if (key === "s") { state.smooth = state.smooth ? 0 : 0.9; show(); }
   else if (key === "0") { state.range = null; loadData().then(show); }
-  else if (key === "/") { if (!at("filter")) { state.view = "log"; show(); } at("filter").focus(); }
+  else if (key === "/") (at("filter") ?? at("find")).focus();
   else if (key === "t") theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   else if (key === "?") at("keys").showModal();
   else return false;
@@ -218,7 +220,9 @@ async function begin() {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.type === "search") return;
     if (press(event.key)) event.preventDefault();
   });
-  for (const run of await ask("/api/runs")) runs.set(run.run, { ...run, colour: palette[run.run % palette.length] });
+  list = new RunList(at("runs"), { pick, picked: () => state.picked });
+  (await ask("/api/runs")).forEach(add);
+  tellApart([...runs.values()]);
   const running = [...runs.values()].find((run) => run.state === "running") ?? [...runs.values()].sort((a, b) => b.newest - a.newest)[0];
   await pick(running ? [running.run] : []);
 }

@@ -1,6 +1,7 @@
 // The view of searches: best so far, Pareto front, parallel coordinates, trials.
-import { Chart, duration, palette, shortNumber } from "/chart.js";
+import { Chart, palette } from "/chart.js";
 import { ask } from "/data.js";
+import { duration, shortNumber } from "/numbers.js";
 import { make, panel, table } from "/views.js";
 
 /// A search from the records of its journal: goals, keys that differ, trials with their newest results.

@@ -1,7 +1,8 @@
 // What each view shows of the chosen runs. A view gets the page's state and an element to fill; it returns a function
 // that brings it up to date, if there is more to it than drawing it again.
-import { Chart, duration, palette, shortNumber } from "/chart.js";
+import { Chart, palette } from "/chart.js";
 import { ask, deckKeys } from "/data.js";
+import { bytes, count, duration, separated, shortNumber } from "/numbers.js";
 
 export function make(kind, words = "", className = "") {
   const element = document.createElement(kind);
@@ -31,11 +32,6 @@ export function table(heads, rows, classOf = () => "") {
 
 const clock = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { hour12: false });
 const seconds = (record) => Date.parse(record.time) / 1000;
-const bytes = (value) => {
-  if (!Number.isFinite(value)) return "–";
-  const [size, unit] = value < 2 ** 20 ? [2 ** 10, "KiB"] : value < 2 ** 30 ? [2 ** 20, "MiB"] : [2 ** 30, "GiB"];
-  return `${+(value / size).toPrecision(4)} ${unit}`;
-};
 const known = ["event", "time", "elapsed_s", "step", "epoch", "loss", "samples", "seconds", "samples_per_s", "best"];
 
 /// The measured values of records, by name, without those of single classes.
@@ -74,35 +70,23 @@ const parts = {
   forward_ms: "forward", backward_ms: "backward", communication_ms: "communication",
   imbalance_ms: "waiting for slower ranks", data_ms: "data", update_ms: "update",
 };
-const timeAxis = (state) => state.axis === "time" ? duration : shortNumber;
+const timeAxis = (state) => state.axis === "time" ? duration : count;
+const whereOf = (state) => (x) => state.axis === "time" ? `after ${duration(x)}` : `step ${separated(Math.round(x))}`;
+
+/// A colour for another curve of the only run that is shown.
+const otherThan = (colour, i) => palette.filter((each) => each !== colour)[i];
 
 export function stepColumns(run) {
   const others = run.details.columns.filter((name) => !(name in curveTitles) && !(name in parts) && !known.includes(name));
   return { curves: Object.keys(curveTitles).filter((name) => run.details.columns.includes(name)), others };
 }
 
-/// The newest confusion matrix of a run: all counts of few classes, the largest confusions of many.
-function confusion({ name, details }) {
-  const record = details.events.findLast((each) => each.confusion?.classes?.length);
-  if (!record) return [];
-  const { classes, counts } = record.confusion, box = panel(`${name}: confusion`, `${record.event}, step ${record.step}`);
-  if (classes.length <= 20) {
-    box.append(table(["true \\ predicted", ...classes], counts.map((row, i) => [classes[i], ...row])));
-  } else {
-    const sums = counts.map((row) => row.reduce((sum, value) => sum + value, 0));
-    const pairs = counts.flatMap((row, i) => row.map((count, j) => [classes[i], classes[j], count, sums[i], i !== j]));
-    box.append(table(["true class", "predicted class", "samples", "of"], pairs.filter((pair) => pair[4] && pair[2])
-      .sort((a, b) => b[2] - a[2]).slice(0, 20).map((pair) => pair.slice(0, 4))));
-  }
-  return [box];
-}
-
 export function curves(state, element) {
-  const grid = make("div", "", "grid"), charts = new Map(), tables = make("div");
-  element.append(grid, tables);
+  const grid = make("div", "", "grid"), charts = new Map();
+  element.append(grid);
   const chartFor = (title, unit) => {
     if (!charts.has(title)) {
-      const box = panel(title), chart = new Chart({ title, x: timeAxis(state), y: unit, onZoom: state.zoom });
+      const box = panel(title), chart = new Chart({ title, x: timeAxis(state), y: unit, where: whereOf(state), onZoom: state.zoom });
       box.append(chart.element);
       grid.append(box);
       charts.set(title, chart);
@@ -115,10 +99,10 @@ export function curves(state, element) {
     for (const name of ["loss", ...columns.filter((each) => each !== "loss")]) {
       const series = chosen.flatMap((run) => {
         const curve = run.data?.curves[name], many = chosen.length > 1;
-        const lines = curve ? [{ label: many ? run.name : name === "loss" ? "training" : "each step", colour: run.colour, x: run.data.x, ...curve }] : [];
+        const lines = curve ? [{ label: run.name, colour: run.colour, x: run.data.x, ...curve }] : [];
         if (name !== "loss") return lines;
-        const colour = many ? run.colour : palette[1];
-        const validation = { ...within(state, measured(run, "validation", "loss", state)), label: many ? `${run.name}, validation` : "validation", colour, dots: true, dashed: true };
+        const colour = many ? run.colour : otherThan(run.colour, 0);
+        const validation = { ...within(state, measured(run, "validation", "loss", state)), label: run.name, kind: "validation", colour, dots: true, dashed: true };
         return validation.x.length ? [...lines, validation] : lines;
       });
       const unit = name.endsWith("_bytes") ? bytes : shortNumber;
@@ -127,12 +111,11 @@ export function curves(state, element) {
     for (const name of metricNames(chosen)) {
       const series = chosen.flatMap((run) => ["epoch", "validation", "test"].map((kind, i) => ({
         ...within(state, measured(run, kind, name, state)), dots: true,
-        label: chosen.length > 1 ? `${run.name}, ${kind}` : kind === "epoch" ? "while training" : kind,
-        colour: chosen.length > 1 ? run.colour : palette[i],
+        label: run.name, kind: kind === "epoch" ? "while training" : kind,
+        colour: chosen.length > 1 || i === 0 ? run.colour : otherThan(run.colour, i - 1),
       }))).filter((each) => each.x.length);
       if (series.length) chartFor(name, shortNumber).show(series);
     }
-    tables.replaceChildren(...chosen.flatMap(confusion));
   };
   update();
   return update;
@@ -144,7 +127,7 @@ export function time(state, element) {
     for (const run of state.chosen()) {
       if (!charts.has(run.run)) {
         const box = panel(run.name, "milliseconds of a step"), rows = make("div");
-        const chart = new Chart({ title: "step time by part", height: 300, x: timeAxis(state), onZoom: state.zoom });
+        const chart = new Chart({ title: "step time by part", height: 300, x: timeAxis(state), where: whereOf(state), onZoom: state.zoom });
         box.append(chart.element, rows);
         element.append(box);
         charts.set(run.run, { chart, rows });
