@@ -243,6 +243,7 @@ cnn1d
 cnn1d --precision.compute bf16
 cnn3d
 unet --precision.compute bf16
+unet3d
 script
 lmu-asr
 mlp-policy

@@ -135,8 +135,8 @@ std::shared_ptr<nn::Model> model_for_int8(config::Deck const& deck, Workload con
     if (!any || inputs.size() != 1 || inputs.front().ragged) {
         refuse(
             concat("model.name = ", deck.model.name),
-            "int8 training needs the model cnn, cnn1d, cnn3d, mlp, resnet, transformer, unet or "
-            "vit, and one input whose shape is fixed",
+            "int8 training needs the model cnn, cnn1d, cnn3d, mlp, resnet, transformer, unet, "
+            "unet3d or vit, and one input whose shape is fixed",
             "Change model.name or data.inputs, or quantise the trained model (lockstep checkpoint "
             "quantise)");
     }

@@ -20,6 +20,15 @@ std::string advised_model(std::size_t dimensions, bool ragged, bool whole) {
                              "export), or name other datasets in data.inputs");
 }
 
+std::string advised_model_of_places(std::size_t dimensions) {
+    auto const* const model = dimensions == 2 || dimensions == 3 ? "unet"
+                              : dimensions == 4                  ? "unet3d"
+                                                                 : "";
+    return *model != '\0' ? concat("Choose another model, such as ", model)
+                          : std::string("No built-in model gives outputs for each position of such "
+                                        "samples. Export one from PyTorch (model.name = export)");
+}
+
 std::string text_of(std::vector<data::FieldInfo> const& inputs) {
     if (inputs.empty()) {
         return "what the samples hold is not known";

@@ -12,6 +12,9 @@ namespace lockstep::nn {
 /// dimensions; those of ragged samples count their rows.
 std::string advised_model(std::size_t dimensions, bool ragged, bool whole);
 
+/// The same of models with an output for each position.
+std::string advised_model_of_places(std::size_t dimensions);
+
 /// What is learnt from: "dataset inputs holds real values of shape [3, 8, 8]".
 std::string text_of(std::vector<data::FieldInfo> const& inputs);
 /// As `advised_model`.

@@ -17,6 +17,7 @@ ModelKind resnet_kind();
 ModelKind script_kind();
 ModelKind transformer_kind();
 ModelKind unet_kind();
+ModelKind unet3d_kind();
 ModelKind vit_kind();
 
 } // namespace lockstep::nn

@@ -13,7 +13,7 @@ namespace lockstep::nn {
 std::vector<ModelKind> model_kinds() {
     return {clstm_policy_kind(), cnn_kind(),         cnn1d_kind(), cnn3d_kind(),      export_kind(),
             lmu_asr_kind(),      lstm_policy_kind(), mlp_kind(),   mlp_policy_kind(), resnet_kind(),
-            script_kind(),       transformer_kind(), unet_kind(),  vit_kind()};
+            script_kind(),       transformer_kind(), unet_kind(),  unet3d_kind(),     vit_kind()};
 }
 
 namespace {

@@ -214,16 +214,17 @@ class Segmentation : public Task {
                          {"task.kind = segmentation", std::move(why), std::move(next)});
         };
         if (given.size() < 3) {
-            bool const pictures =
-                truth.size() == 3 || (truth.size() == 4 && (truth[1] == 1 || truth[3] == 1));
+            bool const one = truth.size() > 3 && (truth[1] == 1 || truth.back() == 1); // channel
+            auto const dimensions = std::ssize(truth) - (one ? 2 : 1);
             return error(concat("the model returns the shape ", nn::sizes_text(given),
                                 ", which has no positions, but the targets have the shape ",
                                 nn::sizes_text(truth)),
                          concat("Choose a model that returns [samples, classes, positions...]: ",
-                                pictures ? "unet for pictures"
-                                         : "no built-in model does for other than two dimensions "
-                                           "of positions, so export one from PyTorch (model.name "
-                                           "= export)"));
+                                dimensions == 2   ? "unet for pictures"
+                                : dimensions == 3 ? "unet3d for volumes"
+                                                  : "no built-in model does for other than two or "
+                                                    "three dimensions of positions, so export one "
+                                                    "from PyTorch (model.name = export)"));
         }
         if (given[1] != classes_) {
             return error(concat("the model returns ", amount_of(given[1], "score"),

@@ -159,12 +159,13 @@ def layouts_agree(scratch):
     pictures, clips = (3, 16, 16), (2, 4, 16, 16)
     models = {"cnn": ("name = cnn; channels = 4, 4; hidden = 8", pictures, 2), "resnet": ("name = resnet", pictures, 2),
               "vit": ("name = vit; width = 16; heads = 2; layers = 1", pictures, 2),
-              "unet": ("name = unet; channels = 4, 4", pictures, 2), "cnn3d": ("name = cnn3d; channels = 4, 4", clips, 3)}
+              "unet": ("name = unet; channels = 4, 4", pictures, 2),
+              "unet3d": ("name = unet3d; channels = 4, 4", clips, 3), "cnn3d": ("name = cnn3d; channels = 4, 4", clips, 3)}
     for name in some(models, 2):
         model, shape, places = models[name]
-        for augment in ["mask:4:4"] if name == "unet" else some(["flip, crop:3", "flip:{0}, flip:{1}"], 1):
+        for augment in [{"unet": "mask:4:4", "unet3d": "flip:{0}"}[name]] if name.startswith("unet") else some(["flip, crop:3", "flip:{0}, flip:{1}"], 1):
             values = np.random.default_rng(0).normal(size=(12, *shape)).astype(np.float32)
-            of_places = name == "unet"
+            of_places = name.startswith("unet")
             targets = np.random.default_rng(1).integers(0, 2, (12, *shape[1:])) if of_places else None
             states = []
             for layout, data in (("channels-first", values), ("channels-last", np.moveaxis(values, 1, -1))):

@@ -162,7 +162,7 @@ def learnt(scratch, names):
 
 with Scratch() as scratch:
     small_cnn(scratch)
-    chosen = some(("mlp", "cnn1d", "cnn3d", "transformer", "unet", "vit"))
+    chosen = some(("mlp", "cnn1d", "cnn3d", "transformer", "unet", "unet3d", "vit"))
     trained(scratch, chosen)
     for part in some((others, learnt)):
         part(scratch, chosen)

@@ -32,7 +32,7 @@ steps = 3
 DRAWN = np.random.default_rng(0)
 SMALL = {"mlp": ("--model.hidden", 8), "cnn": ("--model.channels", "4, 4", "--model.hidden", 8),
          "resnet": (), "vit": ("--model.width", 16, "--model.heads", 2, "--model.layers", 1),
-         "unet": ("--model.channels", "4, 4"), "cnn3d": ("--model.channels", "4, 4"),
+         "unet": ("--model.channels", "4, 4"), "unet3d": ("--model.channels", "4, 4"), "cnn3d": ("--model.channels", "4, 4"),
          "cnn1d": ("--model.channels", "4, 4"), "lmu-asr": ("--model.width", 8, "--model.hidden", 8, "--model.theta", 8),
          "transformer": ("--model.width", 16, "--model.heads", 2, "--model.layers", 1)}
 
@@ -76,14 +76,14 @@ def layouts(scratch):
     pictures, clips = (3, 16, 16), (3, 4, 16, 16)
     last = [(model, shape) for model, shape in
             (("cnn", pictures), ("resnet", pictures), ("vit", pictures), ("unet", pictures), ("cnn3d", clips),
-             ("cnn", (1, 16, 16)), ("resnet", (4, 12, 12)), ("cnn3d", (1, 8, 8, 8)))]
+             ("cnn", (1, 16, 16)), ("resnet", (4, 12, 12)), ("cnn3d", (1, 8, 8, 8)), ("unet3d", clips))]
     for (model, shape), stored, command in some([(case, stored, command) for case in last
                                                  for stored in ("channels-last", "channels-first")
                                                  for command in ("train", "plan", "check", "info")], 6):
         other = "channels-first" if stored == "channels-last" else "channels-last"
         inputs = reals(*shape)
         inputs = np.moveaxis(inputs, 1, -1) if stored == "channels-last" else inputs
-        of_places = model == "unet"
+        of_places = model in ("unet", "unet3d")
         case = Case(scratch, inputs, labels(*shape[1:]) if of_places else None, model,
                     "segmentation" if of_places else "classification", ("a", "b"))
         if command == "info":
@@ -113,10 +113,15 @@ def other_models(scratch):
         case = Case(scratch, reals(*shape), model=model)
         case.run().expect(64, f"[{', '.join(map(str, shape))}]", f"such as {advised}")
         case.run("--model.name", advised).expect(0)
-    for model in some(("cnn3d", "unet", "mlp"), 2): # of volumes, none of ours gives outputs for places
-        told = Case(scratch, reals(1, 8, 8, 8), labels(8, 8, 8), model, "segmentation", ("a", "b")).run()
-        told.expect(64, "model.name = export")
-        check("such as" not in told.text and "unet for" not in told.text, told.text)
+    for shape, model, advised in some((((1, 8, 8, 8), "cnn3d", "unet3d for volumes"), ((1, 8, 8, 8), "mlp", "unet3d for"),
+                                       ((1, 8, 8, 8), "unet", "such as unet3d"), ((8, 8), "unet3d", "such as unet"),
+                                       ((1, 2, 2, 4, 4), "mlp", ""), ((1, 2, 2, 4, 4), "unet3d", "")), 3):
+        positions = shape if len(shape) == 2 else shape[1:]
+        case = Case(scratch, reals(*shape), labels(*positions), model, "segmentation", ("a", "b"))
+        told = case.run().expect(64, advised or "model.name = export")
+        check(advised or "such as" not in told.text and "unet" not in told.text.replace("model.name = unet3d", ""), told.text)
+        if advised:
+            case.run("--model.name", "unet3d" if "unet3d" in advised else "unet").expect(0)
 
 
 def masks(scratch):

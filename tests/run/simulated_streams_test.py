@@ -24,7 +24,8 @@ def graphs(scratch):
     if LONG:
         rows += [("cnn", {"run.replicas": 4, "data.batch": 3, "precision.gradient-checkpointing": "true",
                           "optimizer.accumulate": 2}, 2, None),
-                 ("vit", {"run.device": "sim:0", "precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
+                 ("vit", {"run.device": "sim:0", "precision.compute": "fp16"}, 1, 12), ("unet", {}, 2, None),
+                 ("unet3d", {}, 2, None), ("mlp", {"optimizer.ema": 0.9}, 2, 6),
                  ("cnn1d", {"run.device": "sim:0"}, 1, None), ("cnn3d", {}, 2, None), ("lmu-asr", {}, 1, 0), ("script", {}, 1, 0),
                  ("export", {}, 1, 0)]
 

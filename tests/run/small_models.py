@@ -34,7 +34,8 @@ plots = false
 steps = {steps}
 validate-every = {steps}
 """
-IMAGES, CLIPS, PLACES, WORDS, SOUNDS, TEXTS, POLICY = "images", "clips", "places", "words", "sounds", "texts", ""
+IMAGES, CLIPS, PLACES, VOXELS, WORDS, SOUNDS, TEXTS, POLICY = (
+    "images", "clips", "places", "voxels", "words", "sounds", "texts", "")
 LABELS, CTC = "kind = classification", "kind = ctc"
 PPO = ("kind = ppo\nenvironments = 2\nrollout-steps = 8\nsequence = 2\npasses = 1\nevaluation-episodes = 1\n"
        "test-episodes = 0\nenvironment = ")
@@ -54,6 +55,7 @@ MODELS = {
     "transformer": ("layers = 2\nwidth = 16\nheads = 2\ndropout = 0.1\nvocabulary = 20", TEXTS,
                     "kind = language\nvocabulary = 20"),
     "unet": ("channels = 4, 8", PLACES, "kind = segmentation"),
+    "unet3d": ("channels = 4, 8", VOXELS, "kind = segmentation"),
     "vit": ("layers = 2\nwidth = 16\nheads = 2\npatch = 4\ndropout = 0.1", IMAGES, LABELS),
 }
 
@@ -63,7 +65,8 @@ def write_data(scratch):
     labels = dice.integers(0, 3, SAMPLES)
     for name, shape, targets in ((IMAGES, (1, 8, 8), labels), (CLIPS, (1, 4, 16, 16), labels),
                                  (WORDS, (24, 8), labels), ("wide", (1, 10, 10), labels),
-                                 (PLACES, (1, 16, 16), dice.integers(0, 3, (SAMPLES, 16, 16)))):
+                                 (PLACES, (1, 16, 16), dice.integers(0, 3, (SAMPLES, 16, 16))),
+                                 (VOXELS, (1, 4, 6, 8), dice.integers(0, 3, (SAMPLES, 4, 6, 8)))):
         with h5py.File(scratch / f"{name}.h5", "w") as file:
             file["inputs"] = dice.normal(size=(SAMPLES, *shape)).astype("f4")
             file["targets"] = targets

@@ -68,7 +68,7 @@ def not_made_for_it(scratch):
     with h5py.File(scratch / "reals.h5", "w") as file:
         file["inputs"] = np.random.default_rng(1).normal(size=(SAMPLES, 1, 8, 8)).astype("f4")
         file["targets"] = np.random.default_rng(2).normal(size=(SAMPLES, 2)).astype("f4")
-    tasks = {"classification": (IMAGES, CLIPS, WORDS), "segmentation": (PLACES,), "regression": ("reals",), "ctc": (SOUNDS,)}
+    tasks = {"classification": (IMAGES, CLIPS, WORDS), "segmentation": (PLACES, VOXELS), "regression": ("reals",), "ctc": (SOUNDS,)}
     pairs = [(model, task, data) for model in models for task, sets in tasks.items() for data in sets]
     known = [("lstm-policy", "classification", IMAGES), ("net-5", "classification", IMAGES), ("net-2", "classification", IMAGES)]
     for at, (model, task, data) in enumerate(pairs if LONG else some(known) + some(pairs, 2)):

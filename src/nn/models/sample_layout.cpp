@@ -32,7 +32,7 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
       extents_(interface.sample_shape), adds_channel_(extents_.size() == dimensions),
       channels_last_(values.choice("layout", {"channels-first", "channels-last"}) ==
                      "channels-last"),
-      computes_channels_last_(interface.channels_last) {
+      computes_channels_last_(interface.channels_last), of_places_(of_places) {
     if (adds_channel_) {
         return;
     }
@@ -42,8 +42,7 @@ SampleLayout::SampleLayout(config::OwnValues const& values, Interface const& int
                      concat("a sample has ", amount_of(extents_.size(), "dimension"), ", ",
                             h5::shape_text(shape_), ", but the model needs ", dimensions, ", or ",
                             dimensions + 1, " with channels"),
-                     of_places ? "No built-in model gives outputs for each position of such "
-                                 "samples. Export one from PyTorch (model.name = export)"
+                     of_places ? advised_model_of_places(extents_.size())
                                : advised_model(extents_.size(), false, false)});
     }
     auto const channels = channels_last_ ? extents_.end() - 1 : extents_.begin();
@@ -77,8 +76,8 @@ std::string SampleLayout::mend(std::size_t axis) const {
     }
     if (adds_channel_) { // pictures, taken for volumes
         return concat("If dimension ", axis,
-                      " holds the channels of pictures, choose model.name = "
-                      "cnn, resnet or vit",
+                      " holds the channels of pictures, choose model.name = ",
+                      of_places_ ? "unet" : "cnn, resnet or vit",
                       axis == 0 ? "" : concat(", and set ", layout));
     }
     return last || axis == 0

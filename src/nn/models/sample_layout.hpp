@@ -54,6 +54,7 @@ class SampleLayout {
     bool adds_channel_ = false;
     bool channels_last_ = false;
     bool computes_channels_last_ = false;
+    bool of_places_ = false;
 };
 
 /// A model of images, clips or boxes.

@@ -112,7 +112,8 @@ TEST_CASE("the graph of a model gives what its forward gives, for any batch") {
           Kind{"cnn3d", {{"channels", "4, 8"}}, {1, 8, 8, 8}, 0},
           Kind{"cnn1d", {{"channels", "4, 8"}}, {12, 5}, 3},
           Kind{"vit", {{"layers", "2"}, {"width", "16"}, {"heads", "2"}}, {1, 8, 8}, 14},
-          Kind{"unet", {{"channels", "4, 8"}}, {2, 16, 16}, 0}}) {
+          Kind{"unet", {{"channels", "4, 8"}}, {2, 16, 16}, 0},
+          Kind{"unet3d", {{"channels", "4, 8"}}, {2, 4, 6, 8}, 0}}) {
         auto const model = trained(kind.name, kind.keys, kind.sample);
         LayerGraph const graph(*model, {.sample_shape = kind.sample});
         if (kind.layers > 0) {
@@ -259,6 +260,7 @@ TEST_CASE("a model that is trained for int8 gives what it gives in int8") {
                 Kind{"cnn1d", {{"channels", "8, 16"}}, {12, 5}},
                 Kind{"cnn3d", {{"channels", "4, 8"}, {"hidden", "16"}}, {1, 4, 12, 12}},
                 Kind{"unet", {{"channels", "4, 8"}}, {1, 12, 12}},
+                Kind{"unet3d", {{"channels", "4, 8"}}, {1, 4, 6, 8}},
                 Kind{"vit", {{"layers", "1"}, {"width", "16"}, {"heads", "2"}}, {1, 12, 12}}}));
     CAPTURE(name);
     auto const model = trained(name, keys, sample);

@@ -1,6 +1,7 @@
 #include "arena/layout.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "nn/models/halving.hpp"
 #include "nn/models/sample_layout.hpp"
 
 #include "catch.hpp"
@@ -47,7 +48,12 @@ TEST_CASE("models of other shapes have as many parameters as they say, and fit t
            {"layout", "channels-last"}}},
          {8, 8, 8, 3},
          {2, 5}},
-        {{"unet", {{"channels", "4, 6, 8"}}}, {2, 8, 12}, {2, 5, 8, 12}}};
+        {{"unet", {{"channels", "4, 6, 8"}}}, {2, 8, 12}, {2, 5, 8, 12}},
+        {{"unet3d", {{"channels", "4, 6, 8"}}}, {2, 4, 8, 12}, {2, 5, 4, 8, 12}},
+        {{"unet3d", {{"channels", "3"}, {"layout", "channels-last"}}},
+         {3, 5, 7, 2},
+         {2, 5, 3, 5, 7}},
+        {{"unet3d", {}}, {4, 4, 4}, {2, 5, 4, 4, 4}}};
     for (auto const& each : cases) {
         CAPTURE(each.chosen.name);
         nn::Interface const interface { each.sample, 5 };
@@ -65,9 +71,30 @@ TEST_CASE("models of other shapes have as many parameters as they say, and fit t
         }
     }
     CHECK_THROWS_AS(nn::make_model({"unet", {}}, {{6, 6}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"unet", {}}, {{2, 4, 4, 4}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"unet3d", {}}, {{1, 6, 4, 4}, 2}, 1), Error);
+    CHECK_THROWS_AS(nn::make_model({"unet3d", {}}, {{4, 4}, 2}, 1), Error);
     CHECK_THROWS_AS(nn::make_model({"resnet", {{"depth", "19"}}}, {{8, 8}, 2}, 1), Error);
     CHECK_THROWS_AS(nn::make_model({"cnn3d", {{"head", "mean"}}}, {{8, 8, 8}, 2}, 1), Error);
     CHECK_THROWS_AS(nn::make_model({"cnn3d", {}}, {{8, 8}, 2}, 1), Error);
+}
+
+TEST_CASE("volumes are halved by planes as at once, with the same gradients") {
+    torch::manual_seed(1);
+    auto const drawn = torch::randint(0, 3, {2, 3, 6, 4, 8}).to(torch::kFloat32); // many are equal
+    auto const both = [&](auto const& halve) {
+        auto const volumes = drawn.clone().requires_grad_();
+        auto const given = halve(volumes);
+        (given * torch::arange(given.numel()).reshape(given.sizes())).sum().backward();
+        return std::pair(given.detach(), volumes.grad());
+    };
+    auto const [given, gradient] = both(nn::halved);
+    auto const [by_planes, gradient_by_planes] = both(nn::halved_by_planes);
+    CHECK(torch::equal(given, by_planes));
+    CHECK(torch::equal(gradient, gradient_by_planes));
+    // As on an accelerator.
+    CHECK(nn::halved(torch::empty({2, 3, 4, 6, 8}, torch::kMeta)).sizes() ==
+          torch::IntArrayRef({2, 3, 2, 3, 4}));
 }
 
 TEST_CASE("images and clips are channels-last on accelerators alone") {
