@@ -140,7 +140,20 @@ Magnitudes DatasetModule::require_finite(std::int64_t step) const {
 std::optional<Evaluation> DatasetModule::measure(Set set, StopEvaluation const& stop) {
     auto options = evaluate_options(parts_.deck, parts_.device);
     options.stop = stop;
-    return evaluate(parts_.world, *parts_.work.model, *parts_.work.task, *dataset(set), options);
+    auto const& answer = parts_.work.constant_answer;
+    auto const known = constants_.find(set);
+    options.constant = answer && known == constants_.end() ? answer->model.get() : nullptr;
+    auto measured =
+        evaluate(parts_.world, *parts_.work.model, *parts_.work.task, *dataset(set), options);
+    if (measured && known != constants_.end()) {
+        measured->constant = known->second;
+    } else if (measured && answer) {
+        if (!answer->has_loss) {
+            measured->constant.erase("loss");
+        }
+        constants_.emplace(set, measured->constant);
+    }
+    return measured;
 }
 
 } // namespace lockstep::train

@@ -6,6 +6,8 @@
 #include "data/plan.hpp"
 #include "step/batch_source.hpp"
 
+#include <map>
+
 namespace lockstep::train {
 
 /// Hands out the samples of data sets: every sample once per epoch.
@@ -45,6 +47,7 @@ class DatasetModule : public DataModule {
     data::TrainPlan plan_;
     std::int64_t max_steps_; ///< steps that privacy.epsilon allows; 0: any number
     data::Augmentation augmentation_;
+    std::map<Set, task::Metrics> constants_; ///< of Workload::constant_answer, which do not change
 };
 
 } // namespace lockstep::train

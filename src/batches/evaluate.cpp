@@ -68,22 +68,80 @@ task::Tally tally_of(task::Task const& task, nn::Model& model, task::Tensors con
     return tally;
 }
 
-/// Adds the scores of all ranks to `total`; each rank has those of its batches, one after another.
-///
-/// Collective  over `comm`
-void gather_scores(comm::Communicator const& comm, data::EvaluationPlan const& plan,
-                   std::size_t width, std::vector<float> const& own, task::Tally& total) {
-    std::vector<std::int64_t> bounds;
-    auto const place = [&](std::int64_t batch) {
-        return std::min(batch * plan.batch, plan.samples) * static_cast<std::int64_t>(width);
-    };
-    for (int rank = 0; rank < comm.size(); ++rank) {
-        bounds.push_back(place(plan.batches_of(rank, comm.size()).first));
+/// What the tallies of a model's batches add up to.
+class Sums {
+  public:
+    Sums(task::Task const& task, data::EvaluationPlan const& plan)
+        : plan_(plan), batches_(static_cast<std::size_t>(plan.batches())),
+          columns_(2 + task.sums()), values_(columns_ * batches_, 0), counts_(task.counts(), 0),
+          width_(task.scores()) {}
+
+    void add(std::size_t batch, task::Tally const& tally) {
+        column(0)[batch] = tally.loss_sum;
+        column(1)[batch] = tally.weight;
+        for (std::size_t i = 0; 2 + i < columns_; ++i) {
+            column(2 + i)[batch] = tally.sums[i];
+        }
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            counts_[i] += tally.counts[i];
+        }
+        scores_.insert(scores_.end(), tally.scores.begin(), tally.scores.end());
     }
-    bounds.push_back(place(plan.batches()));
-    total.scores.resize(static_cast<std::size_t>(bounds.back()));
-    std::ranges::copy(own, total.scores.begin() + bounds[static_cast<std::size_t>(comm.rank())]);
-    comm::all_gather_slices(comm, std::span(total.scores), bounds);
+
+    /// Each batch is non-zero on one rank only, so these sums are exact.
+    ///
+    /// Collective  over `comm`
+    task::Tally total(comm::Communicator const& comm) {
+        comm::all_reduce(comm, std::span(values_), comm::Reduce::sum);
+        comm::all_reduce(comm, std::span(counts_), comm::Reduce::sum);
+        auto const sum_of = [&](std::size_t at) { return comm::tree_sum(column(at)); };
+        task::Tally total{sum_of(0), sum_of(1), counts_};
+        for (std::size_t i = 2; i < columns_; ++i) {
+            total.sums.push_back(sum_of(i));
+        }
+        if (width_ > 0) {
+            gather_scores(comm, total);
+        }
+        return total;
+    }
+
+  private:
+    std::span<double> column(std::size_t at) {
+        return std::span(values_).subspan(at * batches_, batches_);
+    }
+
+    /// Adds the scores of all ranks; each rank has those of its batches, one after another.
+    void gather_scores(comm::Communicator const& comm, task::Tally& total) const {
+        std::vector<std::int64_t> bounds;
+        auto const place = [&](std::int64_t batch) {
+            return std::min(batch * plan_.batch, plan_.samples) * static_cast<std::int64_t>(width_);
+        };
+        for (int rank = 0; rank < comm.size(); ++rank) {
+            bounds.push_back(place(plan_.batches_of(rank, comm.size()).first));
+        }
+        bounds.push_back(place(plan_.batches()));
+        total.scores.resize(static_cast<std::size_t>(bounds.back()));
+        std::ranges::copy(scores_,
+                          total.scores.begin() + bounds[static_cast<std::size_t>(comm.rank())]);
+        comm::all_gather_slices(comm, std::span(total.scores), bounds);
+    }
+
+    data::EvaluationPlan plan_;
+    std::size_t batches_;
+    std::size_t columns_;
+    std::vector<double> values_; ///< [columns][batches]: losses, weights, sums
+    std::vector<std::int64_t> counts_;
+    std::size_t width_; ///< scores of a sample
+    std::vector<float> scores_;
+};
+
+/// The metrics of a constant model over all classes or values, and its loss.
+task::Metrics metrics_of(task::Task const& task, task::Tally const& total) {
+    auto metrics = task.metrics(total);
+    std::erase_if(metrics,
+                  [](auto const& metric) { return metric.first.find('.') != std::string::npos; });
+    metrics["loss"] = total.loss_sum / total.weight;
+    return metrics;
 }
 
 } // namespace
@@ -108,13 +166,11 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     torch::NoGradGuard const no_grad;
     data::EvaluationPlan const plan{dataset.samples(), options.batch};
     auto const mine = plan.batches_of(comm.rank(), comm.size());
-    auto const batches = static_cast<std::size_t>(plan.batches());
-    std::vector<double> columns((2 + task.sums()) * batches, 0); // losses, weights, sums: by batch
-    auto const column = [&](std::size_t at) {
-        return std::span(columns).subspan(at * batches, batches);
-    };
-    std::vector<std::int64_t> counts(task.counts(), 0);
-    std::vector<float> scores;
+    Sums sums(task, plan);
+    std::optional<Sums> of_constant;
+    if (options.constant != nullptr) {
+        of_constant.emplace(task, plan);
+    }
 
     nn::EvaluationMode const evaluation(model);
     std::optional<data::Loader> loader;
@@ -141,17 +197,14 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         auto const tensors = source->next();
         auto const batch = static_cast<std::size_t>(mine.first + k);
         evaluation.begin(random_key(0, Stream::dropout, {batch})); // the same on any rank
-        auto const tally = on_batch(tensors, [&] {
-            return tally_of(task, model, tensors, plan.part(mine.first + k).first, options.outputs);
-        });
-        column(0)[batch] = tally.loss_sum;
-        column(1)[batch] = tally.weight;
-        scores.insert(scores.end(), tally.scores.begin(), tally.scores.end());
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            counts[i] += tally.counts[i];
-        }
-        for (std::size_t i = 0; i < task.sums(); ++i) {
-            column(2 + i)[batch] = tally.sums[i];
+        sums.add(batch, on_batch(tensors, [&] {
+                     return tally_of(task, model, tensors, plan.part(mine.first + k).first,
+                                     options.outputs);
+                 }));
+        if (of_constant) {
+            of_constant->add(batch, on_batch(tensors, [&] {
+                                 return task.evaluate(*options.constant, tensors);
+                             }));
         }
     };
     bool stopped = false;
@@ -169,17 +222,7 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
         return std::nullopt;
     }
 
-    // Each batch is non-zero on one rank only, so these sums are exact.
-    comm::all_reduce(comm, std::span(columns), comm::Reduce::sum);
-    comm::all_reduce(comm, std::span(counts), comm::Reduce::sum);
-    auto const sum_of = [&](std::size_t at) { return comm::tree_sum(column(at)); };
-    task::Tally total{sum_of(0), sum_of(1), std::move(counts)};
-    for (std::size_t i = 0; i < task.sums(); ++i) {
-        total.sums.push_back(sum_of(2 + i));
-    }
-    if (task.scores() > 0) {
-        gather_scores(comm, plan, task.scores(), scores, total);
-    }
+    auto const total = sums.total(comm);
     comm::agree(comm, "evaluation", [&] {
         if (total.weight == 0) {
             throw Error(ExitCode::data, {"there is nothing to evaluate",
@@ -188,8 +231,16 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
                                          "Name an evaluated set that has targets for the loss"});
         }
     });
-    return Evaluation{total.loss_sum / total.weight, dataset.samples(), task.metrics(total),
-                      watch.seconds(), task.confusion(total)};
+    task::Metrics constant;
+    if (of_constant) {
+        constant = metrics_of(task, of_constant->total(comm));
+    }
+    return Evaluation{.loss = total.loss_sum / total.weight,
+                      .samples = dataset.samples(),
+                      .metrics = task.metrics(total),
+                      .seconds = watch.seconds(),
+                      .confusion = task.confusion(total),
+                      .constant = std::move(constant)};
 }
 
 } // namespace lockstep::train

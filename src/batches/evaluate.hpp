@@ -19,6 +19,7 @@ struct Evaluation {
     task::Metrics metrics;
     double seconds = 0;
     std::vector<std::int64_t> confusion{}; ///< as Task::confusion
+    task::Metrics constant{}; ///< with the loss, of EvaluateOptions::constant on the same samples
 };
 
 /// Whether to stop early; collective, called every few batches, or after every round of episodes.
@@ -36,7 +37,8 @@ struct EvaluateOptions {
     torch::Device device = torch::kCPU;
     config::Precision precision{};
     StopEvaluation stop{};
-    TakeOutputs outputs{}; ///< null: nobody needs them
+    TakeOutputs outputs{};         ///< null: nobody needs them
+    nn::Model* constant = nullptr; ///< another model, which needs no key; null: none
 };
 
 /// Options from a deck. The batch does not depend on the deck's, so that a checkpoint's measurement

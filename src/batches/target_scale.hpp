@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/target_moments.hpp"
 #include "lockstep/data/dataset.hpp"
 
 #include <string>
@@ -7,9 +8,7 @@
 namespace lockstep::train {
 
 /// A warning where values to predict have a scale with which training hardly begins, or where one
-/// of them does not vary, as far as evenly spaced samples tell; else empty.
-///
-/// Throws  Error 65 or 74 as Dataset::read_targets
-std::string target_scale_remark(data::Dataset const& train);
+/// of them does not vary; else empty.
+std::string target_scale_remark(data::Dataset const& train, TargetMoments const& moments);
 
 } // namespace lockstep::train

@@ -132,6 +132,7 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     work.train = std::move(datasets.train);
     work.validation = std::move(datasets.validation);
     work.test = std::move(datasets.test);
+    work.target_moments = std::move(datasets.target_moments);
     if (!deck.distill.outputs.empty()) {
         work.data_hash = TeacherOutputs::hash_of(*work.train);
         work.data_samples = work.train->samples();
@@ -276,6 +277,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
         take_datasets(deck, std::move(datasets), work);
     }
     work.task = task::make_task_of(deck, work.samples);
+    work.constant_answer = constant_answer(deck, work);
     work.mixes_labels =
         deck.task.kind == "classification" && data::mixes_samples(deck.data.augment);
     for (auto* const set : {work.train.get(), work.validation.get(), work.test.get()}) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "batches/constant_answer.hpp"
+#include "batches/target_moments.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
 #include "lockstep/data/dataset.hpp"
@@ -30,8 +32,10 @@ struct Workload {
     std::vector<std::string> remarks; ///< on sets that are used otherwise than their files say
     rl::EnvironmentMaker environment; ///< null: there are data sets instead
     task::MetricKind best_metric;     ///< by which the best model is chosen
-    bool mixes_labels = false;        ///< batches hold what data::Mixing adds to labels
-    std::int64_t teacher = 0; ///< hash of the model or outputs that are learnt from; 0: none
+    std::optional<TargetMoments> target_moments{};           ///< of a regression
+    std::shared_ptr<ConstantAnswer const> constant_answer{}; ///< none: null
+    bool mixes_labels = false; ///< batches hold what data::Mixing adds to labels
+    std::int64_t teacher = 0;  ///< hash of the model or outputs that are learnt from; 0: none
     std::int64_t teacher_weights = 0; ///< hash of that model's weights alone; 0: there is none
     std::shared_ptr<TeacherOutputs const> outputs; ///< of distill.outputs; none: null
     /// With distill.outputs: hash and number of the samples of data.train, a share for validation
@@ -77,6 +81,7 @@ struct Datasets {
     std::unique_ptr<data::Dataset> validation; ///< from files, not a share of the training set
     std::unique_ptr<data::Dataset> test;
     std::optional<Origin> origin{};
+    std::optional<TargetMoments> target_moments{};
 };
 
 /// Throws  Error as Dataset does; 64 where the deck has none to train on, or where something that

@@ -212,6 +212,9 @@ void Console::show(train::Measured const& e) {
             log_.note(concat("  ", name, " ", fixed(value, 4)));
         }
     }
+    if (!e.baseline.metrics.empty()) {
+        baselines_[e.set] = e.baseline;
+    }
     if (e.best) {
         double const value = e.best_metric == "loss" ? e.loss : e.metrics.at(e.best_metric);
         line(concat("new best ", e.best_metric, ": ", value_text(e.best_metric, value), " at step ",
@@ -293,6 +296,24 @@ void Console::show(train::Ended const& e) {
                          e.best_is_kept ? concat(": ", directory_, "/best.h5")
                                         : ", whose model is not kept"),
                   Style::green);
+    }
+    compare_with_baselines(e);
+}
+
+void Console::compare_with_baselines(train::Ended const& e) {
+    for (auto const& [set, baseline] : baselines_) {
+        line(concat("for comparison, ", baseline.what, ": ", set, metrics_text(baseline.metrics)));
+    }
+    auto const found = baselines_.find("validation");
+    if (e.best_step < 0 || found == baselines_.end()) {
+        return;
+    }
+    auto const& baseline = found->second;
+    auto const same = baseline.metrics.find(e.best_metric);
+    if (same != baseline.metrics.end() &&
+        !(baseline.more_is_better ? e.best > same->second : e.best < same->second)) {
+        important(concat("warning: the best model is no better than ", baseline.what),
+                  Style::yellow);
     }
 }
 

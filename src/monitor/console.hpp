@@ -4,6 +4,7 @@
 #include "lockstep/events/events.hpp"
 #include "monitor/progress_bar.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class Console : public train::Observer {
     void show(train::Profiled const& event);
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
+    void compare_with_baselines(train::Ended const& event);
     void line(std::string const& text, Style style = Style::plain);
     void important(std::string const& text, Style style);
 
@@ -49,6 +51,8 @@ class Console : public train::Observer {
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown
     double rate_ = 0;       ///< samples/s, smoothed
+    /// By set, of this attempt.
+    std::map<std::string, train::Baseline> baselines_;
     std::string validated_; ///< the newest value of the chosen metric
     double training_s_ = 0; ///< of this attempt's steps
     double steps_ = 0;      ///< that this attempt has shown

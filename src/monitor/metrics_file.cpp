@@ -123,6 +123,9 @@ struct ToJson {
         if (!e.confusion.counts.empty()) {
             json["confusion"] = confusion_json(e.confusion);
         }
+        if (!e.baseline.metrics.empty()) {
+            json["baseline"] = e.baseline.metrics;
+        }
         return json;
     }
     Json operator()(train::Epoch const& e) const {

@@ -39,6 +39,7 @@ void open(comm::Communicator const& world, config::Deck const& deck, Beginning c
         begun.first_weights = open_first_weights(world, deck.model.weights);
     }
     auto datasets = open_datasets_together(deck, world);
+    datasets.target_moments = target_moments(world, deck, datasets.train.get());
     auto& work = begun.work;
     comm::agree(world, "opening the data and the model", [&] {
         datasets.origin =

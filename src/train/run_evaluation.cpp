@@ -30,7 +30,15 @@ std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
                     .metrics = result->metrics,
                     .seconds = result->seconds,
                     .best_metric = parts_.work.best_metric.name,
-                    .confusion = confusion_of(*result, parts_.work.samples.class_names)};
+                    .confusion = confusion_of(*result, parts_.work.samples.class_names),
+                    .baseline = baseline_of(*result)};
+}
+
+Baseline RunEvaluation::baseline_of(Evaluation const& result) const {
+    auto const& work = parts_.work;
+    return work.constant_answer ? Baseline{work.constant_answer->what, result.constant,
+                                           work.best_metric.more_is_better}
+                                : Baseline{};
 }
 
 void RunEvaluation::warn_of_values(Measured const& measured) const {

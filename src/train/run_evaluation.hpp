@@ -38,6 +38,7 @@ class RunEvaluation {
 
   private:
     std::optional<Measured> measure(DataModule::Set set);
+    Baseline baseline_of(Evaluation const& result) const;
     void warn_of_values(Measured const& measured) const;
     void judge(double value);
 

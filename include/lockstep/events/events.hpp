@@ -115,6 +115,13 @@ struct Confusion {
     std::vector<std::int64_t> counts; ///< [true class][predicted class]; empty: not asked for
 };
 
+/// What a constant answer reaches on a set, which a model that has learnt something beats.
+struct Baseline {
+    std::string what; ///< "predicting the mean of the training targets"; empty: there is none
+    std::map<std::string, double> metrics{};
+    bool more_is_better = true; ///< of the metric by which the best model is chosen
+};
+
 struct Measured {    ///< a validation or a test
     std::string set; ///< "validation" or "test"
     std::int64_t step = 0;
@@ -127,6 +134,7 @@ struct Measured {    ///< a validation or a test
     std::string best_metric;
     std::vector<std::string> remarks{}; ///< of evaluate_file, for the user
     Confusion confusion{};
+    Baseline baseline{};
     std::vector<WorstSample> worst{}; ///< of evaluate_file, the worst first; on rank 0
 };
 
