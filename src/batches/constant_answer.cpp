@@ -29,21 +29,25 @@ std::shared_ptr<ConstantAnswer const> mean_of(Workload const& work) {
     if (!std::ranges::all_of(mean, [](double value) { return std::isfinite(value); })) {
         return nullptr;
     }
+    auto const& facts = work.facts;
+    for (std::size_t i = 0; i < facts.target_mean.size(); ++i) { // what models return
+        mean[i] = (mean[i] - facts.target_mean[i]) / facts.target_std[i];
+    }
     mean.resize(static_cast<std::size_t>(work.task->outputs()), mean.front());
     return std::make_shared<ConstantAnswer>("predicting the mean of the training targets",
                                             std::make_shared<ConstantModel>(mean), true);
 }
 
 /// The more frequent a class, the higher its score.
-std::shared_ptr<ConstantAnswer const> most_frequent_of(task::Samples const& samples) {
+std::shared_ptr<ConstantAnswer const> class_answer(task::Samples const& samples) {
     auto const& counts = samples.class_counts;
-    auto const most = std::ranges::max_element(counts) - counts.begin();
+    auto const commonest = std::ranges::max_element(counts) - counts.begin();
     std::vector<double> scores;
     for (auto const count : counts) {
         scores.push_back(std::log(static_cast<double>(count + 1)));
     }
     return std::make_shared<ConstantAnswer>(
-        concat("always predicting ", samples.class_names[static_cast<std::size_t>(most)],
+        concat("always predicting ", samples.class_names[static_cast<std::size_t>(commonest)],
                ", the most frequent class of the training set"),
         std::make_shared<ConstantModel>(scores), false);
 }
@@ -59,7 +63,7 @@ std::shared_ptr<ConstantAnswer const> constant_answer(config::Deck const& deck,
     bool const fits = deck.task.kind == "classification" && !counts.empty() &&
                       counts.size() == work.samples.class_names.size() &&
                       std::cmp_equal(counts.size(), work.task->outputs());
-    return fits ? most_frequent_of(work.samples) : nullptr;
+    return fits ? class_answer(work.samples) : nullptr;
 }
 
 } // namespace lockstep::train

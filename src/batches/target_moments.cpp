@@ -107,7 +107,8 @@ std::optional<TargetMoments> target_moments(comm::Communicator const& world,
         return std::nullopt;
     }
     auto const of_sample = static_cast<std::int64_t>(h5::elements(train->targets().front().shape));
-    if (of_sample == 0 || train->samples() > max_read / of_sample) {
+    bool const few = of_sample > 0 && train->samples() <= max_read / of_sample;
+    if (of_sample == 0 || (!few && !deck.data.normalise_targets)) {
         return std::nullopt;
     }
     std::optional<data::Dataset> rest;

@@ -24,7 +24,8 @@ struct TargetMoments {
 ///
 /// Collective  over `world`
 /// Throws      AgreedError as Dataset::read_targets and `divide`
-/// Returns     nothing for other tasks and targets, and for more values than are read for a remark
+/// Returns     nothing for other tasks and targets, and for more values than are read where
+///             data.normalise-targets does not ask for it
 std::optional<TargetMoments> target_moments(comm::Communicator const& world,
                                             config::Deck const& deck, data::Dataset const* train);
 

@@ -31,7 +31,7 @@ std::string target_scale_remark(data::Dataset const& train, TargetMoments const&
                           " and a standard deviation of ", significant(std, 4),
                           " in the training set: training begins far from such values, and losses "
                           "and gradients have another scale than learning rates are made for. "
-                          "Store (value - mean) / standard deviation, and undo it in predictions");
+                          "Set data.normalise-targets = true");
         }
     }
     return {};

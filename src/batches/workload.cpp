@@ -5,6 +5,7 @@
 #include "batches/freezing_rules.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
+#include "batches/target_normalisation.hpp"
 #include "batches/teacher_outputs.hpp"
 #include "batches/training_memory.hpp"
 #include "batches/validation_share.hpp"
@@ -160,6 +161,7 @@ void take_datasets(config::Deck const& deck, Datasets datasets, Workload& work) 
     for (auto* const fields : {&work.samples.targets, &work.facts.targets}) {
         complete_vocabularies(*fields, known.targets);
     }
+    normalise_targets(deck, known, datasets.origin ? datasets.origin->whose : std::string(), work);
 }
 
 } // namespace
@@ -199,6 +201,7 @@ bool has_datasets(config::Deck const& deck) {
     static_cast<void>(best_metric(deck));
     static_cast<void>(task::asked_metrics(deck));
     LossScale const scale(deck.precision);
+    require_can_normalise_targets(deck);
     require_private(deck);
     require_can_freeze(deck);
     require_mask_is_used(deck);

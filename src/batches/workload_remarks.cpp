@@ -56,8 +56,9 @@ std::vector<std::string> workload_remarks(config::Deck const& deck, Workload con
     if (work.train) {
         remarks.push_back(batch_remark(deck, *work.train));
         remarks.push_back(augmentation_remark(deck, work));
-        remarks.push_back(
-            work.target_moments ? target_scale_remark(*work.train, *work.target_moments) : "");
+        remarks.push_back(work.target_moments && !deck.data.normalise_targets
+                              ? target_scale_remark(*work.train, *work.target_moments)
+                              : "");
     }
     auto const of_share = share_remarks(deck, work);
     remarks.insert(remarks.end(), of_share.begin(), of_share.end());

@@ -75,10 +75,16 @@ void WorstSamples::add(std::int64_t first, torch::Tensor const& outputs,
             worst_.push_back({.sample = first + i,
                               .loss = tally.loss_sum / tally.weight,
                               .truth = text_of(alone.targets.only(), true),
-                              .prediction = text_of(outputs[i], false)});
+                              .prediction = text_of(told_of(answer, alone, outputs[i]), false)});
         }
     }
     keep_worst(worst_, max_);
+}
+
+/// What the model's outputs for a sample mean: values in the targets' own units.
+torch::Tensor WorstSamples::told_of(nn::Model& model, task::Tensors const& alone,
+                                    torch::Tensor const& output) const {
+    return kind_ == "regression" ? task_.predict(model, alone.inputs).numbers : output;
 }
 
 /// A class with its probability, the names of labels, or values.

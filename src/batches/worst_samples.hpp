@@ -33,6 +33,8 @@ class WorstSamples {
 
   private:
     std::string text_of(torch::Tensor const& values, bool is_truth) const;
+    torch::Tensor told_of(nn::Model& model, task::Tensors const& alone,
+                          torch::Tensor const& output) const;
 
     std::int64_t max_;
     std::string kind_;

@@ -60,6 +60,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("data.targets", deck.data.targets,
           any(fixed).naming(Named::datasets).with(needs::stored_samples),
           "names of the target datasets in the files");
+    visit("data.normalise-targets", deck.data.normalise_targets, any(fixed),
+          "for task.kind = regression: learn targets minus their mean, divided by their standard "
+          "deviation in the training set; metrics and predictions stay in the targets' own units");
     visit("data.sample-per-file", deck.data.sample_per_file, any(fixed),
           "each file is one sample, and its datasets have no sample dimension");
     visit("data.sequence", deck.data.sequence, between(0, 1 << 24, fixed),

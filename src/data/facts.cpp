@@ -215,6 +215,8 @@ Facts completed(Facts facts, Facts const& others) {
     take(facts.targets, others.targets);
     take(facts.classes, others.classes);
     take(facts.columns, others.columns);
+    take(facts.target_mean, others.target_mean);
+    take(facts.target_std, others.target_std);
     take(facts.token_bytes, others.token_bytes);
     take(facts.tokenizer, others.tokenizer);
     facts.class_count = std::max(facts.class_count, others.class_count);

@@ -11,6 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 namespace lockstep::data {
 
 namespace {
@@ -72,6 +75,8 @@ Facts facts_of_json(Json const& json) {
             .mean = json.at("mean"),
             .std = json.at("std"),
             .channels_last = json.value("channels_last", false), // of earlier versions, nowhere
+            .target_mean = json.value("target_mean", std::vector<double>{}),
+            .target_std = json.value("target_std", std::vector<double>{}),
             .scale_known = json.at("scale_known"),
             .columns = json.at("columns"),
             .sample_rate = json.at("sample_rate"),
@@ -97,6 +102,20 @@ bool is_sound(FieldInfo const& field) {
                  "Copy the file again from its source, or name another"});
 }
 
+bool are_scales_of_targets(Facts const& facts) {
+    auto const& mean = facts.target_mean;
+    auto const& std = facts.target_std;
+    if (mean.empty() && std.empty()) {
+        return true;
+    }
+    bool const fits = mean.size() == 1 || facts.targets.empty() ||
+                      mean.size() == h5::elements(facts.targets.front().shape);
+    auto const is_finite = [](double value) { return std::isfinite(value); };
+    auto const divides = [](double value) { return std::isfinite(value) && value > 0; };
+    return fits && mean.size() == std.size() && std::ranges::all_of(mean, is_finite) &&
+           std::ranges::all_of(std, divides);
+}
+
 /// What a data set could not have; empty: nothing.
 std::string fault_of(Facts const& facts) {
     for (auto const& fields : {facts.inputs, facts.targets}) {
@@ -119,6 +138,9 @@ std::string fault_of(Facts const& facts) {
                       " channels, but its samples have the shape ",
                       h5::shape_text(facts.inputs.front().shape));
     }
+    if (!are_scales_of_targets(facts)) {
+        return "what it says that its targets were normalised by does not fit them";
+    }
     auto const type = facts.inputs.empty() ? h5::Type::f32 : facts.inputs.front().type;
     return are_scales(type, facts.mean, facts.std) ? ""
                                                    : "its mean and std are not those of inputs";
@@ -137,18 +159,22 @@ std::string some_of(std::vector<std::string> names) {
 } // namespace
 
 std::string text_of(Facts const& facts) {
-    Json const json{{"inputs", json_of(facts.inputs)},
-                    {"targets", json_of(facts.targets)},
-                    {"classes", facts.classes},
-                    {"class_count", facts.class_count},
-                    {"mean", facts.mean},
-                    {"std", facts.std},
-                    {"channels_last", facts.channels_last},
-                    {"scale_known", facts.scale_known},
-                    {"columns", facts.columns},
-                    {"sample_rate", facts.sample_rate},
-                    {"token_bytes", facts.token_bytes},
-                    {"tokenizer", facts.tokenizer}};
+    Json json{{"inputs", json_of(facts.inputs)},
+              {"targets", json_of(facts.targets)},
+              {"classes", facts.classes},
+              {"class_count", facts.class_count},
+              {"mean", facts.mean},
+              {"std", facts.std},
+              {"channels_last", facts.channels_last},
+              {"scale_known", facts.scale_known},
+              {"columns", facts.columns},
+              {"sample_rate", facts.sample_rate},
+              {"token_bytes", facts.token_bytes},
+              {"tokenizer", facts.tokenizer}};
+    if (!facts.target_mean.empty()) {
+        json["target_mean"] = facts.target_mean;
+        json["target_std"] = facts.target_std;
+    }
     return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
@@ -197,6 +223,14 @@ std::string summary_of(Facts const& facts) {
                             ? concat("mean ", significant(facts.mean.front(), 4), ", std ",
                                      significant(facts.std.front(), 4))
                             : concat("mean and std of ", facts.mean.size(), " channels"));
+    }
+    if (!facts.target_mean.empty()) {
+        parts.push_back(facts.target_mean.size() == 1
+                            ? concat("targets normalised by mean ",
+                                     significant(facts.target_mean.front(), 4), ", std ",
+                                     significant(facts.target_std.front(), 4))
+                            : concat("targets normalised by mean and std of ",
+                                     facts.target_mean.size(), " values"));
     }
     if (facts.sample_rate > 0) {
         parts.push_back(concat(facts.sample_rate, " Hz"));

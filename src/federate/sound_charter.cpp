@@ -58,6 +58,18 @@ void require_fit_for_freezing(Charter const& charter, config::Optimizer const& o
     }
 }
 
+/// A site's own mean and deviation would give its model outputs of other units.
+void require_plain_targets(config::Deck const& deck) {
+    if (deck.data.normalise_targets) {
+        throw Error(ExitCode::usage,
+                    {"data.normalise-targets cannot be used in a federation's deck",
+                     "the targets of all sites have no mean and standard deviation that a site "
+                     "knows",
+                     "Set data.normalise-targets = false, and let all sites store targets that "
+                     "are scaled by the same values"});
+    }
+}
+
 void require_fit_for_controls(config::Deck const& deck) {
     auto const misfit =
         deck.optimizer.name != "sgd"   ? concat("optimizer.name = ", deck.optimizer.name)
@@ -105,6 +117,7 @@ void require_fit(Charter const& charter, config::Deck const& deck) {
     require_fit_for_mean(deck);
     require_fixed_rounds(deck);
     require_fit_for_freezing(charter, deck.optimizer);
+    require_plain_targets(deck);
     if (deck.privacy.is_on()) {
         throw Error(ExitCode::usage,
                     {"privacy.noise cannot be used in a federation's deck",

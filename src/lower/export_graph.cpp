@@ -87,6 +87,25 @@ deploy::TensorId scaled(deploy::Graph& graph, deploy::TensorId found, ExportInpu
     return parts.binary("Div", found, constant(input.std));
 }
 
+/// Normalised outputs in the units of the targets.
+deploy::TensorId in_own_units(deploy::Graph& graph, deploy::TensorId found,
+                              ExportUnits const& units) {
+    if (units.mean.empty()) {
+        return found;
+    }
+    GraphParts parts(graph);
+    std::vector<std::int64_t> extents;
+    if (units.mean.size() > 1) { // one for each value of a sample
+        extents = deploy::extents_of(graph[found].shape);
+        extents.erase(extents.begin());
+    }
+    auto const constant = [&](std::vector<double> const& values) {
+        return graph.reals({values.begin(), values.end()}, extents);
+    };
+    found = parts.binary("Mul", found, constant(units.std));
+    return parts.binary("Add", found, constant(units.mean));
+}
+
 /// Where an operator stands: after the last parameter that was used before it.
 std::string place_of(nn::Recording const& recording, std::size_t at, ValueTable const& table) {
     for (auto before = at + 1; before-- > 0;) {
@@ -221,7 +240,8 @@ void require_independent(nn::Model& model, std::vector<ExportInput> const& input
 
 } // namespace
 
-deploy::Graph export_graph(nn::Model& model, std::vector<ExportInput> const& inputs) {
+deploy::Graph export_graph(nn::Model& model, std::vector<ExportInput> const& inputs,
+                           ExportUnits const& units) {
     torch::NoGradGuard const no_grad;
     nn::EvaluationMode const evaluation(model);
     nn::IntegerOperator const integers;
@@ -256,7 +276,7 @@ deploy::Graph export_graph(nn::Model& model, std::vector<ExportInput> const& inp
         table.names[item.value().unsafeGetTensorImpl()] = item.key();
     }
     lower_all(graph, table, recordings, lowerings);
-    graph.set_output(table.values.at(recordings[0].output));
+    graph.set_output(in_own_units(graph, table.values.at(recordings[0].output), units));
     require_independent(model, inputs);
     return graph;
 }

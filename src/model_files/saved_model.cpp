@@ -102,7 +102,13 @@ std::vector<std::string> export_script(config::Deck const& deck,
     auto const facts = facts_of(file);
     nn::export_script(*work.model, model_interface(plain, work.samples, *work.task),
                       facts == data::Facts{} ? std::string() : data::text_of(facts), out);
-    return work.remarks;
+    auto remarks = work.remarks;
+    if (!facts.target_mean.empty()) {
+        remarks.emplace_back("the outputs of the script are normalised, as its inputs are: "
+                             "multiply them by target_std, and add target_mean, of the facts in "
+                             "the file. ONNX and C files do that themselves");
+    }
+    return remarks;
 }
 
 namespace {

@@ -20,6 +20,14 @@ std::string classes_text(std::vector<std::string> const& names) {
     return names.empty() ? "not named" : joined(names, ", ");
 }
 
+std::string scale_of_targets(data::Facts const& facts) {
+    return facts.target_mean.empty()
+               ? std::string("not normalised")
+               : concat("normalised by the mean ", significant(facts.target_mean.front(), 6),
+                        " and the standard deviation ", significant(facts.target_std.front(), 6),
+                        facts.target_mean.size() > 1 ? " (of the first value)" : "");
+}
+
 } // namespace
 
 Error no_teacher(config::Deck const& deck, std::string why, std::string next) {
@@ -44,6 +52,14 @@ void require_same_samples(config::Deck const& deck, data::Facts const& teacher,
                          concat("its classes are ", classes_text(theirs),
                                 ", but those of data.train are ", classes_text(ours)),
                          "Choose a teacher with the same classes in the same order");
+    }
+    if (work.facts.target_mean != teacher.target_mean ||
+        work.facts.target_std != teacher.target_std) {
+        throw no_teacher(deck,
+                         concat("its targets were ", scale_of_targets(teacher),
+                                ", but those of this run are ", scale_of_targets(work.facts)),
+                         "Choose a teacher that was trained on the same data with the same "
+                         "data.normalise-targets");
     }
     if (auto const differs = data::difference(work.facts, teacher, "its training data");
         !differs.empty()) {

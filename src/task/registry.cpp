@@ -68,7 +68,9 @@ Samples Samples::of(data::Facts const& facts) {
     return {.inputs = facts.inputs,
             .targets = facts.targets,
             .class_names = std::move(names),
-            .token_bytes = facts.token_bytes};
+            .token_bytes = facts.token_bytes,
+            .target_mean = facts.target_mean,
+            .target_std = facts.target_std};
 }
 
 Samples Samples::of(rl::Spaces const& spaces) {

@@ -7,18 +7,22 @@
 #include <cmath>
 #include <vector>
 
+#include "target_units.hpp"
 #include "tasks.hpp"
 
 namespace lockstep::task {
 
 namespace {
 
-/// Real values of each sample. Sums are the absolute and the squared errors of each value.
+/// Real values of each sample. The loss is that of normalised values where they are normalised;
+/// metrics and predictions are in the targets' own units. Sums are the absolute and the squared
+/// errors of each value.
 class Regression : public Task {
   public:
     Regression(config::OwnValues const& values, Samples const& samples)
         : loss_(values.choice("loss", {"mse", "mae", "huber"})), names_(samples.class_names),
-          tells_r2_(samples.ask_for("r2")), tells_rmse_(samples.ask_for("rmse")) {
+          tells_r2_(samples.ask_for("r2")), tells_rmse_(samples.ask_for("rmse")),
+          units_(samples.target_mean, samples.target_std) {
         if (samples.targets.size() != 1 || samples.targets.front().ragged) {
             throw Error(ExitCode::data, {"data.targets does not fit the task",
                                          "task.kind = regression needs one dataset of real "
@@ -29,14 +33,16 @@ class Regression : public Task {
     }
 
     Loss training_loss(nn::Model& model, Tensors const& batch) const override {
-        auto const truth = truth_of(batch);
+        auto const truth = learnt_from(batch).to(torch::kFloat32);
         return {sum_of(given_by(model, batch, truth), truth), static_cast<double>(truth.numel())};
     }
 
     Tally evaluate(nn::Model& model, Tensors const& batch) const override {
+        auto const learnt = learnt_from(batch);
+        auto const given = given_by(model, batch, learnt);
         auto const truth = truth_of(batch);
-        auto const given = given_by(model, batch, truth);
-        auto const errors = (given - truth).to(torch::kFloat64);
+        auto const errors = units_.are_normalised() ? units_.own(given.to(torch::kFloat64)) - truth
+                                                    : (given - truth).to(torch::kFloat64);
         std::vector<torch::Tensor> parts{errors.abs().sum(0), errors.square().sum(0)};
         if (tells_r2_) {
             auto const exact = truth.to(torch::kFloat64);
@@ -44,10 +50,19 @@ class Regression : public Task {
         }
         auto const sums = torch::cat(parts).to(torch::kCPU).contiguous();
         auto const* const first = sums.const_data_ptr<double>();
-        return {sum_of(given.to(torch::kFloat64), truth.to(torch::kFloat64)).item<double>(),
+        return {sum_of(given.to(torch::kFloat64), learnt.to(torch::kFloat64)).item<double>(),
                 static_cast<double>(truth.numel()),
                 {truth.size(0)},
                 {first, first + sums.numel()}};
+    }
+
+    Prediction predict(nn::Model& model, nn::Fields const& inputs) const override {
+        auto found = Task::predict(model, inputs);
+        if (units_.are_normalised()) {
+            found.numbers =
+                units_.own(found.numbers.to(torch::kFloat64)).to(torch::kFloat32).contiguous();
+        }
+        return found;
     }
 
     std::int64_t outputs() const override { return values_; }
@@ -116,8 +131,16 @@ class Regression : public Task {
         return extents;
     }
 
+    /// float64 where values are normalised: large ones differ by little.
     torch::Tensor truth_of(Tensors const& batch) const {
-        return batch.targets.only().to(torch::kFloat32).reshape({-1, values_});
+        auto const type = units_.are_normalised() ? torch::kFloat64 : torch::kFloat32;
+        return batch.targets.only().to(type).reshape({-1, values_});
+    }
+
+    /// What the model should return.
+    torch::Tensor learnt_from(Tensors const& batch) const {
+        auto const truth = truth_of(batch);
+        return units_.are_normalised() ? units_.normalised(truth) : truth;
     }
 
     torch::Tensor given_by(nn::Model& model, Tensors const& batch,
@@ -149,6 +172,7 @@ class Regression : public Task {
     std::vector<std::string> names_;
     bool tells_r2_;
     bool tells_rmse_; ///< of each value
+    TargetUnits units_;
     std::int64_t values_ = 0;
 };
 

@@ -9,6 +9,7 @@ replicas = 6
 device = cpu
 [data]
 train = {scratch}/{name}.h5
+{data}
 validation = {scratch}/{name}.h5
 test = {scratch}/{name}.h5
 global-batch = 60
@@ -47,10 +48,10 @@ def measured(directory):
             for kind in ("validation", "test") for record in records(directory, kind)]
 
 
-def same_on_any_ranks(scratch, name, model, task):
+def same_on_any_ranks(scratch, name, model, task, data=""):
     """Trains on several numbers of ranks, once in two halves, and evaluates; returns a deck and its run."""
     deck = scratch / f"{name}.ini"
-    deck.write_text(DECK.format(scratch=scratch, name=name, model=model, task=task))
+    deck.write_text(DECK.format(scratch=scratch, name=name, model=model, task=task, data=data))
     ranks = (1, 2, 3) if LONG else (1, 3)
     for count in ranks:
         run(["train", deck, "--run.directory", scratch / f"{name}-{count}"], ranks=count).expect(0)

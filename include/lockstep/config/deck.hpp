@@ -32,6 +32,7 @@ struct Data {
     std::string test;                  ///< files; empty: none
     std::string inputs = "inputs";     ///< names of datasets, with commas
     std::string targets = "targets";   ///< names of datasets, with commas
+    bool normalise_targets = false;    ///< of a regression, by mean and std of the training set
     bool sample_per_file = false;      ///< a file is one sample, without a dimension over samples
     std::int64_t sequence = 0;         ///< tokens per sample, cut from all documents; 0: as stored
     std::string mask;                  ///< dataset that marks the tokens to learn; empty: all are

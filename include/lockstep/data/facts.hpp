@@ -21,7 +21,13 @@ struct Facts {
     std::vector<double> mean{};
     std::vector<double> std{};
     bool channels_last = false; ///< several of them belong to the last dimension, not to the first
-    bool scale_known = false;   ///< whether that is known, also where it is nothing
+    /// What the values to learn are normalised by.
+    ///
+    /// Shape  [values of the first target], [1] for all of them, or [0] where they are learnt as
+    ///        they are
+    std::vector<double> target_mean{};
+    std::vector<double> target_std{};
+    bool scale_known = false;                ///< whether that is known, also where it is nothing
     std::vector<std::string> columns{};      ///< of a table, or of a series
     double sample_rate = 0;                  ///< of sound, in Hz
     std::vector<std::uint8_t> token_bytes{}; ///< of text that each token stands for

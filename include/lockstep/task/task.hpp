@@ -69,6 +69,9 @@ struct Samples {
     std::optional<rl::Spaces> spaces{};       ///< of an environment; none for a data set
     /// How many bytes of text each token stands for; empty where that is not known.
     std::vector<std::uint8_t> token_bytes{};
+    /// What a regression's targets are normalised by: as data::Facts.
+    std::vector<double> target_mean{};
+    std::vector<double> target_std{};
     bool masked = false;      ///< the second target marks the tokens to learn (data.mask)
     std::string model_file{}; ///< the deck's model file, for a task that it describes
     /// Metrics that the deck asks for, besides those that the task always measures.

@@ -102,6 +102,20 @@ torch::Tensor our_input(data::Values const& field, lower::ExportInput const& inp
     return torch::from_blob(values.data(), shape).clone();
 }
 
+/// As the file returns them.
+torch::Tensor in_own_units(torch::Tensor const& outputs, data::Facts const& facts) {
+    if (facts.target_mean.empty()) {
+        return outputs;
+    }
+    auto const tensor = [](std::vector<double> const& values) {
+        return torch::tensor(values, torch::kFloat64);
+    };
+    auto const rows = outputs.to(torch::kFloat64).reshape({outputs.size(0), -1});
+    return (rows * tensor(facts.target_std) + tensor(facts.target_mean))
+        .to(torch::kFloat32)
+        .reshape(outputs.sizes());
+}
+
 torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& set,
                           std::int64_t samples) {
     torch::NoGradGuard const no_grad;
@@ -121,7 +135,7 @@ torch::Tensor our_outputs(train::SavedModel const& saved, data::Dataset const& s
         auto const outputs = saved.model->forward(nn::Fields(std::move(fields)));
         parts.push_back(outputs.to(torch::kFloat32));
     }
-    return torch::cat(parts).contiguous();
+    return in_own_units(torch::cat(parts), saved.facts).contiguous();
 }
 
 } // namespace

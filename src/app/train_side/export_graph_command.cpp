@@ -28,7 +28,8 @@ std::string ascii_text(nlohmann::json const& json) {
 }
 
 deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkpoint) {
-    auto graph = lower::export_graph(*saved.model, saved.inputs);
+    auto graph = lower::export_graph(*saved.model, saved.inputs,
+                                     {saved.facts.target_mean, saved.facts.target_std});
     deploy::simplify(graph);
     graph.class_names = saved.class_names;
     if (!saved.class_names.empty()) {

@@ -55,6 +55,13 @@ std::string take_facts_of_data(config::Deck const& deck, federate::ModelVector& 
         return {};
     }
     auto const known = train::facts_of(first.record(), weights);
+    if (!known.target_mean.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("--weights ", weights),
+                     "its model was trained with data.normalise-targets, which cannot be used in a "
+                     "federation",
+                     "Name a model that was trained without data.normalise-targets"});
+    }
     auto const whose = train::data_of(weights);
     auto const named = concat("data.train = ", deck.data.train);
     auto const own = facts_of_data(deck);

@@ -161,6 +161,11 @@ TEST_CASE("facts are read back from their text as they were, and from no other t
     auto earlier = text; // does not tell of the last dimension
     earlier.replace(earlier.find("\"channels_last\":true,"), 21, "");
     CHECK_FALSE(data::facts_of_text(earlier, "a file").channels_last);
+    CHECK(text.find("target_mean") == std::string::npos); // files without it are as they were
+    auto normalised = known();
+    normalised.target_mean = {0.1};
+    normalised.target_std = {1.0 / 3};
+    CHECK(data::facts_of_text(data::text_of(normalised), "a file") == normalised);
     auto unfit = known();
     unfit.std.pop_back();
     for (auto const& wrong : {std::string(), std::string("{}"), std::string("[1]"),

@@ -131,6 +131,15 @@ TEST_CASE("of a charter's deck a site takes only what decides the result") {
     CHECK(keys_of_code(charter).empty());
 }
 
+TEST_CASE("a federation's targets are as they are stored") {
+    config::Deck deck;
+    CHECK_NOTHROW(require_fit(sound_charter(), deck));
+    deck.data.normalise_targets = true;
+    auto const error = test::error_of([&] { require_fit(sound_charter(), deck); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "data.normalise-targets cannot be used in a federation's deck"));
+}
+
 TEST_CASE(
     "a federation freezes parameters for good and without noise, and scaffold knows one rate") {
     struct Case {

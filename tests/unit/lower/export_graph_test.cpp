@@ -66,6 +66,26 @@ TEST_CASE("a value keeps its form in the graph where an operator turns it over i
     CHECK(turns->wholes("perm") == std::vector<std::int64_t>{0, 2, 1});
 }
 
+TEST_CASE("outputs that are normalised get the units of the targets at the end of the graph") {
+    Function model([](torch::Tensor const& inputs) { return inputs.sum(2); }); // [samples, 4]
+    data::FieldInfo const info{.name = "inputs", .type = h5::Type::f32, .shape = {4, 3}};
+    auto const graph = export_graph(model, {{.info = info}}, {{1, 2, 3, 4}, {5, 6, 7, 8}});
+    auto const& nodes = graph.nodes();
+    REQUIRE(nodes.size() >= 3);
+    auto const& last = nodes.back();
+    auto const& before = nodes[nodes.size() - 2];
+    CHECK(before.kind == "Mul");
+    CHECK(last.kind == "Add");
+    CHECK(last.output == graph.output());
+    auto const values = [&](deploy::Node const& node) {
+        auto const reals = graph[node.inputs.at(1)].reals();
+        return std::vector<float>(reals.begin(), reals.end());
+    };
+    CHECK(values(before) == std::vector<float>{5, 6, 7, 8});
+    CHECK(values(last) == std::vector<float>{1, 2, 3, 4});
+    CHECK(deploy::extents_of(graph[graph.output()].shape) == std::vector<std::int64_t>{1, 4});
+}
+
 TEST_CASE("plain recurrent layers and projections have the shapes that LibTorch gives") {
     torch::nn::RNN const plain(torch::nn::RNNOptions(3, 5)
                                    .num_layers(2)

@@ -57,6 +57,44 @@ TEST_CASE("a regression takes other losses, and no others than it names") {
     CHECK(test::error_of([&] { sum("mes"); }).code() == ExitCode::usage);
 }
 
+TEST_CASE("a regression that normalises its targets learns them so, and tells their own units") {
+    test::Echo model;
+    auto samples = of_real_values(2);
+    samples.metrics = {"r2"};
+    auto const plain = task::make_task({"regression", "", {}}, samples);
+    samples.target_mean = {1e6, -2};
+    samples.target_std = {4, 0.5};
+    auto const task = task::make_task({"regression", "", {}}, samples);
+    auto const outputs = torch::tensor({{1.0F, 2.0F}, {0.0F, -1.0F}});
+    // Normalised [[0.5, 3], [-1, 0]].
+    auto const targets = torch::tensor({{1000002.0F, -0.5F}, {999996.0F, -2.0F}});
+    task::Tensors const batch{outputs, targets};
+    auto const loss = task->training_loss(model, batch);
+    CHECK(loss.sum.dtype() == torch::kFloat32);
+    CHECK(loss.sum.item<double>() == Approx(0.25 + 1 + 1 + 1));
+    auto const tally = task->evaluate(model, batch);
+    CHECK(tally.loss_sum == Approx(0.25 + 1 + 1 + 1));
+    // Predictions [[1000004, -1], [1000000, -2.5]].
+    auto const metrics = task->metrics(tally);
+    CHECK(metrics.at("mae.0") == Approx(3));
+    CHECK(metrics.at("mae.1") == Approx(0.5));
+    CHECK(metrics.at("rmse") == Approx(std::sqrt((4 + 16 + 0.25 + 0.25) / 4)));
+    auto const given = task->predict(model, nn::Fields(outputs)).numbers;
+    auto const own = torch::tensor({{1000004.0F, -1.0F}, {1000000.0F, -2.5F}});
+    CHECK(torch::equal(given, own));
+    // As a model that returns those values tells of itself.
+    auto const same = plain->metrics(plain->evaluate(model, {own, targets}));
+    for (auto const& [name, value] : same) {
+        CAPTURE(name);
+        CHECK(metrics.at(name) == Approx(value));
+    }
+    // One mean and deviation for all values of a sample.
+    samples.target_mean = {3};
+    samples.target_std = {2};
+    auto const of_all = task::make_task({"regression", "", {}}, samples);
+    CHECK(torch::equal(of_all->predict(model, nn::Fields(outputs)).numbers, outputs * 2 + 3));
+}
+
 TEST_CASE("a segmentation's IoU is that of the classes over all places") {
     test::Echo model;
     auto const task = task::make_task({"segmentation", "", {}}, of_places());
