@@ -5,7 +5,7 @@ by all ranks. The short form draws two combinations, LOCKSTEP_SEED others."""
 import random
 
 from harness import LONG, SEED, Scratch, check, check_same, records, run
-from small_models import CLIPS, IMAGES, MODELS, PLACES, WORDS, deck_of, write_data
+from small_models import CLIPS, IMAGES, MODELS, PLACES, VOXELS, WORDS, deck_of, write_data
 
 STEPS = 12  # of 8 in an epoch
 TIMES = ("time", "seconds", "elapsed_s", "samples_per_second", "attempt", "ranks")
@@ -19,7 +19,7 @@ SCHEDULES = [
 PICTURES = ["flip, crop:2", "resized-crop@0.7", "affine:15:0.1, blur:3@0.5", "noise:0.1, gain:3", "erase@0.5, mixup:0.4",
             "cutmix:1@0.5", "mask:2:2, shift:1"]
 AUGMENTS = {IMAGES: PICTURES, CLIPS: ["flip, noise:0.1", "shift:1, speed:0.9:1.1", "mixup:0.3", "affine:10, erase"],
-            PLACES: ["flip", "affine:15, crop:2", "resized-crop, noise:0.1@0.5"],
+            VOXELS: ["flip", "noise:0.1@0.5"], PLACES: ["flip", "affine:15, crop:2", "resized-crop, noise:0.1@0.5"],
             WORDS: ["noise:0.1", "mask:4:2", "speed:0.8:1.2, gain:2", "mixup:0.2"]}
 FREEZES = [{"freeze": "*0.*"}, {"freeze": "!*output*"}, {"freeze": "!*output*", "thaw-epoch": 1}, {"freeze": "*.bias"}]
 OPTIMIZERS = [{"name": "adamw"}, {"name": "adam"}, {"name": "lamb", "clip-norm": 0.5}, {"name": "sgd", "momentum": 0.9},
