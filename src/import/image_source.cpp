@@ -28,11 +28,14 @@ class ImageSource : public ListedSource {
         }
         auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
         form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}}};
+        if (options_.flat) {
+            form_.fields[0].shape.erase(form_.fields[0].shape.begin());
+        }
         if (!options_.unlabelled) {
             form_.fields.push_back({"targets", h5::Type::i64, {}});
         }
         form_.class_names = listing_.class_names;
-        form_.moments = ImportForm::Moments::by_channel;
+        form_.moments = options_.flat ? ImportForm::Moments::one : ImportForm::Moments::by_channel;
     }
 
     std::string identity() const override {

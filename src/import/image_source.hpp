@@ -23,6 +23,7 @@ struct ImageImport {
     std::uint64_t shorter =
         0; ///< of the sides before it is cut; 0: so that it just covers the size
     bool gray = false;
+    bool flat = false; ///< in gray: samples are [height, width], as those of an IDX file
     Alpha alpha = Alpha::drop;
     bool unlabelled = false; ///< samples have no targets, and files any place below the source
     std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source

@@ -62,7 +62,8 @@ class Draw:
             self.keys |= other
         # Of the killed run: what may differ between attempts.
         self.before, self.after = dice.choice(((2, 3), (3, 2), (3, 1), (2, 1), (1, 3)))
-        self.free = [dice.choice(FREE), {**dice.choice(FREE), **({"run.mode": "dp"} if self.after == 1 else {})}]
+        free = [keys for keys in FREE if data or not keys.keys() & {"data.cache", "data.workers", "run.placement"}]
+        self.free = [dice.choice(free), {**dice.choice(free), **({"run.mode": "dp"} if self.after == 1 else {})}]
         self.killed_at = dice.randrange(3, STEPS)
 
     def __str__(self):
@@ -85,7 +86,7 @@ def told(directory):
 
 def refused(draw, words, plan):
     """All say the same; none has begun a run."""
-    lines = [line for line in plan.text.splitlines() if line.startswith("lockstep:")]
+    lines = [line.removeprefix("lockstep: ") for line in plan.text.splitlines() if line.startswith("lockstep: ")]
     train = run(words, draw.before).expect(64)
     check(lines and lines[-1] in train.text, f"{draw}\nplan and train do not refuse alike:\n{plan.text}\n{train.text}")
 

@@ -66,6 +66,19 @@ def of_pictures(scratch):
     return checkpoint
 
 
+def of_idx(scratch):
+    """Pictures without a dimension of channels, as an IDX file has them."""
+    pictures(scratch / "grey", 3, flat=True)
+    with h5py.File(scratch / "grey.h5", "w") as file:
+        labels = np.arange(24) % 2
+        file["inputs"] = (40 + 160 * labels[:, None, None] + np.arange(64).reshape(8, 8) % 30).astype("u1")
+        file["targets"] = labels
+        file.attrs["classes"] = sorted(SHADES)
+    model = trained(scratch, "greys", scratch / "grey.h5", "name = mlp\nhidden = 8", "classification")
+    rows = csv.DictReader(predicted(model, scratch / "grey.csv", scratch / "grey").decode().splitlines())
+    check(all(row["class"] in row["source"].rsplit("/")[-1] for row in rows), "the right classes of grey pictures")
+
+
 def of_tables(scratch):
     draw = np.random.default_rng(5)
     values = draw.normal(size=(64, 3))
@@ -137,6 +150,7 @@ def refused(scratch, model):
 with Scratch() as scratch:
     write_data(scratch)
     model = of_pictures(scratch)
+    of_idx(scratch)
     of_tables(scratch)
     refused(scratch, model)
     of_every_model(scratch)

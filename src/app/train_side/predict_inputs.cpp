@@ -39,19 +39,26 @@ void require_there(std::vector<std::string> const& words) {
     }
 }
 
-/// Channels, height and width, where the model's samples are pictures as an import stores them.
+/// Whether the model's samples are pictures as an import stores them: channels, height and width,
+/// or, from an IDX file, height and width.
 bool takes_pictures(data::Facts const& facts) {
     auto const& input = facts.inputs.front();
-    return input.type == h5::Type::u8 && input.shape.size() == 3 && input.shape[0] <= 4;
+    return input.type == h5::Type::u8 && !input.ragged &&
+           (input.shape.size() == 2 || (input.shape.size() == 3 && input.shape[0] <= 4));
 }
 
 std::unique_ptr<import::ImportSource> pictures(std::vector<std::string> const& words,
                                                data::Facts const& facts) {
-    auto const& shape = facts.inputs.front().shape;
+    auto shape = facts.inputs.front().shape;
+    bool const flat = shape.size() == 2;
+    if (flat) {
+        shape.insert(shape.begin(), 1);
+    }
     import::ImageImport options{.source = words.front(),
                                 .width = shape[2],
                                 .height = shape[1],
                                 .gray = shape[0] <= 2,
+                                .flat = flat,
                                 .alpha =
                                     shape[0] % 2 == 0 ? import::Alpha::keep : import::Alpha::drop,
                                 .unlabelled = true};
