@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checksum_header.hpp"
 #include "checkpoint/content.hpp"
+#include "checkpoint/merged_weights.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -120,7 +121,7 @@ std::unique_ptr<Weights> open_weights(VerifiedFile const& file) {
     if (is_model_file(file.path())) {
         return std::make_unique<ModelWeights>(file);
     }
-    return std::make_unique<CheckpointWeights>(file);
+    return merged_weights(std::make_unique<CheckpointWeights>(file));
 }
 
 void write_model(std::filesystem::path const& path, Weights const& weights) {

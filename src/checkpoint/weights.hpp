@@ -65,7 +65,8 @@ class Weights {
 inline constexpr char const* real_buffers = "state/buffers_f32";
 
 /// The tensors of a checkpoint, of a best.h5 or of a safetensors file. A checkpoint's averaged
-/// weights, where it has some, are its weights: they are what a run measures.
+/// weights, where it has some, are its weights: they are what a run measures. Its adapters, where
+/// it has some, are merged into the weights.
 ///
 /// Throws  Error 66 when there is no such file, 65 when it is none of these or is damaged
 std::unique_ptr<Weights> open_weights(VerifiedFile const& file);

@@ -3,10 +3,12 @@
 #include "arena/arena.hpp"
 #include "arena/buffers.hpp"
 #include "base/text.hpp"
+#include "checkpoint/adapter.hpp"
 #include "checkpoint/model_file.hpp"
 #include "checkpoint/weights.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+#include "step/merged_parameters.hpp"
 
 #include <map>
 
@@ -261,8 +263,11 @@ void ReplicaState::write_model(std::filesystem::path const& path,
                                checkpoint::Record const& record) {
     std::vector<checkpoint::NamedArray> arrays;
     std::vector<std::string> buffers;
-    auto const parameters = parts_.arena.parameters().cpu();
+    auto const parameters = merged_parameters(parts_.layout, parts_.arena, record);
     for (auto const& view : parts_.layout.views("model", "")) {
+        if (is_of_adapter(view.path, '/')) {
+            continue;
+        }
         auto const values = parameters.narrow(0, static_cast<std::int64_t>(view.first),
                                               static_cast<std::int64_t>(h5::elements(view.shape)));
         arrays.push_back({view.path, h5::Type::f32, view.shape, bytes_of(values)});

@@ -53,7 +53,8 @@ class ReplicaState {
     ///         another length than they
     std::vector<std::string> restore(checkpoint::Reader const& reader, bool shares_state);
 
-    /// Writes the model as plain datasets, model/NAME. For one process.
+    /// Writes the model as plain datasets, model/NAME, with its adapters merged into its weights.
+    /// For one process.
     void write_model(std::filesystem::path const& path, checkpoint::Record const& record);
 
   private:

@@ -5,6 +5,7 @@ lockstep_add_unit_test(checkpoint/diff)
 lockstep_add_unit_test(checkpoint/model_file)
 lockstep_add_unit_test(checkpoint/store)
 lockstep_add_unit_test(checkpoint/weights)
+lockstep_add_unit_test(checkpoint/merged_weights)
 lockstep_add_unit_test(checkpoint/self_contained)
 # One makes files that our own writers do not.
 target_link_libraries(unit.checkpoint PRIVATE hdf5::hdf5)
