@@ -24,7 +24,8 @@ enum class Stream : std::uint64_t {
     environment = 6,
     weights = 7,
     generation = 8,
-    mixing = 9
+    mixing = 9,
+    adapters = 10
 };
 
 /// A key for a stream of random numbers, from things that are the same on any number of ranks:

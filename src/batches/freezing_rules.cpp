@@ -22,14 +22,50 @@ bool is_compiled(config::Model const& model) {
     return found != model.own.end() && found->second != "none";
 }
 
+void require_none(std::initializer_list<Misfit> const& misfits) {
+    for (auto const& misfit : misfits) {
+        if (misfit.is_there) {
+            throw Error(ExitCode::usage,
+                        {concat(misfit.key, " cannot be combined with ", misfit.with), misfit.why,
+                         misfit.next});
+        }
+    }
+}
+
 } // namespace
+
+void require_can_adapt(config::Deck const& deck) {
+    if (deck.model.lora_rank == 0) {
+        return;
+    }
+    require_none({
+        {deck.optimizer.freeze != "none", "model.lora-rank", "optimizer.freeze",
+         "the model is frozen already: only its adapters are trained",
+         "Remove optimizer.freeze. Name parameters to train besides the adapters in "
+         "model.lora-train, and the layers that get adapters in model.lora-targets"},
+        {deck.prune.pattern != "none", "model.lora-rank", "prune.pattern",
+         "adapters are merged into the weights, and would fill those that were removed",
+         "Prune the tuned model in a run of its own (model.weights)"},
+        {deck.quantise.aware, "model.lora-rank", "quantise.aware",
+         "its layers round their weights, but adapters are merged only after training",
+         "Quantise the tuned model (lockstep checkpoint quantise)"},
+        {is_compiled(deck.model), "model.lora-rank", "model.compiled",
+         "a compiled step computes only what it was compiled for, without adapters",
+         "Set model.compiled = none"},
+        {deck.communication.compression == "powersgd", "model.lora-rank",
+         "communication.compression = powersgd",
+         "the first gradients of half of each adapter are 0, and the low-rank matrices of such "
+         "gradients would stay 0",
+         "Set communication.compression to none, fp16 or bf16"},
+    });
+}
 
 void require_can_freeze(config::Deck const& deck) {
     if (deck.optimizer.freeze == "none") {
         return;
     }
     bool const thaws = deck.optimizer.thaw_epoch > 0;
-    std::initializer_list<Misfit> const misfits{
+    require_none({
         {deck.prune.pattern == "channels", "optimizer.freeze", "prune.pattern = channels",
          "channels of frozen layers would be removed, too",
          "Train without optimizer.freeze, or set prune.pattern = unstructured"},
@@ -45,14 +81,7 @@ void require_can_freeze(config::Deck const& deck) {
          "communication.compression = powersgd",
          "its low-rank matrices of gradients that were 0 so far would stay 0",
          "Set communication.compression to none, fp16 or bf16"},
-    };
-    for (auto const& misfit : misfits) {
-        if (misfit.is_there) {
-            throw Error(ExitCode::usage,
-                        {concat(misfit.key, " cannot be combined with ", misfit.with), misfit.why,
-                         misfit.next});
-        }
-    }
+    });
 }
 
 } // namespace lockstep::train

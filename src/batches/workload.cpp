@@ -18,6 +18,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "nn/freezing.hpp"
+#include "nn/low_rank.hpp"
 #include "optimizer/loss_scale.hpp"
 
 namespace lockstep::train {
@@ -204,6 +205,7 @@ bool has_datasets(config::Deck const& deck) {
     require_can_normalise_targets(deck);
     require_private(deck);
     require_can_freeze(deck);
+    require_can_adapt(deck);
     require_mask_is_used(deck);
     bool const played = task::is_played(deck.task);
     if (!played && trimmed(deck.data.train).empty()) {
@@ -212,6 +214,13 @@ bool has_datasets(config::Deck const& deck) {
                      "Set data.train to a file, a list of files or a glob pattern"});
     }
     return !played;
+}
+
+/// Adds adapters, and freezes what is not trained; returns the names of frozen parameters.
+std::vector<std::string> begin_training(nn::Model& model, config::Deck const& deck) {
+    return deck.model.lora_rank > 0
+               ? nn::adapt(model, deck.model, static_cast<std::uint64_t>(deck.run.seed))
+               : nn::freeze(model, deck.optimizer.freeze);
 }
 
 template <class Open>
@@ -291,9 +300,14 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
             require_room_for_scores(*work.task, set->samples());
         }
     }
-    check_size(nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task)));
+    auto const parameters =
+        nn::parameter_count(deck.model, model_interface(deck, work.samples, *work.task));
+    check_size(parameters);
     work.model = another_model(deck, work);
-    work.frozen = nn::freeze(*work.model, deck.optimizer.freeze);
+    if (auto const added = nn::adapter_parameters(*work.model, deck.model); added > 0) {
+        check_size(parameters + added);
+    }
+    work.frozen = begin_training(*work.model, deck);
     require_private(deck, *work.model, *work.task);
     return work;
 }
@@ -339,7 +353,7 @@ std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload cons
 
 std::shared_ptr<nn::Model> another_trained_model(config::Deck const& deck, Workload const& work) {
     auto model = another_model(deck, work);
-    nn::freeze(*model, deck.optimizer.freeze);
+    begin_training(*model, deck);
     return model;
 }
 

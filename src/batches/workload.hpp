@@ -26,7 +26,7 @@ struct Workload {
     std::unique_ptr<data::Dataset> test;       ///< none: null
     std::unique_ptr<task::Task> task;
     std::shared_ptr<nn::Model> model;
-    std::vector<std::string> frozen;  ///< names of the parameters that optimizer.freeze freezes
+    std::vector<std::string> frozen;  ///< names of the parameters that are not trained
     task::Samples samples;            ///< the facts of the training set, or of the environment
     data::Facts facts;                ///< what the model knows of its samples
     std::vector<std::string> remarks; ///< on sets that are used otherwise than their files say
@@ -124,9 +124,9 @@ std::vector<data::FieldInfo> batch_targets(Workload const& work);
 nn::Interface model_interface(config::Deck const& deck, task::Samples const& samples,
                               task::Task const& task);
 
-/// One more instance of the workload's model.
+/// One more instance of the workload's model, without adapters.
 std::shared_ptr<nn::Model> another_model(config::Deck const& deck, Workload const& work);
-/// The same, with the frozen parameters of a training.
+/// The same, with the adapters and the frozen parameters of a training.
 std::shared_ptr<nn::Model> another_trained_model(config::Deck const& deck, Workload const& work);
 
 } // namespace lockstep::train

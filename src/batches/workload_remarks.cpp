@@ -1,5 +1,6 @@
 #include "batches/workload_remarks.hpp"
 
+#include "base/adapter_names.hpp"
 #include "base/text.hpp"
 #include "batches/target_scale.hpp"
 #include "batches/train_plan.hpp"
@@ -25,7 +26,7 @@ std::string batch_remark(config::Deck const& deck, data::Dataset const& train) {
 }
 
 std::string frozen_remark(config::Deck const& deck, Workload const& work) {
-    if (work.frozen.empty()) {
+    if (work.frozen.empty() || deck.model.lora_rank > 0) {
         return {};
     }
     std::int64_t values = 0;
@@ -41,10 +42,39 @@ std::string frozen_remark(config::Deck const& deck, Workload const& work) {
                             : "");
 }
 
+std::string adapters_remark(config::Deck const& deck, nn::Model const& model) {
+    if (deck.model.lora_rank == 0) {
+        return {};
+    }
+    std::int64_t all = 0;
+    std::int64_t trained = 0;
+    std::size_t adapters = 0;
+    for (auto const& item : model.named_parameters()) {
+        all += item.value().numel();
+        trained += item.value().requires_grad() ? item.value().numel() : 0;
+        adapters += is_of_adapter(item.key()) ? 1 : 0;
+    }
+    return concat("LoRA: adapters of rank ", deck.model.lora_rank, " on ",
+                  amount_of(adapters / 2, "layer"), "; ", count_text(trained), " of ",
+                  count_text(all, "parameter"), " are trained");
+}
+
+std::string untrained_remark(config::Model const& model) {
+    bool const begins_untrained =
+        model.lora_rank > 0 && model.weights.empty() && model.own.count("file") == 0;
+    return begins_untrained
+               ? concat("warning: model.lora-rank = ", model.lora_rank,
+                        " leaves the model's weights as they were drawn from run.seed, because "
+                        "model.weights names no file")
+               : "";
+}
+
 } // namespace
 
 std::vector<std::string> workload_remarks(config::Deck const& deck, Workload const& work) {
-    std::vector<std::string> remarks{work.model->remark(), frozen_remark(deck, work)};
+    std::vector<std::string> remarks{work.model->remark(), frozen_remark(deck, work),
+                                     adapters_remark(deck, *work.model),
+                                     untrained_remark(deck.model)};
     auto const* const reader = dynamic_cast<nn::AxisReader const*>(work.model.get());
     auto const axis = work.train ? data::axis_of_means(work.facts) : std::nullopt;
     if (reader != nullptr && axis && remarks.front().empty()) {

@@ -109,6 +109,18 @@ void describe(SomeDeck& deck, Visitor& visit) {
         one_of({"strict", "common"}, fixed).with(needs::first_weights),
         "strict: model.weights must have each tensor of the model, in the same shape; common: the "
         "run takes the tensors that fit, and the others start from run.seed");
+    visit("model.lora-rank", deck.model.lora_rank, between(0, 4096, fixed),
+          "rank of the adapters (LoRA) that are trained instead of the model's weights; 0: off");
+    visit("model.lora-alpha", deck.model.lora_alpha,
+          between(1e-6, 1e6, fixed).with(needs::adapters),
+          "what adapters add to their layers is multiplied by this number divided by lora-rank");
+    visit(
+        "model.lora-targets", deck.model.lora_targets, any(fixed).with(needs::adapters),
+        "linear layers that get adapters: attention, or a list of name patterns such as blocks.*; "
+        "!PATTERN excepts names");
+    visit("model.lora-train", deck.model.lora_train, any(fixed).with(needs::adapters),
+          "parameters that are trained besides the adapters: a list of name patterns such as "
+          "output.*; or none");
     visit.own("model", deck.model.own);
 
     visit("task.kind", deck.task.kind, any(fixed).naming(Named::code),

@@ -16,6 +16,8 @@ namespace needs {
 
 inline constexpr Need first_weights{"model.weights", "a file",
                                     [](Deck const& d) { return !d.model.weights.empty(); }};
+inline constexpr Need adapters{"model.lora-rank", "a number above 0",
+                               [](Deck const& d) { return d.model.lora_rank > 0; }};
 inline constexpr Need frozen{"optimizer.freeze", "a list of name patterns",
                              [](Deck const& d) { return d.optimizer.freeze != "none"; }};
 inline constexpr Need a_teacher{"distill.teacher", "a file",

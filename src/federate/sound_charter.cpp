@@ -29,6 +29,19 @@ void require_fit_for_mean(config::Deck const& deck) {
     }
 }
 
+/// Adapters start over in each round, and a mean of merged weights has none.
+void require_no_adapters(config::Deck const& deck) {
+    if (deck.model.lora_rank > 0) {
+        throw Error(ExitCode::usage,
+                    {concat("model.lora-rank = ", deck.model.lora_rank,
+                            " cannot be used in a federation's deck"),
+                     "each round is a separate run with new adapters, and the global model is a "
+                     "mean of the sites' merged weights, whose change has no low rank",
+                     "Set model.lora-rank = 0, and name the parameters to keep in "
+                     "optimizer.freeze"});
+    }
+}
+
 /// Each round is a training of its own, in which early stopping and plateaus would start over.
 void require_fixed_rounds(config::Deck const& deck) {
     bool const stops = deck.train.patience > 0;
@@ -115,6 +128,7 @@ void require_fit(Charter const& charter, config::Deck const& deck) {
         require_fit_for_controls(deck);
     }
     require_fit_for_mean(deck);
+    require_no_adapters(deck);
     require_fixed_rounds(deck);
     require_fit_for_freezing(charter, deck.optimizer);
     require_plain_targets(deck);

@@ -1,5 +1,6 @@
 #include "model_files/common_weights.hpp"
 
+#include "base/adapter_names.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ std::vector<std::string> texts_of(std::vector<CommonWeights::Fresh> const& fresh
 
 std::int64_t values_in(nn::Model const& model) {
     std::int64_t count = 0;
-    for (auto const& tensor : model.parameters()) {
-        count += tensor.numel();
+    for (auto const& item : model.named_parameters()) {
+        count += is_of_adapter(item.key()) ? 0 : item.value().numel();
     }
     for (auto const& tensor : model.buffers()) {
         count += tensor.numel();

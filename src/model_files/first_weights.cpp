@@ -1,5 +1,6 @@
 #include "model_files/first_weights.hpp"
 
+#include "base/adapter_names.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
@@ -11,6 +12,8 @@
 #include "model_files/finite_weights.hpp"
 #include "model_files/stored_tensor.hpp"
 #include "nn/named_code.hpp"
+
+#include <algorithm>
 
 namespace lockstep::train {
 
@@ -133,6 +136,11 @@ CommonWeightsText load_first_weights(comm::Communicator const& world, nn::Model&
         require_finite_weights(model, path);
         own = hash_of_tensors(model);
     });
+    auto const parameters = model.named_parameters();
+    if (std::ranges::any_of(parameters,
+                            [](auto const& item) { return is_of_adapter(item.key()); })) {
+        told.remark += "; the adapters are new";
+    }
     auto const roots = comm::all_gather(world, own).front();
     comm::agree(world, "comparing model.weights", [&] {
         if (own != roots) {

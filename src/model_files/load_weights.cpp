@@ -1,6 +1,7 @@
 #include "lockstep/model_files/load_weights.hpp"
 
 #include "arena/layout.hpp"
+#include "base/adapter_names.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weights.hpp"
 #include "lockstep/base/error.hpp"
@@ -136,6 +137,13 @@ bool has_other_names(nn::Model const& model, checkpoint::Weights const& weights)
     });
 }
 
+/// Lets an adapter add nothing: a file has those of its run in its weights.
+void reset_adapter(std::string const& name, torch::Tensor const& part) {
+    if (name.ends_with(adapter_b)) {
+        part.detach().zero_();
+    }
+}
+
 /// What the model lacks of a file, and the file of a model: `refuse` is called for each tensor of
 /// the model that the file does not have.
 template <class Refuse>
@@ -174,6 +182,10 @@ CommonWeights load(nn::Model& model, checkpoint::VerifiedFile const& file, Refus
         }
     }
     for (auto const& item : parameters) {
+        if (is_of_adapter(item.key())) {
+            reset_adapter(item.key(), item.value());
+            continue;
+        }
         if (weights->find(item.key()) != nullptr ||
             filled.insert(item.value().unsafeGetTensorImpl()).second) {
             take(item.value().detach(), item.key());

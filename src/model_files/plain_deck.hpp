@@ -6,8 +6,9 @@
 
 namespace lockstep::train {
 
-/// A compiled step is only for training.
+/// A compiled step is only for training, and adapters are merged into the weights of files.
 inline config::Model evaluated_model(config::Model model) {
+    model.lora_rank = 0;
     if (model.name == "export") {
         model.own.erase("compiled");
     }

@@ -34,6 +34,7 @@ std::string remark_on_observations(config::Deck const& deck) {
 Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
     deck.data.validation.clear();
     deck.data.test.clear();
+    deck.model = evaluated_model(std::move(deck.model));
     if (trimmed(deck.data.train).empty() && !task::is_played(deck.task)) {
         auto const was = stored_deck(checkpoint::open_weights(file)->record(), file.path());
         throw Error(ExitCode::usage,

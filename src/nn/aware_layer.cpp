@@ -1,5 +1,7 @@
 #include "nn/aware_layer.hpp"
 
+#include "nn/adaptable_linear.hpp"
+
 #include <cmath>
 #include <memory>
 
@@ -104,7 +106,7 @@ torch::nn::AnyModule convolution(torch::nn::Conv3dOptions const& options, bool a
 
 torch::nn::AnyModule fully_connected(torch::nn::LinearOptions const& options, bool aware) {
     return aware ? torch::nn::AnyModule(AwareLinear(options))
-                 : torch::nn::AnyModule(torch::nn::Linear(options));
+                 : torch::nn::AnyModule(AdaptableLinear(options));
 }
 
 torch::nn::AnyModule fully_connected(std::int64_t inputs, std::int64_t outputs, bool aware) {

@@ -27,7 +27,7 @@ torch::nn::AnyModule convolution(torch::nn::Conv1dOptions const& options, bool a
 torch::nn::AnyModule convolution(torch::nn::Conv2dOptions const& options, bool aware);
 torch::nn::AnyModule convolution(torch::nn::Conv3dOptions const& options, bool aware);
 
-/// The same for a fully connected layer.
+/// The same for a fully connected layer; if `aware` is not set, it may get an adapter.
 torch::nn::AnyModule fully_connected(torch::nn::LinearOptions const& options, bool aware);
 torch::nn::AnyModule fully_connected(std::int64_t inputs, std::int64_t outputs, bool aware);
 

@@ -1,8 +1,10 @@
 #include "nn/exported.hpp"
 
+#include "base/adapter_names.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "nn/adapter.hpp"
 #include "nn/quantised.hpp"
 #include "nn/writes.hpp"
 #include "program/metadata.hpp"
@@ -94,7 +96,30 @@ Programs programs_of(program::Archive const& archive) {
     return {only, std::nullopt, std::nullopt};
 }
 
-class Exported : public Model {
+constexpr char const* linear = "aten.linear.default";
+
+struct AdaptedWeight {
+    torch::Tensor weight;
+    Adapter adapter;
+};
+using AdaptedWeights = std::vector<AdaptedWeight>;
+
+/// aten.linear, with the adapter of its weight. A block that is run again gets other tensors of the
+/// same memory.
+void adapted_linear(AdaptedWeights const& adapted, std::vector<c10::IValue>& stack) {
+    auto const given = std::exchange(stack, {});
+    auto const inputs = given[0].toTensor();
+    auto const weight = given[1].toTensor();
+    auto const bias =
+        given.size() > 2 && given[2].isTensor() ? given[2].toTensor() : torch::Tensor();
+    auto const outputs = torch::linear(inputs, weight, bias);
+    auto const found = std::ranges::find(adapted, weight.const_data_ptr(), [](auto const& each) {
+        return each.weight.const_data_ptr();
+    });
+    stack.emplace_back(found == adapted.end() ? outputs : outputs + found->adapter(inputs));
+}
+
+class Exported : public Model, public HasAdapterPlaces {
   public:
     Exported(config::OwnValues const& values, Interface const& interface)
         : Exported(program::Archive(exported_file(values)), interface, values.text("compiled")) {}
@@ -146,6 +171,27 @@ class Exported : public Model {
 
     std::uint64_t fingerprint() const override { return hash_; }
     std::string remark() const override { return compiled_->remark(); }
+
+    std::vector<AdapterPlace> adapter_places() override {
+        constexpr std::string_view last = ".weight";
+        auto const in_training = programs_.train.used_only_by(linear, 1);
+        std::vector<AdapterPlace> places;
+        for (auto const& [name, tensor] : programs_.train.parameters()) {
+            bool const is_one = name.ends_with(last) && tensor.dim() == 2 &&
+                                in_training.contains(name) &&
+                                std::ranges::all_of(programs_.all(), [&, &own = name](auto* each) {
+                                    return each->used_only_by(linear, 1).contains(own);
+                                });
+            if (is_one) {
+                auto const layer = name.substr(0, name.size() - last.size());
+                places.push_back({layer, tensor, [this, layer, weight = tensor](auto const& given) {
+                                      add_adapter(layer, weight, given);
+                                  }});
+            }
+        }
+        return places;
+    }
+
     bool takes_sizes_from_tensors() const override { return true; } // see program::sized
     bool takes_modes_of_layers() const override { return false; }
 
@@ -180,6 +226,20 @@ class Exported : public Model {
                          "Export the model with its parameters"});
         }
         try_on(interface);
+    }
+
+    void add_adapter(std::string const& layer, torch::Tensor const& weight, Adapter const& given) {
+        auto const module = named_modules()[layer];
+        Adapter const own{module->register_parameter(std::string(adapter_a), given.a),
+                          module->register_parameter(std::string(adapter_b), given.b), given.scale};
+        if (adapted_->empty()) {
+            for (auto* const program : programs_.all()) {
+                program->replace(linear, [adapted = adapted_](std::vector<c10::IValue>& stack) {
+                    adapted_linear(*adapted, stack);
+                });
+            }
+        }
+        adapted_->push_back({weight, own});
     }
 
     /// Parameters that forward changes become buffers (see writes.hpp), where nobody trains them.
@@ -393,6 +453,7 @@ class Exported : public Model {
     bool teaches_ = false; ///< a teacher, in a file with a loss
     bool draws_ = false;   ///< random numbers, in any of its programs
     Programs programs_;
+    std::shared_ptr<AdaptedWeights> const adapted_ = std::make_shared<AdaptedWeights>();
     std::optional<ExportedStep> compiled_; ///< from the constructor on
 };
 

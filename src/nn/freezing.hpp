@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/name_patterns.hpp"
 #include "lockstep/nn/model.hpp"
 
 #include <string>
@@ -15,6 +16,11 @@ namespace lockstep::nn {
 ///          train, or when a file's layer would change its buffers all the same
 /// Returns  the names of the parameters, but for those that were frozen before
 std::vector<std::string> freeze(Model& model, std::string const& patterns);
+
+/// Freezes all parameters but those of adapters and those whose names fit `trained`; as `freeze` in
+/// all else, but layers without parameters train. `told` is the deck's key and value, for messages.
+std::vector<std::string> freeze_all_but(Model& model, NamePatterns const& trained,
+                                        std::string const& told);
 
 /// Lets these parameters train, and all layers.
 void thaw(Model& model, std::vector<std::string> const& parameters);

@@ -37,6 +37,34 @@ std::shared_ptr<Graph const> with_replaced(Graph const& graph, std::string const
     return changed;
 }
 
+/// Slots that an operator uses as one of its arguments, and those with another use.
+struct SlotUses {
+    std::string target;
+    std::size_t place = 0;
+    std::set<std::size_t> chosen{};
+    std::set<std::size_t> others{};
+
+    void add(Node const& node) {
+        for (std::size_t at = 0; at < node.arguments.size(); ++at) {
+            auto const& argument = node.arguments[at];
+            bool const is_it = node.target == target && at == place && argument.items.empty();
+            if (is_it && argument.kind == Argument::Kind::slot) {
+                chosen.insert(argument.slot);
+            } else {
+                add_other(argument);
+            }
+        }
+    }
+    void add_other(Argument const& argument) {
+        if (argument.kind == Argument::Kind::slot) {
+            others.insert(argument.slot);
+        }
+        for (auto const& item : argument.items) {
+            add_other(item);
+        }
+    }
+};
+
 bool is_of_torch(Node const& node) {
     return node.target.starts_with("torch.ops.aten.");
 }
@@ -269,6 +297,37 @@ void Program::recompute() {
     auto description = std::make_shared<Description>(*description_);
     description->blocks = blocks_of(*description->graph);
     description_ = std::move(description);
+}
+
+std::set<std::string> Program::used_only_by(std::string const& target, std::size_t place) const {
+    auto const& graph = *description_->graph;
+    SlotUses uses{concat("torch.ops.", target), place};
+    for (auto const& node : graph.nodes) {
+        uses.add(node);
+    }
+    for (auto const& output : graph.outputs) {
+        uses.add_other(output);
+    }
+    std::map<void const*, bool> fits; // of each tensor, which may have several names
+    for (std::size_t at = 0; at < description_->inputs.size(); ++at) {
+        auto const& input = description_->inputs[at];
+        if (input.kind != Input::Kind::parameter) {
+            continue;
+        }
+        auto const slot = graph.inputs[at];
+        auto& fit =
+            fits.try_emplace(tensors_.at(input.name).unsafeGetTensorImpl(), true).first->second;
+        fit = fit && uses.others.count(slot) == 0;
+    }
+    std::set<std::string> names;
+    for (std::size_t at = 0; at < description_->inputs.size(); ++at) {
+        auto const& input = description_->inputs[at];
+        if (input.kind == Input::Kind::parameter && uses.chosen.count(graph.inputs[at]) > 0 &&
+            fits.at(tensors_.at(input.name).unsafeGetTensorImpl())) {
+            names.insert(input.name);
+        }
+    }
+    return names;
 }
 
 void Program::replace(std::string const& target, Replacement instead) {

@@ -64,6 +64,10 @@ class Program {
     /// From now on, backward computes again what it needs of forward, block by block.
     void recompute();
 
+    /// The parameters that only this operator uses, and only as its argument `place`; operators in
+    /// nested graphs do not count.
+    std::set<std::string> used_only_by(std::string const& target, std::size_t place) const;
+
     /// From now on `instead` runs where the program names this operator, as "aten.relu.default".
     void replace(std::string const& target, Replacement instead);
 

@@ -4,9 +4,11 @@
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/privacy_rules.hpp"
+#include "checkpoint/adapter.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "model_files/same_code.hpp"
+#include "nn/low_rank.hpp"
 #include "step/replica_arrays.hpp"
 #include "train/privacy_key.hpp"
 
@@ -204,6 +206,9 @@ checkpoint::Record RunState::record() const {
     }
     if (engine.thawed_after() >= 0) {
         record.integers[thawed_after] = engine.thawed_after();
+    }
+    if (deck.model.lora_rank > 0) {
+        record.reals[checkpoint::adapter_scale] = nn::adapter_scale(deck.model);
     }
     if (auto const audited = parts_.audit.record()) {
         record.notes["data"] = *audited;

@@ -82,10 +82,10 @@ void require_shared_states(config::Deck const& deck, search::Space const& space)
                      "epsilon holds only for a run with an unchanged deck",
                      "Choose another search.strategy, or remove privacy.noise"});
     }
-    constexpr std::array<std::string_view, 10> harmless{
+    constexpr std::array<std::string_view, 11> harmless{
         "model.dropout",     "model.activation",     "model.bound",     "model.norm-epsilon",
         "model.rotary-base", "model.rotary-scaling", "model.attention", "model.documents",
-        "model.weights",     "model.weights-match"};
+        "model.weights",     "model.weights-match",  "model.lora-alpha"};
     auto const kinds = nn::model_kinds();
     bool const built_in = std::ranges::count(kinds, deck.model.name, &nn::ModelKind::name) > 0;
     for (auto const& dimension : space.dimensions()) {

@@ -1,7 +1,7 @@
-"""What people combine in one deck (schedules, early stopping, augmentation, frozen parameters, groups, averaged weights,
-metrics) on every kind of model: drawn at random, a run on one rank has the same weights, learning rates, measurements and
-end as one that was killed on several ranks and resumed on other ones. What cannot be combined is refused alike by plan and
-by all ranks. The short form draws two combinations, LOCKSTEP_SEED others."""
+"""What people combine in one deck (schedules, early stopping, augmentation, frozen parameters, adapters, groups, averaged
+weights, metrics) on every kind of model: drawn at random, a run on one rank has the same weights, learning rates,
+measurements and end as one that was killed on several ranks and resumed on other ones. What cannot be combined is refused
+alike by plan and by all ranks. The short form draws two combinations, LOCKSTEP_SEED others."""
 import random
 
 from harness import LONG, SEED, Scratch, check, check_same, records, run
@@ -21,7 +21,8 @@ PICTURES = ["flip, crop:2", "resized-crop@0.7", "affine:15:0.1, blur:3@0.5", "no
 AUGMENTS = {IMAGES: PICTURES, CLIPS: ["flip, noise:0.1", "shift:1, speed:0.9:1.1", "mixup:0.3", "affine:10, erase"],
             VOXELS: ["flip", "noise:0.1@0.5"], PLACES: ["flip", "affine:15, crop:2", "resized-crop, noise:0.1@0.5"],
             WORDS: ["noise:0.1", "mask:4:2", "speed:0.8:1.2, gain:2", "mixup:0.2"]}
-FREEZES = [{"freeze": "*0.*"}, {"freeze": "!*output*"}, {"freeze": "!*output*", "thaw-epoch": 1}, {"freeze": "*.bias"}]
+FREEZES = [{"optimizer.freeze": "*0.*"}, {"optimizer.freeze": "!*output*"}, {"optimizer.freeze": "*.bias"},
+           {"optimizer.freeze": "!*output*", "optimizer.thaw-epoch": 1}, {"model.lora-rank": 2, "model.lora-targets": "*"}]
 OPTIMIZERS = [{"name": "adamw"}, {"name": "adam"}, {"name": "lamb", "clip-norm": 0.5}, {"name": "sgd", "momentum": 0.9},
               {"name": "lars", "momentum": 0.9}]
 METRICS = {"kind = classification": ["kappa, top-2", "balanced-accuracy, confusion", "auroc, calibration-error"],
@@ -55,7 +56,7 @@ class Draw:
         if data in AUGMENTS and dice.random() < 0.7:
             self.keys["data.augment"] = dice.choice(AUGMENTS[data])
         if dice.random() < 0.5:
-            self.keys |= of("optimizer", dice.choice(FREEZES))
+            self.keys |= dice.choice(FREEZES)
         if task in METRICS and dice.random() < 0.6:
             self.keys["task.metrics"] = dice.choice(METRICS[task])
         for other in dice.sample(OTHERS, dice.choice((0, 1, 1, 2))):

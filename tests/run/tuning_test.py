@@ -1,7 +1,9 @@
 """Fine-tuning: weights taken in part and under the names of torchvision and timm, frozen parameters that are thawed,
-and groups with their own rates; with the same bits on any number of ranks and through kills. The short form draws."""
+groups with their own rates, and adapters (LoRA); with the same bits on any number of ranks and through kills. The short
+form draws."""
 import json
 import random
+import sys
 
 import h5py
 import numpy as np
@@ -10,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 
-from harness import LONG, SEED, Scratch, check, check_same, checkpoints, run, some
+from harness import LONG, SEED, SOURCE, Scratch, check, check_same, checkpoints, records, run, some
 
 SAMPLES = 24
 DECK = """
@@ -269,11 +271,134 @@ def walked(scratch):
         check_same(whole, other, f"{rule} {keys}: {ranks} ranks killed at step {step}, then {modes or 4 - ranks}")
 
 
+def adapters(scratch):
+    """LoRA: only adapters and the new head change; the same bits on other ranks, through a kill; files are merged."""
+    data, four = pictures(scratch / "lora.h5", 3), pictures(scratch / "lora4.h5", 4)
+    first = scratch / "lora-first"
+    run(["train", deck(scratch, "lora-first", VIT, four), "--run.directory", first, "--train.steps", 2], 1).expect(0)
+    before = exported(scratch, first, 2)
+    words = ["train", deck(scratch, "lora", VIT, data), "--model.weights", first / "best.h5",
+             "--model.weights-match", "common", "--model.lora-rank", 3, "--model.lora-train", "output.*",
+             "--optimizer.learning-rate", 0.05, "--checkpoint.keep", 9, "--train.epochs", 4]
+    cases = [(), ("--optimizer.ema", 0.9), ("--optimizer.name", "lamb", "--optimizer.clip-norm", 0.1),
+             ("--precision.gradient-checkpointing", "true"), ("--optimizer.update", "replicated"),
+             ("--precision.compute", "bf16", "--optimizer.accumulate", 2), ("--optimizer.groups", "*.lora_b rate 16"),
+             ("--privacy.noise", 1), ("--communication.compression", "bf16")]
+    for number, keys in enumerate(some(cases)):
+        one, other = scratch / f"lora-{number}", scratch / f"lora-other-{number}"
+        key = ("--privacy.key", scratch / "lora.key")
+        keys = (*keys, *key) if "--privacy.noise" in keys else keys
+        told = run([*words, *keys, "--run.directory", one], 1).expect(
+            0, "LoRA: adapters of rank 3 on 8 layers; 819 of ", "; the adapters are new",
+            "starting over from run.seed: output.weight (the file has output.weight [4, 16])").text
+        check("warning: model.lora-rank" not in told, told)
+        ranks, step = DICE.choice((2, 3)), DICE.randrange(2, 8)
+        killed = run([*words, *keys, "--run.directory", other], ranks,
+                     env={"LOCKSTEP_INJECT": f"kill:rank=1:step={step}"})
+        check(killed.code != 0, "killed")
+        run([*words, *keys, "--model.lora-rank", 4, "--run.directory", other], 1).expect(64, "model.lora-rank")
+        run([*words, *keys, "--model.lora-targets", "*.query", "--run.directory", other], 1).expect(
+            64, "model.lora-targets")
+        run([*words, *keys, "--run.directory", other], 4 - ranks).expect(0)
+        check_same(one, other, f"lora {keys}: {ranks} ranks killed at step {step}, then {4 - ranks}")
+        merged_files(scratch, one, keys, before)
+
+
+def merged_files(scratch, one, keys, before):
+    """What is read from a run with adapters, or exported, is the plain model."""
+    last = checkpoints(one)[-1]
+    after = exported(scratch, one, 7)
+    with h5py.File(last) as file, h5py.File(one / "best.h5") as best:
+        source = "optimizer/ema" if "--optimizer.ema" in keys else "model"
+        raw = {name: torch.from_numpy(file[f"{source}/{name.replace('.', '/')}"][:]).double() for name in after}
+        check(set(after) == set(before), f"names of the plain model: {set(after) ^ set(before)}")
+        check("lora_a" not in best["model/blocks/block1/query"], "best.h5 is merged")
+        changed = []
+        for name, values in before.items():
+            if name.startswith("output."):
+                continue
+            check(torch.equal(raw[name], values.double()), f"{name} is frozen")
+            layer = f"{source}/{name.replace('.', '/').rpartition('/')[0]}"
+            if not name.endswith(".weight") or "lora_a" not in file[layer]:
+                check(torch.equal(after[name], values), f"{name} has no adapter")
+                continue
+            a, b = (torch.from_numpy(file[f"{layer}/lora_{part}"][:]).double() for part in "ab")
+            changed.append(b.abs().max() > 0)
+            check(torch.equal(after[name], (values.double() + 16 / 3 * (b @ a)).float()), f"{name} is W + alpha/r B A")
+        check(len(changed) == 8 and all(changed), f"adapters have learnt: {changed}")
+    # The run measured the last model at its end, without merging.
+    wanted = next(each["loss"] for each in reversed(records(one, "validation")) if each["step"] == 7)
+    other = scratch / "merged.safetensors"
+    run(["checkpoint", "export", last, other, "--overwrite"]).expect(0)
+    plain = deck(scratch, "merged", VIT, scratch / "lora.h5")
+    bits = ("--precision.compute", "bf16") if "bf16" in keys and "--precision.compute" in keys else ()
+    for words in ([plain, other, *bits], [one / "deck.ini", last]):
+        found = float(run(["evaluate", *words]).expect(0).text.split("loss ")[1].split(",")[0])
+        check(abs(found - wanted) < (2e-2 if bits else 2e-5) * wanted, f"{words}: loss {found}, {wanted} in the run")
+    run(["predict", one / "best.h5", scratch / "lora.h5", "--output", scratch / "said.csv", "--overwrite"]).expect(0)
+
+
+class Layers(nn.Module):
+    """Linear layers of an exported program: with an adapter, without one, and trained as a whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.plain, self.head = nn.Linear(3 * 12 * 12, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.head(F.gelu(self.plain(F.gelu(self.up(x.flatten(1))))))
+
+
+def adapters_in_torch(scratch):
+    """Adapters of an exported program, trained by SGD here and in PyTorch: the same weights."""
+    sys.path.insert(0, str(SOURCE / "python"))
+    import lockstep_export
+
+    torch.manual_seed(SEED)
+    net, file = Layers(), scratch / "layers.pt2"
+    data = pictures(scratch / "layers.h5", 3)
+    lockstep_export.save(net, torch.rand(4, 3, 12, 12), file)
+    path = deck(scratch, "layers", f"name = export\nfile = {file}", data)
+    rank, alpha, steps = 4, 6, 3
+    directory = scratch / "layers"
+    run(["train", path, "--model.lora-rank", rank, "--model.lora-alpha", alpha, "--model.lora-targets", "up",
+         "--model.lora-train", "head.*", "--data.batch", SAMPLES // 3, "--optimizer.name", "sgd",
+         "--optimizer.momentum", 0.9, "--optimizer.weight-decay", 0, "--train.steps", steps, "--train.epochs", 0,
+         "--checkpoint.every-steps", 1, "--checkpoint.keep", 9, "--run.directory", directory,
+         "--precision.gradient-checkpointing", "true"], 2).expect(0, "LoRA: adapters of rank 4 on 1 layer; ")
+    after = exported(scratch, directory, steps)
+    # A follows from its name and the seed: a run of no rate has it still.
+    run(["train", path, "--model.lora-rank", rank, "--model.lora-targets", "up", "--optimizer.learning-rate", 0,
+         "--train.steps", 1, "--run.directory", scratch / "still"], 1).expect(0)
+    with h5py.File(checkpoints(scratch / "still")[-1]) as still, h5py.File(data) as samples:
+        a = torch.from_numpy(still["model/up/lora_a"][:]).requires_grad_()
+        check((still["model/up/lora_b"][:] == 0).all(), "B begins with 0")
+        inputs, targets = torch.from_numpy(samples["inputs"][:]), torch.from_numpy(samples["targets"][:])
+    check(a.abs().max() <= (3 * 12 * 12) ** -0.5 and a.std() > 0.5 * (3 * 12 * 12) ** -0.5, "Kaiming uniform")
+    b = torch.zeros(16, rank, requires_grad=True)
+    for parameter in (*net.up.parameters(), *net.plain.parameters()):
+        parameter.requires_grad_(False)
+    trained = torch.optim.SGD([a, b, *net.head.parameters()], 0.01, momentum=0.9)
+    for _ in range(steps):
+        x = inputs.flatten(1)
+        hidden = F.gelu(net.plain(F.gelu(net.up(x) + F.linear(F.linear(x, a), b) * (alpha / rank))))
+        trained.zero_grad()
+        F.cross_entropy(net.head(hidden), targets).backward()
+        trained.step()
+    wanted = {name: values.detach() for name, values in net.named_parameters()}
+    wanted["up.weight"] = net.up.weight + alpha / rank * (b @ a).detach()
+    check(set(after) == set(wanted), f"{set(after)}")
+    check((after["up.weight"] - net.up.weight).abs().max() > 1e-5, "the adapter has learnt")
+    for name, values in wanted.items():
+        check(torch.allclose(after[name], values, 1e-5, 1e-6), f"{name}: {(after[name] - values).abs().max()} apart")
+
+
 def refused(scratch):
     """What cannot be right is refused before the first step, or told."""
     data = pictures(scratch / "refused.h5", 3)
     cnn, vit = deck(scratch, "refused", CNN, data), deck(scratch, "refused-vit", VIT, data)
     head, thaw = ("--optimizer.freeze", "!classifier.*"), ("--optimizer.thaw-epoch", 1)
+    lora = ("--model.lora-rank", 2)
     cases = [((cnn, "--optimizer.freeze", "featurs.*"), 64, "fits no parameter", "Did you mean features.*?"),
              ((cnn, "--optimizer.freeze", "*"), 64, "no parameter is left to train"),
              ((cnn, *head, "--prune.pattern", "channels"), 64, "cannot be combined with prune.pattern = channels"),
@@ -286,6 +411,14 @@ def refused(scratch):
              ((cnn, "--model.weights-match", "common"), 0, "ignored: model.weights-match"),
              ((cnn, *head, "--optimizer.thaw-epoch", 5), 0, "optimizer.thaw-epoch = 5 has no effect"),
              ((cnn, *head), 0, "tensors, and ", " frozen"),
+             ((vit, *lora), 0, "LoRA: adapters of rank 2 on 8 layers", "warning: model.lora-rank = 2 leaves"),
+             ((vit, *lora, *head), 64, "model.lora-rank cannot be combined with optimizer.freeze"),
+             ((vit, *lora, "--prune.pattern", "2:4"), 64, "model.lora-rank cannot be combined with prune.pattern"),
+             ((vit, *lora, "--quantise.aware", "true"), 64, "cannot be combined with quantise.aware"),
+             ((vit, *lora, "--communication.compression", "powersgd"), 64, "powersgd"),
+             ((vit, *lora, "--model.lora-targets", "blocks.block1.quer"), 64, "Did you mean blocks.block1.query?"),
+             ((cnn, *lora), 64, "no projections of attention", "Set model.lora-targets to patterns of layers"),
+             ((vit, "--model.lora-alpha", 2), 0, "ignored: model.lora-alpha"),
              ((vit, "--optimizer.layer-decay", 0.5, "--optimizer.groups", "output.* rate 4"), 0,
               "groups", "learning rate x 0.125", "learning rate x 4")]
     for number, (words, code, *phrases) in enumerate(some(cases, 4)):
@@ -296,5 +429,5 @@ def refused(scratch):
 
 
 with Scratch() as scratch:
-    for part in (refused, names_elsewhere, walked, tuned_resnet):
+    for part in (refused, names_elsewhere, walked, tuned_resnet, adapters, adapters_in_torch):
         part(scratch)

@@ -62,7 +62,11 @@ struct Model {
     std::string name;      ///< as `lockstep models` lists them
     OwnKeys own{};         ///< that model's own keys
     std::string weights{}; ///< a file that the first weights come from; empty: drawn from the seed
-    std::string weights_match = "strict"; ///< strict, common: tensors of both; others are drawn
+    std::string weights_match = "strict";   ///< strict, common: tensors of both; others are drawn
+    std::int64_t lora_rank = 0;             ///< of adapters, which alone are trained; 0: off
+    double lora_alpha = 16;                 ///< over the rank: the scale of what they add
+    std::string lora_targets = "attention"; ///< layers that get one: attention, name patterns
+    std::string lora_train = "none";        ///< name patterns of parameters that are trained, too
 };
 
 struct Task {

@@ -143,6 +143,7 @@ TEST_CASE("each key that needs another is idle in some deck, and is not in anoth
     }
     vary([](Deck& deck) { deck.train.patience = 3; });
     vary([](Deck& deck) { deck.optimizer.freeze = "conv*"; });
+    vary([](Deck& deck) { deck.model.lora_rank = 4; });
     vary([](Deck& deck) { deck.precision.compute = "fp16"; });
     vary([](Deck& deck) { deck.communication.compression = "powersgd"; });
     vary([](Deck& deck) { deck.prune.pattern = "channels"; });

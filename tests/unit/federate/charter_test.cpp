@@ -174,3 +174,11 @@ TEST_CASE(
         CHECK(test::says(error, refused));
     }
 }
+
+TEST_CASE("a federation's deck has no adapters") {
+    config::Deck deck;
+    deck.model.lora_rank = 4;
+    auto const error = test::error_of([&] { require_fit(sound_charter(), deck); });
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(test::says(error, "model.lora-rank = 4 cannot be used in a federation's deck"));
+}
