@@ -1,6 +1,6 @@
 #include "comm/rounding.hpp"
 
-#include "comm/vector_clones.hpp"
+#include "base/vector_clones.hpp"
 
 #include <bit>
 

@@ -1,7 +1,7 @@
 #include "comm/tree_sum.hpp"
 
+#include "base/vector_clones.hpp"
 #include "comm/partition.hpp"
-#include "comm/vector_clones.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "program/bounded.hpp"
 #include "program/filled.hpp"
 #include "program/operators.hpp"
+#include "program/pooled.hpp"
 
 #include <algorithm>
 #include <map>
@@ -132,6 +133,9 @@ class GraphReader {
         }
         if (!node.instead) {
             node.instead = filled(*node.op);
+        }
+        if (!node.instead) {
+            node.instead = pooled(*node.op);
         }
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {

@@ -1,7 +1,7 @@
 #include "data/augment/blur.hpp"
 
 #include "base/text.hpp"
-#include "comm/vector_clones.hpp"
+#include "base/vector_clones.hpp"
 #include "data/augment/entry.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "data/augment/colour.hpp"
 
-#include "comm/vector_clones.hpp"
+#include "base/vector_clones.hpp"
 
 #include <algorithm>
 

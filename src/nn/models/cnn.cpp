@@ -3,10 +3,10 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/max_pool.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/pooling.h>
 
 #include "../models.hpp"
 #include "norm.hpp"
@@ -41,7 +41,7 @@ class Cnn : public PictureModel {
                     batch_norm(wider, 2, interface.sync_batch_norm, replica_link()));
             }
             features_->push_back("relu" + number, torch::nn::ReLU());
-            features_->push_back("pool" + number, torch::nn::MaxPool2d(2));
+            features_->push_back("pool" + number, MaxPool(program::MaxPoolOptions{.kernel = {2}}));
             channels = wider;
             height /= 2;
             width /= 2;

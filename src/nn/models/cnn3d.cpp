@@ -3,10 +3,10 @@
 #include "lockstep/nn/dropout.hpp"
 #include "lockstep/nn/recompute.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/max_pool.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/pooling.h>
 
 #include "../models.hpp"
 #include "norm.hpp"
@@ -104,7 +104,8 @@ class Cnn3d : public PictureModel {
             if (plan_.pooling) {
                 features_->push_back(
                     "pool" + number,
-                    torch::nn::MaxPool3d(torch::nn::MaxPool3dOptions(halving).stride(halving)));
+                    MaxPool(program::MaxPoolOptions{.dimensions = 3,
+                                                    .kernel = {plan_.time_stride(block), 2, 2}}));
             }
             channels = wider;
         }

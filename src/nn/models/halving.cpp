@@ -1,10 +1,12 @@
 #include "halving.hpp"
 
+#include "program/max_pool.hpp"
+
 namespace lockstep::nn {
 
 torch::Tensor halved(torch::Tensor const& inputs) {
-    return inputs.dim() == 4 ? torch::max_pool2d(inputs, 2)
-           : inputs.is_cpu() ? torch::max_pool3d(inputs, 2)
+    return inputs.dim() == 4 ? program::max_pool(inputs, {.kernel = {2}})
+           : inputs.is_cpu() ? program::max_pool(inputs, {.dimensions = 3, .kernel = {2}})
                              : halved_by_planes(inputs);
 }
 

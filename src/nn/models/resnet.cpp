@@ -2,11 +2,11 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/recompute.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/max_pool.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/pooling.h>
 
 #include "../models.hpp"
 #include "names_elsewhere.hpp"
@@ -108,8 +108,8 @@ class ResNet : public PictureModel {
         make.add(features_, "1", layout().channels(), first_width, small ? 3 : 7, small ? 1 : 2);
         features_->push_back("relu1", torch::nn::ReLU());
         if (!small) {
-            features_->push_back(
-                "pool1", torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
+            features_->push_back("pool1", MaxPool(program::MaxPoolOptions{
+                                              .kernel = {3}, .stride = {2}, .padding = {1}}));
         }
         auto channels = first_width;
         for (std::size_t stage = 0; stage < form.blocks.size(); ++stage) {

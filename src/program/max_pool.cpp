@@ -1,0 +1,170 @@
+#include "program/max_pool.hpp"
+
+#include "program/pool_planes.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorSubclassLikeUtils.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/native/Pool.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/max_pool1d.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/max_pool3d.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace lockstep::program {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Whether LibTorch does more with calls on this thread than to compute them: it records or traces
+/// them, or converts their types.
+bool calls_are_observed() {
+    auto const added =
+        c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set;
+    return !added.empty() || at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+bool is_plain(at::Tensor const& inputs) {
+    return inputs.is_cpu() && inputs.scalar_type() == at::kFloat &&
+           inputs.layout() == at::kStrided && inputs.numel() > 0 && inputs.is_contiguous() &&
+           inputs.suggest_memory_format() == at::MemoryFormat::Contiguous && !inputs.is_neg() &&
+           !at::isTensorSubclassLike(inputs);
+}
+
+/// The value of one of `dimensions`; 0 where there is none.
+std::int64_t option_of(std::vector<std::int64_t> const& values, std::size_t dimension,
+                       std::size_t dimensions) {
+    if (values.size() != 1 && values.size() != dimensions) {
+        return 0;
+    }
+    return values[values.size() == 1 ? 0 : dimension];
+}
+
+/// Nothing: own kernels have no such windows, or LibTorch refuses them.
+std::optional<PoolWindows> windows_of(at::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const dimensions = options.dimensions;
+    auto const given = static_cast<std::size_t>(inputs.dim());
+    if (given != dimensions + 1 && given != dimensions + 2) {
+        return std::nullopt;
+    }
+    PoolWindows windows;
+    for (std::size_t i = 0; i < dimensions; ++i) {
+        auto const to = 3 - dimensions + i;
+        auto const input = inputs.size(static_cast<std::int64_t>(given - dimensions + i));
+        auto const kernel = option_of(options.kernel, i, dimensions);
+        auto const stride =
+            options.stride.empty() ? kernel : option_of(options.stride, i, dimensions);
+        auto const padding =
+            options.padding.empty() ? -1 : option_of(options.padding, i, dimensions);
+        constexpr auto most = std::int64_t{PoolWindows::max_places};
+        if (kernel < 1 || kernel > most || stride < 1 || stride > input + most || padding < 0 ||
+            padding > kernel / 2 || option_of(options.dilation, i, dimensions) != 1) {
+            return std::nullopt;
+        }
+        auto const output = at::native::pooling_output_shape<std::int64_t>(
+            input, kernel, padding, stride, 1, options.ceil_mode);
+        if (output < 1) {
+            return std::nullopt;
+        }
+        windows.inputs[to] = input;
+        windows.outputs[to] = output;
+        windows.kernel[to] = kernel;
+        windows.stride[to] = stride;
+        windows.padding[to] = padding;
+    }
+    if (PoolWindows::product(windows.kernel) > std::int64_t{PoolWindows::max_places}) {
+        return std::nullopt;
+    }
+    return windows;
+}
+
+/// Calls work(first plane, number of planes), perhaps on several threads.
+void for_planes(PoolWindows const& windows, std::int64_t planes, auto const& work) {
+    constexpr std::int64_t values_at_once = 32'768; // as LibTorch's operators
+    auto const at_once = 1 + values_at_once / PoolWindows::product(windows.inputs);
+    at::parallel_for(0, planes, at_once,
+                     [&](std::int64_t first, std::int64_t last) { work(first, last - first); });
+}
+
+/// What backward needs beside the places.
+struct Pooled : torch::CustomClassHolder {
+    PoolWindows windows;
+    std::vector<std::int64_t> sizes; ///< of the inputs
+};
+
+class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
+  public:
+    static at::Tensor forward(AutogradContext* context, at::Tensor const& inputs,
+                              PoolWindows const& windows, std::size_t dimensions) {
+        auto sizes = inputs.sizes().vec();
+        std::copy(windows.outputs.end() - static_cast<std::ptrdiff_t>(dimensions),
+                  windows.outputs.end(), sizes.end() - static_cast<std::ptrdiff_t>(dimensions));
+        auto outputs = at::empty(sizes, inputs.options());
+        auto const places = at::empty(sizes, inputs.options().dtype(at::kByte));
+        auto const* const from = inputs.const_data_ptr<float>();
+        auto* const to = outputs.mutable_data_ptr<float>();
+        auto* const to_places = places.mutable_data_ptr<std::uint8_t>();
+        auto const from_size = PoolWindows::product(windows.inputs);
+        auto const to_size = PoolWindows::product(windows.outputs);
+        for_planes(windows, inputs.numel() / from_size,
+                   [&](std::int64_t first, std::int64_t count) {
+                       pool_planes(windows, {count, from + first * from_size, to + first * to_size,
+                                             to_places + first * to_size});
+                   });
+        auto pooled = c10::make_intrusive<Pooled>();
+        pooled->windows = windows;
+        pooled->sizes = inputs.sizes().vec();
+        context->save_for_backward({places});
+        context->saved_data["pooled"] = c10::IValue::make_capsule(pooled);
+        return outputs;
+    }
+
+    static variable_list backward(AutogradContext* context, variable_list const& gradients) {
+        auto const pooled =
+            c10::static_intrusive_pointer_cast<Pooled>(context->saved_data["pooled"].toCapsule());
+        auto const& windows = pooled->windows;
+        TORCH_CHECK(!(at::GradMode::is_enabled() && gradients[0].requires_grad()),
+                    "the gradient of a max pool has no gradient of its own");
+        auto const gradient = gradients[0].contiguous();
+        auto const places = context->get_saved_variables()[0];
+        auto of_inputs = at::empty(pooled->sizes, gradient.options());
+        auto const* const from = gradient.const_data_ptr<float>();
+        auto const* const from_places = places.const_data_ptr<std::uint8_t>();
+        auto* const to = of_inputs.mutable_data_ptr<float>();
+        auto const from_size = PoolWindows::product(windows.outputs);
+        auto const to_size = PoolWindows::product(windows.inputs);
+        for_planes(
+            windows, of_inputs.numel() / to_size, [&](std::int64_t first, std::int64_t count) {
+                unpool_planes(windows, {count, from + first * from_size,
+                                        from_places + first * from_size, to + first * to_size});
+            });
+        return {of_inputs, {}, {}};
+    }
+};
+
+at::Tensor max_pool_of_torch(at::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const pool = options.dimensions == 1   ? &at::max_pool1d
+                      : options.dimensions == 2 ? &at::max_pool2d
+                                                : &at::max_pool3d;
+    return pool(inputs, options.kernel, options.stride, options.padding, options.dilation,
+                options.ceil_mode);
+}
+
+} // namespace
+
+at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options) {
+    if (calls_are_observed() || !is_plain(inputs)) {
+        return max_pool_of_torch(inputs, options);
+    }
+    auto const windows = windows_of(inputs, options);
+    return windows ? MaxPoolFunction::apply(inputs, *windows, options.dimensions)
+                   : max_pool_of_torch(inputs, options);
+}
+
+} // namespace lockstep::program

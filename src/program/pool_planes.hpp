@@ -1,0 +1,35 @@
+#pragma once
+
+#include "program/pool_windows.hpp"
+
+namespace lockstep::program {
+
+/// Planes to pool, and memory for the results.
+///
+/// Shape  inputs [count, windows.inputs]; outputs and places [count, windows.outputs]
+struct PlanesToPool {
+    std::int64_t count;
+    float const* inputs;
+    float* outputs;
+    std::uint8_t* places; ///< within its window, that of each output
+};
+
+/// Computes the maxima of all windows, with the bits of LibTorch's: of equal values the first wins,
+/// of values that are no numbers the last.
+void pool_planes(PoolWindows const& windows, PlanesToPool planes);
+
+/// Gradients of pooled planes, and memory for those of the inputs.
+///
+/// Shape  as in PlanesToPool
+struct PlanesToUnpool {
+    std::int64_t count;
+    float const* gradients;
+    std::uint8_t const* places;
+    float* of_inputs;
+};
+
+/// Adds each gradient to that of the input that was the maximum: from zero, in the order of the
+/// outputs, as LibTorch does.
+void unpool_planes(PoolWindows const& windows, PlanesToUnpool planes);
+
+} // namespace lockstep::program

@@ -1,0 +1,185 @@
+#include "program/max_pool.hpp"
+#include "program/pooled.hpp"
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/torch.h>
+
+#include <limits>
+#include <optional>
+
+#include "catch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+using program::MaxPoolOptions;
+
+torch::Tensor pooled_by_torch(torch::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const pool = options.dimensions == 1   ? &at::max_pool1d
+                      : options.dimensions == 2 ? &at::max_pool2d
+                                                : &at::max_pool3d;
+    return pool(inputs, options.kernel, options.stride, options.padding, options.dilation,
+                options.ceil_mode);
+}
+
+bool same_bits(torch::Tensor const& a, torch::Tensor const& b) {
+    auto const type = a.element_size() == 4 ? torch::kInt : torch::kLong;
+    return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+           torch::equal(a.detach().view(type), b.detach().view(type));
+}
+
+torch::Tensor drawn_from(std::vector<float> const& values, torch::IntArrayRef shape) {
+    auto const which =
+        torch::randint(static_cast<std::int64_t>(values.size()), shape, torch::kLong);
+    return torch::tensor(values).index({which});
+}
+
+/// Inputs on which kernels differ: ties of both zeros, values that are no numbers, infinities, and
+/// values that are almost zero.
+std::vector<torch::Tensor> inputs_of(torch::IntArrayRef shape) {
+    constexpr auto infinity = std::numeric_limits<float>::infinity();
+    constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+    return {torch::randn(shape),
+            drawn_from({0.0F, -0.0F, 1.0F}, shape),
+            drawn_from({nan, -nan, -infinity, infinity, 0.0F, 1.0F}, shape),
+            drawn_from({-infinity, -infinity, -infinity, nan}, shape),
+            drawn_from({1e-42F, -1e-42F, 2e-45F, -0.0F}, shape),
+            torch::full(shape, -infinity)};
+}
+
+/// Whether own kernels pool these inputs, and not LibTorch.
+bool is_own(torch::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const outputs = program::max_pool(inputs.detach().requires_grad_(), options);
+    return outputs.grad_fn()->name().find("MaxPoolFunction") != std::string::npos;
+}
+
+void check_as_torch(torch::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const ours = inputs.clone().requires_grad_();
+    auto const theirs = inputs.clone().requires_grad_();
+    auto const outputs = program::max_pool(ours, options);
+    auto const wanted = pooled_by_torch(theirs, options);
+    CHECK(same_bits(outputs, wanted));
+    auto const gradient = torch::where(torch::rand_like(wanted) < 0.3,
+                                       drawn_from({-0.0F, 1e-42F, 1e30F}, wanted.sizes()),
+                                       torch::randn_like(wanted.detach()));
+    outputs.backward(gradient);
+    wanted.backward(gradient);
+    CHECK(same_bits(ours.grad(), theirs.grad()));
+    torch::NoGradGuard const no_gradients;
+    CHECK(same_bits(program::max_pool(inputs, options), wanted));
+}
+
+/// The table's row for one kernel: strides, paddings and both ways to round the outputs' extents.
+void walk(std::vector<std::int64_t> const& shape, std::vector<std::int64_t> const& kernel) {
+    auto const dimensions = kernel.size();
+    std::vector<std::int64_t> half(kernel);
+    std::ranges::for_each(half, [](auto& extent) { extent /= 2; });
+    for (auto const& inputs : inputs_of(shape)) {
+        for (std::int64_t const stride : {0, 1, 2, 3}) {
+            for (auto const& padding : {std::vector<std::int64_t>{0}, half}) {
+                for (bool const ceil : {false, true}) {
+                    MaxPoolOptions options{.dimensions = dimensions, .kernel = kernel};
+                    options.stride.assign(stride > 0 ? 1 : 0, stride);
+                    options.padding = padding;
+                    options.ceil_mode = ceil;
+                    CAPTURE(shape, kernel, stride, padding, ceil);
+                    REQUIRE(is_own(inputs, options));
+                    check_as_torch(inputs, options);
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("max pools have the bits of LibTorch's, and so have their gradients") {
+    torch::manual_seed(1);
+    using Shape = std::vector<std::int64_t>;
+    for (auto const& kernel : {Shape{2}, Shape{3}, Shape{5}}) {
+        for (std::int64_t const length : {5, 16, 23, 40}) {
+            walk({2, 3, length}, kernel);
+        }
+    }
+    for (auto const& kernel : {Shape{2, 2}, Shape{3, 3}, Shape{1, 2}, Shape{3, 2}}) {
+        for (auto const& extents : {Shape{3, 3}, Shape{7, 14}, Shape{8, 17}, Shape{9, 36}}) {
+            walk({2, 2, extents[0], extents[1]}, kernel);
+        }
+    }
+    walk({3, 28, 28}, {2, 2}); // without a batch
+    for (auto const& kernel : {Shape{2, 2, 2}, Shape{1, 2, 2}, Shape{3, 3, 3}}) {
+        walk({2, 2, 5, 6, 19}, kernel);
+    }
+    walk({1, 1, 40, 40}, {16, 16}); // as many places as a byte can tell
+}
+
+TEST_CASE("what own max pools do not know is LibTorch's") {
+    auto const image = torch::randn({2, 3, 40, 40});
+    MaxPoolOptions const by_2{.kernel = {2}};
+    CHECK(is_own(image, by_2));
+    CHECK(!is_own(image.to(torch::kDouble), by_2));
+    CHECK(!is_own(image.contiguous(torch::MemoryFormat::ChannelsLast), by_2));
+    CHECK(!is_own(image.transpose(2, 3), by_2));
+    MaxPoolOptions const wide{.kernel = {17, 16}};
+    CHECK(!is_own(image, wide));
+    check_as_torch(image, wide);
+    MaxPoolOptions const dilated{.kernel = {2}, .dilation = {2}};
+    CHECK(!is_own(image, dilated));
+    check_as_torch(image, dilated);
+    for (auto const& refused :
+         {MaxPoolOptions{.kernel = {0}}, MaxPoolOptions{.kernel = {2, 2, 2}},
+          MaxPoolOptions{.kernel = {2}, .padding = {2}}, MaxPoolOptions{.kernel = {50}}}) {
+        CHECK_THROWS_AS(program::max_pool(image, refused), c10::Error);
+    }
+    CHECK_THROWS_AS(program::max_pool(image[0][0][0], by_2), c10::Error);
+}
+
+TEST_CASE("max pools are the same on any number of threads") {
+    auto const image = torch::randn({7, 5, 64, 66});
+    MaxPoolOptions const options{.kernel = {3}, .stride = {2}, .padding = {1}};
+    auto const before = at::get_num_threads();
+    at::set_num_threads(3);
+    check_as_torch(image, options);
+    at::set_num_threads(before);
+}
+
+TEST_CASE("traces have LibTorch's max pool") {
+    auto const trace = torch::jit::tracer::trace(
+        {torch::randn({1, 1, 4, 4})},
+        [](torch::jit::Stack const& stack) -> torch::jit::Stack {
+            return {program::max_pool(stack.front().toTensor(), {.kernel = {2}})};
+        },
+        [](torch::Tensor const&) { return std::string(); });
+    CHECK(trace.first->graph->toString().find("aten::max_pool2d") != std::string::npos);
+}
+
+TEST_CASE("gradients of a max pool refuse to have gradients") {
+    auto const image = torch::randn({1, 1, 4, 4}, torch::requires_grad());
+    auto const outputs = program::max_pool(image, {.kernel = {2}});
+    auto const gradient = torch::ones({1, 1, 2, 2}, torch::requires_grad());
+    CHECK_THROWS_WITH(torch::autograd::grad({outputs}, {image}, {gradient}, true, true),
+                      Catch::Matchers::Contains("no gradient of its own"));
+}
+
+TEST_CASE("exported programs pool by own kernels") {
+    auto const find = [](char const* name) {
+        return program::pooled(c10::Dispatcher::singleton().findSchemaOrThrow(name, ""));
+    };
+    CHECK(find("aten::relu") == nullptr);
+    auto const image = torch::randn({2, 3, 9, 9}, torch::requires_grad());
+    std::vector<c10::IValue> stack{image,
+                                   c10::List<std::int64_t>{3, 3},
+                                   c10::List<std::int64_t>{},
+                                   c10::List<std::int64_t>{1, 1},
+                                   c10::List<std::int64_t>{1},
+                                   true};
+    auto const pooled = find("aten::max_pool2d");
+    REQUIRE(pooled != nullptr);
+    (*pooled)(stack);
+    REQUIRE(stack.size() == 1);
+    auto const& outputs = stack.front().toTensor();
+    CHECK(same_bits(outputs, torch::max_pool2d(image, 3, {}, 1, 1, true)));
+    CHECK(outputs.grad_fn()->name().find("MaxPoolFunction") != std::string::npos);
+}
