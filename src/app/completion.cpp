@@ -6,102 +6,19 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <regex>
-#include <sstream>
 
 #include "commands.hpp"
+#include "help_rows.hpp"
 #include "import_options.hpp"
+#include "kind_listing.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
 using Words = std::vector<std::string>;
-using Candidates = std::vector<Completion::Candidate>;
-
-std::vector<std::string> lines_of(std::string const& text) {
-    std::istringstream in(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line);) {
-        lines.push_back(line);
-    }
-    return lines;
-}
-
-/// "--name" and what stands for its value, as help shows them, with the meaning.
-struct Row {
-    std::string name;
-    std::string value;
-    std::string meaning;
-};
-
-/// The options in a help text, which is made from the tables that commands are parsed by.
-std::vector<Row> rows_in(std::string const& help) {
-    static std::regex const head("^ {2,12}(--[a-z][a-z-]*(?:\\.key)?)(?: ([^ ]+))?(?:  +(.*))?$");
-    static std::regex const rest("^ {13,}(.*)$");
-    std::vector<Row> rows;
-    bool follows = false;
-    for (auto const& line : lines_of(help)) {
-        std::smatch found;
-        if (std::regex_match(line, found, head)) {
-            rows.push_back({found[1], found[2], found[3]});
-            follows = true;
-        } else if (follows && std::regex_match(line, found, rest)) {
-            rows.back().meaning += (rows.back().meaning.empty() ? "" : " ") + found[1].str();
-        } else {
-            follows = false;
-        }
-    }
-    return rows;
-}
-
-/// What `lockstep models` or `lockstep tasks` prints.
-std::string listing(std::string const& what) {
-    std::ostringstream text;
-    auto* const before = std::cout.rdbuf(text.rdbuf());
-    try {
-        static_cast<void>(train_side_command(what, {}));
-    } catch (...) {
-        std::cout.rdbuf(before);
-        throw;
-    }
-    std::cout.rdbuf(before);
-    return text.str();
-}
-
-/// The models or tasks.
-Candidates kinds_of(std::string const& what) {
-    static std::regex const head("^([a-z0-9-]+): (.*)$");
-    Candidates kinds;
-    for (auto const& line : lines_of(listing(what))) {
-        if (std::smatch found; std::regex_match(line, found, head)) {
-            kinds.push_back({found[1], found[2]});
-        }
-    }
-    return kinds;
-}
-
-/// The keys of models or tasks; of the one that the command line names, if it does.
-Candidates own_keys(std::string const& what, std::string const& named) {
-    static std::regex const key("^    ([a-z]+\\.[a-z0-9-]+) \\(.*?\\)  (.*)$");
-    Candidates keys;
-    bool counts = true;
-    for (auto const& line : lines_of(listing(what))) {
-        std::smatch found;
-        if (!line.starts_with(" ")) {
-            counts = named.empty() || line.starts_with(named + ":");
-        } else if (counts && std::regex_match(line, found, key)) {
-            auto const name = concat("--", found[1].str());
-            bool const known =
-                std::ranges::find(keys, name, &Completion::Candidate::text) != keys.end();
-            if (!known) {
-                keys.push_back({name, found[2]});
-            }
-        }
-    }
-    return keys;
-}
+using Candidates = std::vector<Candidate>;
 
 Candidates texts(Words const& words) {
     Candidates candidates;
@@ -132,7 +49,7 @@ class Completer {
         parts_ = parts_of(*command);
         Words const named(words_.begin() + 1, words_.begin() + 1 + of_part_);
         rows_ = rows_in(command->help(named));
-        takes_keys_ = std::ranges::find(rows_, "--section.key", &Row::name) != rows_.end();
+        takes_keys_ = std::ranges::find(rows_, "--section.key", &HelpRow::name) != rows_.end();
         if (auto const equals = current_.find('=');
             current_.starts_with("--") && equals != std::string::npos) {
             prefix_ = current_.substr(0, equals + 1);
@@ -148,7 +65,7 @@ class Completer {
     }
 
   private:
-    void add(Completion::Candidate candidate) {
+    void add(Candidate candidate) {
         candidate.text.insert(0, prefix_);
         if (candidate.text.starts_with(current_)) {
             found_.candidates.push_back(std::move(candidate));
@@ -198,13 +115,13 @@ class Completer {
         if (!word.starts_with("--") || word.find('=') != std::string::npos) {
             return false;
         }
-        auto const row = std::ranges::find(rows_, word, &Row::name);
+        auto const row = std::ranges::find(rows_, word, &HelpRow::name);
         bool const is_key = takes_keys_ && word.find('.') != std::string::npos;
         return is_key || (row != rows_.end() && !row->value.empty());
     }
 
     void add_values(std::string const& option) {
-        auto const row = std::ranges::find(rows_, option, &Row::name);
+        auto const row = std::ranges::find(rows_, option, &HelpRow::name);
         if (row == rows_.end() && takes_keys_) {
             add_values_of_key(option.substr(2));
         } else if (row != rows_.end()) {
@@ -302,7 +219,7 @@ class Completer {
     std::string prefix_; ///< of every candidate
     Words parts_;
     std::ptrdiff_t of_part_ = 0;
-    std::vector<Row> rows_;
+    std::vector<HelpRow> rows_;
     bool takes_keys_ = false;
     Completion found_;
 };

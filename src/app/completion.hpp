@@ -5,12 +5,14 @@
 
 namespace lockstep::app {
 
-/// What can stand at the end of a command line.
+/// A word that can stand at the end of a command line.
+struct Candidate {
+    std::string text;
+    std::string meaning{};
+};
+
+/// All that can.
 struct Completion {
-    struct Candidate {
-        std::string text;
-        std::string meaning{};
-    };
     std::vector<Candidate> candidates{};
     bool files = false; ///< the shell adds the names of files
 };
