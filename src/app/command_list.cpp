@@ -25,7 +25,7 @@ std::vector<Command> all_commands() {
          estimate_help, "DECK [--price-per-hour P]",
          "measures a step and the network, and predicts training on 1 to 1024 ranks"},
         {"evaluate", [](Invocation const& i) { return train_side_command("evaluate", i); },
-         evaluate_help, "DECK CHECKPOINT|RUN",
+         evaluate_help, "[DECK] CHECKPOINT|RUN",
          "evaluates a checkpoint on the test (or validation) set"},
         {"predict", [](Invocation const& i) { return train_side_command("predict", i); },
          predict_help, "CHECKPOINT|RUN INPUT... --output FILE",

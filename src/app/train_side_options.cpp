@@ -98,11 +98,12 @@ Options estimate_options(measure::EstimateOptions& told) {
 
 Options evaluate_options(EvaluateTold& told) {
     return {.command = "lockstep evaluate",
-            .positions = {"DECK CHECKPOINT|RUN", 2, 2},
+            .positions = {"[DECK] CHECKPOINT|RUN", 1, 2},
             .about = "Evaluates a checkpoint or a best.h5 on data.test or, if the deck has no test "
                      "set, on data.validation. If RUN is given, the run's best.h5 or, if the run "
-                     "has none, its newest checkpoint is evaluated. The results are bitwise "
-                     "identical on any number of ranks.",
+                     "has none, its newest checkpoint is evaluated. Without DECK, the deck in the "
+                     "checkpoint counts, but not its data sets: name one with --data.test. The "
+                     "results are bitwise identical on any number of ranks.",
             .rows = {option::path("--outputs FILE.h5",
                                   "evaluate on data.train instead, and write what the model "
                                   "returns for each sample to FILE.h5, for the key distill.outputs",

@@ -186,6 +186,11 @@ with Scratch() as scratch:
     best = run(["evaluate", DECK, one / "best.h5", *evaluated]).expect(0).text
     text = run(["evaluate", DECK, one, *evaluated], RANKS).expect(0, f"with {one}/best.h5").text
     check(text.endswith(best), f"{text} {best}")
+    # Without a deck, that of the model counts, but not its data sets.
+    text = run(["evaluate", one / "best.h5", "--data.test", data], RANKS).expect(0).text
+    check(text.partition(":")[2] == best.partition(":")[2], f"{text} {best}")
+    run(["evaluate", one / "best.h5"]).expect(64, "there is nothing to evaluate")
+    run(["evaluate", DECK]).expect(64, "it is neither a checkpoint or a best.h5 nor the directory of a run")
     (one / "best.h5").rename(scratch / "kept.h5")
     run(["evaluate", DECK, one, *evaluated]).expect(0, f"with {checkpoints(one)[-1]}")
     run(["evaluate", DECK, tools, *evaluated]).expect(66, "no model in")

@@ -1,14 +1,11 @@
-#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
-#include "device/device.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 #include "model_files/predict.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -41,33 +38,6 @@ void require_place(comm::Communicator const& world, PredictTold const& told,
     });
 }
 
-/// The device of the training may not be here: one that is here does as well.
-std::vector<std::string> keys_with_device(std::vector<std::string> keys) {
-    for (std::string const key : {"--run.device", "--run.devices"}) {
-        bool const named = std::ranges::any_of(keys, [&](std::string const& word) {
-            return word == key || word.starts_with(key + "=");
-        });
-        if (!named) {
-            keys.insert(keys.end(), {key, key == "--run.device" ? "auto" : "all"});
-        }
-    }
-    return keys;
-}
-
-/// The deck that the file's model was trained with; rank 0 tells what is to be told of it.
-///
-/// Collective  over `world`
-config::Deck deck_of(comm::Communicator const& world, checkpoint::VerifiedFile const& file,
-                     std::vector<std::string> const& keys, std::filesystem::path const& output) {
-    config::Deck deck;
-    comm::agree(world, "reading the deck of the model", [&] {
-        auto words = keys_with_device(keys);
-        deck = saved_deck(file, words, output,
-                          world.is_root() ? Warn(notice) : Warn([](std::string const&) {}));
-    });
-    return deck;
-}
-
 } // namespace
 
 ExitCode predict_command(Invocation const& invocation) {
@@ -81,9 +51,7 @@ ExitCode predict_command(Invocation const& invocation) {
             auto const path = model_file(world, words.positions.front());
             require_place(world, told, words.positions);
             auto const file = checkpoint::verify_together(world, path);
-            auto const deck = deck_of(world, file, words.keys, told.output);
-            context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
-            context.session.bind_device(train::device_of_rank(world, deck.run));
+            auto const deck = begin_with_saved_deck(context, file, words.keys, told.output);
             data::Facts facts;
             comm::agree(world, "reading the model's file", [&] { facts = train::facts_of(file); });
             PredictInputs const samples(world, inputs, facts, told.output);

@@ -4,11 +4,14 @@
 #include "base/text.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
+#include "comm/agree.hpp"
 #include "config/idle_keys.hpp"
+#include "device/device.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "model_files/model_changes.hpp"
 #include "model_files/same_code.hpp"
+#include "monitor/watchdog.hpp"
 #include "nn/find_kind.hpp"
 #include "nn/named_code.hpp"
 
@@ -86,6 +89,19 @@ Error no_deck_in(std::filesystem::path const& file) {
                     " in the deck of lockstep train")}};
 }
 
+/// The device of the training may not be here: one that is here does as well.
+std::vector<std::string> keys_with_device(std::vector<std::string> keys) {
+    for (std::string const key : {"--run.device", "--run.devices"}) {
+        bool const named = std::ranges::any_of(keys, [&](std::string const& word) {
+            return word == key || word.starts_with(key + "=");
+        });
+        if (!named) {
+            keys.insert(keys.end(), {key, key == "--run.device" ? "auto" : "all"});
+        }
+    }
+    return keys;
+}
+
 } // namespace
 
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
@@ -114,6 +130,22 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
         warn(warning);
     }
     return parsed;
+}
+
+config::Deck begin_with_saved_deck(monitor::CommandContext& context,
+                                   checkpoint::VerifiedFile const& file,
+                                   std::vector<std::string> const& keys,
+                                   std::filesystem::path const& out) {
+    auto const& world = context.world;
+    config::Deck deck;
+    comm::agree(world, "reading the deck of the model", [&] {
+        auto words = keys_with_device(keys);
+        deck = saved_deck(file, words, out,
+                          world.is_root() ? Warn(notice) : Warn([](std::string const&) {}));
+    });
+    context.watchdog.set_patience(static_cast<double>(deck.communication.timeout_seconds));
+    context.session.bind_device(train::device_of_rank(world, deck.run));
+    return deck;
 }
 
 void tell(std::vector<std::string> const& remarks) {
