@@ -77,8 +77,17 @@ ImportKind images_kind(ImportTold& told) {
                                     "keep the stored colours; blend: blend the colours with black; "
                                     "keep: store alpha as an additional channel",
                                     told.alpha),
+                     option::reals("--mean 0.485,0.456,0.406",
+                                   "mean with which training normalizes the images, by channel, "
+                                   "for weights that were trained with it; default: that of the "
+                                   "training set",
+                                   images.mean),
+                     option::reals("--std 0.229,0.224,0.225", "the standard deviation, likewise",
+                                   images.std),
                      labels_option(images.labels)},
-            .rules = {{"--center-crop", with, "--size", "images are cut to a size"},
+            .rules = {{"--mean", with, "--std", "they are for the same weights"},
+                      {"--std", with, "--mean", "they are for the same weights"},
+                      {"--center-crop", with, "--size", "images are cut to a size"},
                       {"--shorter", with, "--center-crop",
                        "images that are not cut become as large as the size"}},
             .make = [&told, &images](auto const& source) {

@@ -4,6 +4,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codec/image.hpp"
 #include "listed_source.hpp"
@@ -29,20 +30,26 @@ class ImageSource : public ListedSource {
         auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
         form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}}};
         if (options_.flat) {
-            form_.fields[0].shape.erase(form_.fields[0].shape.begin());
+            form_.fields[0].row.erase(form_.fields[0].row.begin());
         }
         if (!options_.unlabelled) {
             form_.fields.push_back({"targets", h5::Type::i64, {}});
         }
         form_.class_names = listing_.class_names;
-        form_.moments = options_.flat ? ImportForm::Moments::one : ImportForm::Moments::by_channel;
+        form_.moments = options_.unlabelled ? ImportForm::Moments::none
+                        : options_.flat     ? ImportForm::Moments::one
+                                            : ImportForm::Moments::by_channel;
+        if (!options_.mean.empty()) {
+            take_moments(channels);
+        }
     }
 
     std::string identity() const override {
         return concat("images ", options_.width, "x", options_.height, options_.gray ? " gray" : "",
                       options_.unlabelled ? " unlabelled" : "",
                       options_.center_crop ? concat(" cropped from ", options_.shorter) : "",
-                      " alpha ", static_cast<int>(options_.alpha), "\n", listing_.identity());
+                      " alpha ", static_cast<int>(options_.alpha), moments_text(), "\n",
+                      listing_.identity());
     }
     std::int64_t items_at_once() const override {
         return static_cast<std::int64_t>(
@@ -75,6 +82,42 @@ class ImageSource : public ListedSource {
     }
 
   private:
+    std::string moments_text() const {
+        std::string text;
+        for (auto const* const values : {&options_.mean, &options_.std}) {
+            for (auto const value : *values) {
+                text += concat(" ", value);
+            }
+        }
+        return text;
+    }
+
+    void take_moments(std::size_t channels) {
+        for (auto const& [option, values] :
+             {std::pair("--mean", &options_.mean), std::pair("--std", &options_.std)}) {
+            if (values->size() != 1 && values->size() != channels) {
+                throw Error(ExitCode::usage,
+                            {concat(option, " has ", amount_of(values->size(), "value")),
+                             concat("the images have ", amount_of(channels, "channel")),
+                             "Give a value for each channel, or one for all"});
+            }
+            bool const fit = std::ranges::all_of(*values, [&](double value) {
+                return std::isfinite(value) && (values == &options_.mean || value > 0);
+            });
+            if (!fit) {
+                throw Error(ExitCode::usage,
+                            {concat(option, " has a value that cannot be used"),
+                             "means must be finite, and standard deviations above 0",
+                             "Give the values with which the weights were trained"});
+            }
+        }
+        form_.moments = ImportForm::Moments::none;
+        form_.mean = options_.mean;
+        form_.std = options_.std;
+        form_.mean.resize(channels, form_.mean.front());
+        form_.std.resize(channels, form_.std.front());
+    }
+
     /// Takes the first that can be read: what is wrong with others is told when they are read.
     void take_size_of_first() {
         any_size_ = false;

@@ -25,6 +25,9 @@ struct ImageImport {
     bool gray = false;
     bool flat = false; ///< in gray: samples are [height, width], as those of an IDX file
     Alpha alpha = Alpha::drop;
+    /// For each channel, or one for all, of values from 0 to 1; empty: those of the training set.
+    std::vector<double> mean{};
+    std::vector<double> std{};
     bool unlabelled = false; ///< samples have no targets, and files any place below the source
     std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source
 };

@@ -4,6 +4,7 @@
 #include "data/class_names.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -54,6 +55,34 @@ std::map<std::string, std::int64_t> places_of(std::vector<std::string> const& na
     return places;
 }
 
+/// The folders of what seem to be classes hold folders alone, which may be the classes.
+void look_for_classes_below(ListingOptions const& options,
+                            std::map<std::string, std::set<std::string>> const& inner,
+                            std::vector<std::string>& remarks) {
+    auto const& [first, folders] = *inner.begin();
+    if (inner.size() == 1 && folders.size() > 1) {
+        auto const folder = options.source / first;
+        throw Error(ExitCode::data,
+                    {folder.string(),
+                     concat("this folder would be the only class, and holds only folders, such as ",
+                            *folders.begin()),
+                     concat("If these are the classes, name ", folder.string(), " as the source")});
+    }
+    bool const same =
+        std::ranges::all_of(inner, [&](auto const& each) { return each.second == folders; });
+    if (inner.size() > 1 && folders.size() > 1 && same) {
+        std::vector<std::string> names;
+        for (auto const& each : inner) {
+            names.push_back(each.first);
+        }
+        remarks.push_back(concat("warning: the classes are ", list_text(names),
+                                 ", whose folders all hold the same folders: ",
+                                 list_text({folders.begin(), folders.end()}),
+                                 ". If these are the classes, name the folders of the sets train, "
+                                 "validation and test"));
+    }
+}
+
 Listing from_folders(ListingOptions const& options) {
     if (!options.split_by.empty() && options.split_by != "folder") {
         throw Error(ExitCode::usage, {concat("--split-by ", options.split_by),
@@ -66,6 +95,8 @@ Listing from_folders(ListingOptions const& options) {
     std::map<std::string, std::string> set_folders; // the first of each set
     std::set<std::string> merged;
     std::size_t in_deeper_sets = 0;
+    std::map<std::string, std::set<std::string>> inner; // folders in those of classes
+    std::size_t deeper = 0;
     auto tree = find_files(options.source, options.endings, options.frame_endings);
     if (!tree.files.empty()) {
         require_files(tree, options);
@@ -98,6 +129,10 @@ Listing from_folders(ListingOptions const& options) {
                  "Move the file into a subfolder, or list all files in a table (--labels "
                  "FILE.csv) and split by a column of this table"});
         }
+        if (folders.size() > 1) {
+            ++deeper;
+            inner[folders[0]].insert(folders[1]);
+        }
         in_deeper_sets += folders.size() > 1 && !set_named(folders[1]).empty() ? 1 : 0;
         entry.group =
             options.split_by.empty() ? file.path.string() : concat(folders[0], "/", folders[1]);
@@ -118,6 +153,9 @@ Listing from_folders(ListingOptions const& options) {
                                      "this folder would be the only class, but the folders in it "
                                      "have the names of sets",
                                      concat("Name ", inner.string(), " as the source")});
+    }
+    if (options.split_by.empty() && deeper == classes.size()) {
+        look_for_classes_below(options, inner, listing.remarks);
     }
     auto const places = places_of(listing.class_names);
     for (std::size_t i = 0; i < classes.size(); ++i) {

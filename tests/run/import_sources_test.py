@@ -80,6 +80,28 @@ def what_would_vanish(scratch):
     images(source, scratch / "hidden.h5").expect(0, "2 samples", "skipped 1 hidden", "skipped 1 .txt")
 
 
+def folders_of_folders(scratch):
+    """Sets whose names are not known are no classes."""
+    for part in ("trn", "vld"):
+        two_classes(scratch / "parts" / part)
+    text = images(scratch / "parts", scratch / "parts.h5").expect(0).text
+    check("warning: the classes are trn and vld, whose folders all hold the same folders: cat and dog" in text, text)
+    two_classes(scratch / "one/images_train")
+    images(scratch / "one", scratch / "x.h5").expect(65, "would be the only class", "images_train as the source")
+
+
+def moments_of_others(scratch):
+    """The mean and standard deviation of the weights that a run begins with."""
+    source = two_classes(scratch / "moments")
+    out = scratch / "moments.h5"
+    images(source, out, "--mean", "0.5,0.4,0.3", "--std", "0.2").expect(0)
+    with h5py.File(out) as file:
+        check(list(file.attrs["mean"]) == [0.5, 0.4, 0.3] and list(file.attrs["std"]) == [0.2] * 3, f"{dict(file.attrs)}")
+    for words, why in ((("--mean", "0.5"), "--std"), (("--mean", "0.5,0.5", "--std", 1), "3 channels"),
+                       (("--mean", "0.5", "--std", 0), "above 0"), (("--mean", "nan", "--std", 1), "")):
+        images(source, scratch / "x.h5", *words).expect(64, why)
+
+
 def links_and_pipes(scratch):
     source = two_classes(scratch / "links")
     (source / "cat/all").symlink_to(source)
@@ -450,7 +472,7 @@ def changing(scratch):
 
 
 with Scratch() as scratch:
-    for case in some((natural_order, what_would_vanish, links_and_pipes, names_that_are_no_text, names_of_classes, twice,
+    for case in some((natural_order, what_would_vanish, folders_of_folders, moments_of_others, links_and_pipes, names_that_are_no_text, names_of_classes, twice,
                       cut_videos, hostile_videos, cut_files, tables,
                       names_with_commas, outputs, directory_of_parts, long_words,
                       options_without_effect, other_formats, interrupted, changing), 4):
