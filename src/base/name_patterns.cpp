@@ -44,6 +44,22 @@ std::string NamePatterns::unused(std::vector<std::string> const& names) const {
     return {};
 }
 
+std::string names_text(std::vector<std::string> const& names) {
+    constexpr std::size_t most = 12;
+    std::vector<std::string> parts;
+    for (auto const& name : names) {
+        auto const dot = name.find('.');
+        auto const part = dot == std::string::npos ? name : name.substr(0, dot) + ".*";
+        if (std::ranges::find(parts, part) == parts.end()) {
+            parts.push_back(part);
+        }
+    }
+    bool const few = parts.size() <= most;
+    parts.resize(std::min(parts.size(), most));
+    return concat("names such as ", names.front(), ", and parts ", list_text(parts),
+                  few ? "" : " ...");
+}
+
 std::string suggested_pattern(std::string const& pattern, std::vector<std::string> const& names,
                               std::string otherwise) {
     std::vector<std::string> candidates;

@@ -24,6 +24,9 @@ class NamePatterns {
     std::vector<std::string> taken_away_;
 };
 
+/// "names such as features.conv1.weight, and parts features.* and output.*"
+std::string names_text(std::vector<std::string> const& names);
+
 /// "Did you mean X?", with the pattern that is nearest to one that fits none of these dotted names;
 /// `otherwise` where none is near.
 std::string suggested_pattern(std::string const& pattern, std::vector<std::string> const& names,

@@ -53,6 +53,27 @@ CommonWeightsText load_all(nn::Model& model, checkpoint::VerifiedFile const& fil
     }
 }
 
+/// What a file has no values for is not frozen as it was drawn.
+void require_trained(nn::Model const& model, CommonWeights const& common, std::string const& path) {
+    auto const named = model.named_parameters();
+    for (auto const& fresh : common.fresh) {
+        auto const* const parameter = named.find(fresh.name);
+        if (parameter == nullptr || parameter->requires_grad()) {
+            continue;
+        }
+        throw Error(
+            ExitCode::usage,
+            {concat(fresh.name, " ", nn::sizes_text(parameter->sizes()), " would stay random"),
+             concat("it starts over from run.seed, because ", path,
+                    fresh.in_file.empty() ? std::string(" does not have it")
+                                          : concat(" has ", fresh.in_file),
+                    ", and it is not trained (optimizer.freeze, model.lora-rank)"),
+             concat("Choose a model of the shapes in the file (such as model.stem of resnet), or "
+                    "train it: optimizer.freeze = ..., !",
+                    fresh.name, ", or model.lora-train = ..., ", fresh.name)});
+    }
+}
+
 /// Takes the tensors of the model that the file has.
 CommonWeightsText load_common(nn::Model& model, checkpoint::VerifiedFile const& file) {
     auto const common = load_common_weights(model, file);
@@ -67,10 +88,32 @@ CommonWeightsText load_common(nn::Model& model, checkpoint::VerifiedFile const& 
                                              : concat("; the file has ", common.left_over.front())),
              "Name another file, or another model"});
     }
+    require_trained(model, common, path);
     return text_of(common, model, path);
 }
 
+std::string list_of(std::vector<double> const& values) {
+    std::vector<std::string> texts;
+    for (auto const value : values) {
+        texts.push_back(significant(value, 3));
+    }
+    return joined(texts, ", ");
+}
+
 } // namespace
+
+std::string normalisation_remark(checkpoint::VerifiedFile const& file, data::Facts const& train) {
+    bool const pictures =
+        train.inputs.size() == 1 && train.inputs[0].type == h5::Type::u8 && train.mean.size() == 3;
+    if (!pictures || !facts_of(file).mean.empty()) {
+        return {};
+    }
+    return concat("model.weights does not say how its samples were normalized; those of data.train "
+                  "are with mean ",
+                  list_of(train.mean), " and std ", list_of(train.std),
+                  " (weights of torchvision and timm mostly expect 0.485, 0.456, 0.406 and 0.229, "
+                  "0.224, 0.225: lockstep data import images --mean --std)");
+}
 
 std::uint64_t hash_of_tensors(nn::Model const& model) {
     Hasher hash;

@@ -27,11 +27,16 @@ struct FirstWeightsRule {
 /// Collective  over `world`
 /// Throws      AgreedError 66 when a rank has no such file, or a different one than rank 0; 65 when
 ///             it is damaged, holds another model, has nothing in common with the model, or holds
-///             values that are not finite; 64 as `load_weights`
+///             values that are not finite; 64 as `load_weights`, and where a frozen parameter of
+///             the model would keep the values that were drawn for it
 /// Returns     what is told at the start of the run
 CommonWeightsText load_first_weights(comm::Communicator const& world, nn::Model& model,
                                      checkpoint::VerifiedFile const& file,
                                      FirstWeightsRule const& rule);
+
+/// A sentence where a run that begins with a file's weights normalizes pictures by its own training
+/// set, because the file does not say how those of its own were; else empty.
+std::string normalisation_remark(checkpoint::VerifiedFile const& file, data::Facts const& train);
 
 /// The file that model.weights names, or the safetensors files of a directory.
 ///

@@ -32,8 +32,9 @@ void require_used(NamePatterns const& patterns, std::string const& text, Model c
         throw Error(ExitCode::usage,
                     {concat(key, " = ", text), concat(unused, " fits no parameter of the model"),
                      suggested_pattern(unused, names,
-                                       concat("Parameters have names such as ", names.front(),
-                                              " and ", names.back()))});
+                                       concat("The model has ", names_text(names),
+                                              ". List all with lockstep checkpoint info of a "
+                                              "checkpoint"))});
     }
 }
 

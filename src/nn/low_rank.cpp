@@ -77,12 +77,11 @@ void require_trained_is_used(Model const& model, config::Model const& chosen) {
         names.push_back(item.key());
     }
     if (auto const unused = NamePatterns(chosen.lora_train).unused(names); !unused.empty()) {
-        throw Error(ExitCode::usage,
-                    {concat("model.lora-train = ", chosen.lora_train),
-                     concat(unused, " fits no parameter of the model"),
-                     suggested_pattern(unused, names,
-                                       concat("Parameters have names such as ", names.front(),
-                                              " and ", names.back()))});
+        throw Error(
+            ExitCode::usage,
+            {concat("model.lora-train = ", chosen.lora_train),
+             concat(unused, " fits no parameter of the model"),
+             suggested_pattern(unused, names, concat("The model has ", names_text(names)))});
     }
 }
 

@@ -74,7 +74,7 @@ void take_groups(std::string const& text, Layout const& layout, std::vector<Entr
         if (!found) {
             throw Error(ExitCode::usage,
                         {concat("optimizer.groups: ", group.pattern, " matches no parameter"),
-                         concat("parameters have names such as ", layout.entries.back().name),
+                         concat("parameters have ", names_text(names_of(layout))),
                          suggested_pattern(group.pattern, names_of(layout),
                                            "Correct the pattern, or remove the group")});
         }

@@ -87,6 +87,9 @@ void fill_model(comm::Communicator const& world, config::Deck const& deck,
                                {.match = deck.model.weights_match,
                                 .classes = work.train ? work.train->facts().class_count : 0});
         begun.remarks.push_back(std::move(told.remark));
+        if (work.train) {
+            begun.remarks.push_back(normalisation_remark(*weights, work.train->facts()));
+        }
         begun.details = std::move(told.details);
     }
     auto const file = deck.model.own.find("file");

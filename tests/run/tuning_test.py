@@ -212,7 +212,12 @@ def tuned_resnet(scratch):
     weights = ("--model.weights", checkpoints(first)[-1])
     run(["train", three, "--run.directory", scratch / "strict", *weights], 2).expect(
         65, "data.train has 3 classes", "model.weights-match = common")
-    words = ["train", three, *weights, "--model.weights-match", "common", "--optimizer.freeze", "features.*",
+    common = ("--model.weights-match", "common")
+    run(["train", three, "--run.directory", scratch / "random", *weights, *common, "--optimizer.freeze", "*"], 2).expect(
+        64, "no parameter is left to train")
+    run(["train", three, "--run.directory", scratch / "random", *weights, *common, "--optimizer.freeze", "output.weight"],
+        2).expect(64, "output.weight [3, 512] would stay random", "has output.weight [10, 512]")
+    words = ["train", three, *weights, *common, "--optimizer.freeze", "features.*",
              "--optimizer.thaw-epoch", 1, "--train.steps", 6, *whole]
     one = scratch / "one"
     told = run([*words, "--run.directory", one], 1).expect(

@@ -1,12 +1,15 @@
 #include "data/augment/entry.hpp"
 
+#include "base/letter_case.hpp"
 #include "base/number.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "data/convert.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lockstep::data {
@@ -23,18 +26,54 @@ std::string_view name_of(std::string_view word) {
     return trimmed(word.substr(0, word.find_first_of(":@")));
 }
 
+/// Our name of an augmentation that torchvision or others have under this one.
+std::string name_elsewhere(std::string_view name) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 22> names{
+        {{"randomhorizontalflip", "flip"},
+         {"hflip", "flip"},
+         {"horizontalflip", "flip"},
+         {"randomcrop", "crop"},
+         {"randomresizedcrop", "resized-crop"},
+         {"rrc", "resized-crop"},
+         {"colorjitter", "colour"},
+         {"jitter", "colour"},
+         {"color", "colour"},
+         {"colors", "colour"},
+         {"randomaffine", "affine"},
+         {"randomrotation", "affine"},
+         {"rotate", "affine"},
+         {"rotation", "affine"},
+         {"gaussianblur", "blur"},
+         {"randomerasing", "erase"},
+         {"cutout", "erase"},
+         {"randomgrayscale", "gray"},
+         {"gaussiannoise", "noise"},
+         {"trivialaugmentwide", "trivialaugment"},
+         {"specaugment", "mask"},
+         {"timeshift", "shift"}}};
+    std::string plain;
+    for (char const c : lower_case(std::string(name))) {
+        if (c != '-' && c != '_') {
+            plain += c;
+        }
+    }
+    auto const found = std::ranges::find(names, plain, [](auto const& each) { return each.first; });
+    return std::string(found == names.end() ? name : found->second);
+}
+
 } // namespace
 
 Entry::Entry(std::string const& list, std::string const& word, SampleForm const& form)
     : list_(list), word_(word), form_(form) {
     kind_ = kind_named(name_of(word));
     if (kind_ == nullptr) {
-        std::vector<std::string> forms;
+        std::vector<std::string> names;
         for (auto const& kind : change_kinds()) {
-            forms.push_back(kind.form());
+            names.emplace_back(kind.name);
         }
-        refuse("unknown augmentation",
-               concat("Use ", list_text(forms, "or"), "; @P after an entry is its probability"));
+        refuse("unknown augmentation", suggestion(name_elsewhere(name_of(word)), names,
+                                                  concat("Use ", list_text(names, "or"),
+                                                         "; lockstep data augment explains them")));
     }
     auto const at = word.find('@');
     arguments_ = split(std::string_view(word).substr(0, at), ':');
