@@ -81,18 +81,25 @@ std::string schedule_text(config::Deck const& deck, std::int64_t steps_per_epoch
                   ")");
 }
 
-/// What a number of validations without improvement cannot do in a run that has too few of them.
-std::string patience_text(config::Deck const& deck, LengthFacts const& facts, std::int64_t steps) {
+/// Validations between the warm-up and the end.
+std::int64_t counted_validations(config::Deck const& deck, LengthFacts const& facts,
+                                 std::int64_t steps) {
     auto const every =
         deck.train.validate_every > 0 ? deck.train.validate_every : facts.steps_per_epoch;
     auto const warmup = Schedule(deck, facts.steps_per_epoch, steps).warmup();
-    auto const counted = std::max<std::int64_t>((steps - 1) / every - warmup / every, 0);
+    return std::max<std::int64_t>((steps - 1) / every - warmup / every, 0);
+}
+
+/// What a number of validations without improvement cannot do in a run that has too few of them.
+std::string patience_text(config::Deck const& deck, LengthFacts const& facts, std::int64_t steps) {
+    auto const warmup = Schedule(deck, facts.steps_per_epoch, steps).warmup();
+    auto const counted = counted_validations(deck, facts, steps);
     auto const tell = [&](std::int64_t patience, std::string const& key, char const* effect) {
         return concat(key, " = ", patience, " never ", effect, ", because the run has ",
                       counted == 0 ? "no validation" : amount_of(counted, "validation"),
                       warmup > 0 ? " between the warm-up and its end" : " before its end");
     };
-    if (deck.train.patience >= std::max<std::int64_t>(counted, 1)) { // the first is the best so far
+    if (deck.train.patience > 0 && !can_end_early(deck, facts)) {
         return tell(deck.train.patience, "train.patience", "ends the run early");
     }
     return deck.schedule.name == "plateau" && deck.schedule.patience + 1 >= counted
@@ -101,6 +108,13 @@ std::string patience_text(config::Deck const& deck, LengthFacts const& facts, st
 }
 
 } // namespace
+
+bool can_end_early(config::Deck const& deck, LengthFacts const& facts) {
+    auto const steps = total_steps(deck.train, facts.steps_per_epoch, facts.max_steps);
+    auto const counted = counted_validations(deck, facts, steps);
+    return deck.train.patience > 0 &&
+           deck.train.patience < std::max<std::int64_t>(counted, 1); // the first is the best so far
+}
 
 std::vector<std::string> idle_texts(config::Deck const& deck, LengthFacts const& facts) {
     auto const steps = total_steps(deck.train, facts.steps_per_epoch, facts.max_steps);

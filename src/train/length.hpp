@@ -22,6 +22,9 @@ struct LengthFacts {
 /// one is set.
 std::string limits_text(config::Deck const& deck, LengthFacts const& facts);
 
+/// Whether train.patience can end a run of this length before its end.
+bool can_end_early(config::Deck const& deck, LengthFacts const& facts);
+
 /// Sentences on keys that have no effect, or not the one that they name, in a run of this length
 /// and with or without a validation set.
 std::vector<std::string> idle_texts(config::Deck const& deck, LengthFacts const& facts);

@@ -172,7 +172,9 @@ void OpenedRun::remark_on_length() {
                               .samples = work_.train ? work_.train->samples() : 0,
                               .validates = data_module_->has(DataModule::Set::validation)};
     remarks_.add(limits_text(facts_.deck(), lengths));
-    remarks_.add(early_end_text(facts_.deck(), work_.best_metric.name));
+    if (can_end_early(facts_.deck(), lengths)) {
+        remarks_.add(early_end_text(facts_.deck(), work_.best_metric.name));
+    }
     remarks_.add(idle_texts(facts_.deck(), lengths));
     if (auto const& found = facts_.setup.found) {
         remarks_.add(stretch_text(checkpoint::reader_of(*found)->record(), found->file.path(),

@@ -125,7 +125,9 @@ void plan_steps(RunPlan& plan, Workload const& work, Layout const& layout,
                             .validates = data_module->has(DataModule::Set::validation)};
     require_validation(plan.deck, facts.validates);
     plan.remarks.push_back(limits_text(plan.deck, facts));
-    plan.early_end = early_end_text(plan.deck, work.best_metric.name);
+    plan.early_end = can_end_early(plan.deck, facts)
+                         ? early_end_text(plan.deck, work.best_metric.name)
+                         : std::string();
     plan.remarks.push_back(plan.early_end);
     std::ranges::move(idle_texts(plan.deck, facts), std::back_inserter(plan.remarks));
     plan.checkpoint_bytes =
