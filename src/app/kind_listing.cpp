@@ -16,8 +16,8 @@ namespace {
 
 /// What `lockstep models` or `lockstep tasks` prints.
 std::string listing(std::string const& what) {
-    std::ostringstream text;
-    auto* const before = std::cout.rdbuf(text.rdbuf());
+    std::stringbuf text;
+    auto* const before = std::cout.rdbuf(&text);
     try {
         static_cast<void>(train_side_command(what, {}));
     } catch (...) {

@@ -45,7 +45,7 @@ std::string NamePatterns::unused(std::vector<std::string> const& names) const {
 }
 
 std::string names_text(std::vector<std::string> const& names) {
-    constexpr std::size_t most = 12;
+    constexpr std::size_t max_parts = 12;
     std::vector<std::string> parts;
     for (auto const& name : names) {
         auto const dot = name.find('.');
@@ -54,8 +54,8 @@ std::string names_text(std::vector<std::string> const& names) {
             parts.push_back(part);
         }
     }
-    bool const few = parts.size() <= most;
-    parts.resize(std::min(parts.size(), most));
+    bool const few = parts.size() <= max_parts;
+    parts.resize(std::min(parts.size(), max_parts));
     return concat("names such as ", names.front(), ", and parts ", list_text(parts),
                   few ? "" : " ...");
 }

@@ -101,8 +101,9 @@ void Console::show(train::Started const& e) {
     for (auto const& text : rank_lines(e)) {
         line(text);
     }
-    line(concat("model ", e.model, ": ", count_text(e.parameters), " parameters, at least ",
-                bytes_text(e.memory_needed), " per rank"));
+    line(concat("model ", e.model, ": ", count_text(e.parameters + e.frozen), " parameters, ",
+                e.frozen > 0 ? concat(count_text(e.parameters), " of them trained, ") : "",
+                "at least ", bytes_text(e.memory_needed), " per rank"));
     line(concat("data: ", count_text(e.train_samples), " training, ",
                 count_text(e.validation_samples), " validation, ", count_text(e.test_samples),
                 " test samples"));

@@ -415,7 +415,7 @@ def refused(scratch):
              ((cnn, *thaw), 0, "ignored: optimizer.thaw-epoch"),
              ((cnn, "--model.weights-match", "common"), 0, "ignored: model.weights-match"),
              ((cnn, *head, "--optimizer.thaw-epoch", 5), 0, "optimizer.thaw-epoch = 5 has no effect"),
-             ((cnn, *head), 0, "tensors, and ", " frozen"),
+             ((cnn, *head), 0, " tensors, ", " of them trained"),
              ((vit, *lora), 0, "LoRA: adapters of rank 2 on 8 layers", "warning: model.lora-rank = 2 leaves"),
              ((vit, *lora, *head), 64, "model.lora-rank cannot be combined with optimizer.freeze"),
              ((vit, *lora, "--prune.pattern", "2:4"), 64, "model.lora-rank cannot be combined with prune.pattern"),

@@ -21,6 +21,7 @@ struct Started {
     std::int64_t seed = 0;
     std::string model;
     std::int64_t parameters = 0; ///< scalars that are trained
+    std::int64_t frozen = 0;     ///< scalars that are not, or not yet
     std::string backend;
     std::int64_t batch = 0; ///< samples per replica and micro-batch
     std::int64_t accumulate = 1;

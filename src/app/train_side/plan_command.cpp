@@ -96,11 +96,11 @@ void print_plan(train::RunPlan const& plan) {
     for (auto const& remark : plan.remarks) {
         print_line("", remark);
     }
-    print_line(
-        "model",
-        concat(deck.model.name, ": ", number_text(plan.parameters), " parameters in ", plan.tensors,
-               " tensors",
-               plan.frozen > 0 ? concat(", and ", number_text(plan.frozen), " frozen") : ""));
+    print_line("model", concat(deck.model.name, ": ", number_text(plan.parameters + plan.frozen),
+                               " parameters in ", plan.tensors, " tensors",
+                               plan.frozen > 0
+                                   ? concat(", ", number_text(plan.parameters), " of them trained")
+                                   : ""));
     for (std::size_t i = 0; i < plan.updates.size(); ++i) {
         print_line(i == 0 ? "groups" : "", plan.updates[i]);
     }
