@@ -112,7 +112,7 @@ TEST_CASE("patterns that fit nothing or leave nothing to train are refused") {
     for (auto const& [patterns, told] :
          std::vector<Case>{{"boddy.*", "Did you mean body.*?"},
                            {"!outptu.*", "Did you mean output.*?"},
-                           {"zzzzzzzzzzzzzz", "Parameters have names such as"},
+                           {"zzzzzzzzzzzzzz", "body.* and output.*"},
                            {"*", "no parameter is left to train"},
                            {"output.*, body.*", "no parameter is left to train"}}) {
         CAPTURE(patterns);
