@@ -18,6 +18,12 @@ std::vector<std::filesystem::path> expand_files(std::string const& files) {
         std::error_code none; // a file of that very name comes before a pattern
         if (quoted || part.find_first_of("*?[") == std::string::npos ||
             std::filesystem::exists(part, none)) {
+            if (std::filesystem::is_directory(part, none)) {
+                throw Error(ExitCode::no_input,
+                            {concat("cannot open ", part), "it is a directory",
+                             "Name a data set file, or those in it (DIRECTORY/*.h5); pictures, "
+                             "tables or recordings become one with lockstep data import"});
+            }
             paths.emplace_back(part);
             continue;
         }

@@ -41,6 +41,7 @@ ROWS = """
 .pt2  train DECK --run.directory again --model.name export --model.file X
 .h5/  train DECK --run.directory again --model.weights X
 .h5/  evaluate DECK X
+.h5/  evaluate X
 .h5   evaluate DECK CHECKPOINT --data.test X
 .h5/  generate DECK X
 .h5   federate init federation DECK --key key --weights X
