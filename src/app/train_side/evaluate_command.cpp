@@ -124,8 +124,11 @@ void write_worst(train::Measured const& measured, std::filesystem::path const& d
 /// Collective  over `world`
 void require_model(comm::Communicator const& world, bool alone, std::string const& named) {
     comm::agree(world, "looking at the model", [&] {
-        if (alone && world.is_root() && std::filesystem::is_regular_file(named) &&
-            !is_hdf5(named)) {
+        if (!alone || !world.is_root() || !std::filesystem::is_regular_file(named)) {
+            return;
+        }
+        static_cast<void>(File::open_read(named)); // what cannot be read is told as such
+        if (!is_hdf5(named)) {
             throw Error(ExitCode::usage,
                         {named,
                          "it is neither a checkpoint or a best.h5 nor the directory of a run",
