@@ -31,7 +31,7 @@ std::vector<Command> all_commands() {
          predict_help, "CHECKPOINT|RUN INPUT... --output FILE",
          "writes what a model says of samples without targets"},
         {"generate", [](Invocation const& i) { return train_side_command("generate", i); },
-         generate_help, "DECK CHECKPOINT|RUN [--prompt TEXT]",
+         generate_help, "[DECK] CHECKPOINT|RUN [--prompt TEXT]",
          "continues a text with a language model"},
         {"verify-resume", verify_resume_command, verify_resume_help,
          "DECK --ranks A --resume-ranks B --kill-at K --steps N",

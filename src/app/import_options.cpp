@@ -178,20 +178,22 @@ ImportKind text_kind(ImportTold& told) {
         .source = "a text file, or a directory of text files. Each file is one document, except "
                   "that each line of a .jsonl file is one document. Files in folders named train, "
                   "validation and test form the sets of these names",
-        .rows =
-            {option::path(
-                 "--tokenizer FILE.json",
-                 "tokenizer to use, in the format tokenizer.json; default: train a new tokenizer",
-                 text.tokenizer),
-             option::whole("--vocabulary N", "number of tokens of a new tokenizer", text.vocabulary,
-                           {.min = 257}),
-             option::texts("--endings .A,.B", "read only files whose names have these endings",
-                           text.endings),
-             option::text("--text KEY", "key of the text in each line of a .jsonl file", text.text),
-             option::text("--prompt KEY",
-                          "key of the prompt in each line of a .jsonl file; the prompt comes "
-                          "before the text and, with data.mask = learnt, is left out of the loss",
-                          text.prompt)},
+        .rows = {option::path(
+                     "--tokenizer FILE.json",
+                     "tokenizer to use, in the format tokenizer.json, or a data set of texts whose "
+                     "tokenizer to use; default: train a new tokenizer",
+                     text.tokenizer),
+                 option::whole("--vocabulary N", "number of tokens of a new tokenizer",
+                               text.vocabulary, {.min = 257}),
+                 option::texts("--endings .A,.B", "read only files whose names have these endings",
+                               text.endings),
+                 option::text("--text KEY", "key of the text in each line of a .jsonl file",
+                              text.text),
+                 option::text(
+                     "--prompt KEY",
+                     "key of the prompt in each line of a .jsonl file; the prompt comes "
+                     "before the text and, with data.mask = learnt, is left out of the loss",
+                     text.prompt)},
         .rules = {{"--vocabulary", without, "--tokenizer",
                    "a tokenizer that exists has its own number of tokens"}},
         .make = [&told, &text](auto const& source) {

@@ -149,9 +149,10 @@ Options predict_options(PredictTold& told) {
 Options generate_options(train::GenerateOptions& told) {
     return {
         .command = "lockstep generate",
-        .positions = {"DECK CHECKPOINT|RUN", 2, 2},
+        .positions = {"[DECK] CHECKPOINT|RUN", 1, 2},
         .about = "Continues a text with a language model, token by token. The tokenizer is the one "
-                 "that the model was trained with. The same seed gives the same text.",
+                 "that the model was trained with. Without DECK, the deck in the checkpoint "
+                 "counts. The same seed gives the same text.",
         .rows = {option::text("--prompt TEXT",
                               "beginning of the text; default: empty, which starts a new document",
                               told.prompt),

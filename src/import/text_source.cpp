@@ -1,10 +1,12 @@
 #include "import/text_source.hpp"
 
 #include "base/file.hpp"
+#include "base/file_kind.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 #include "data/format.hpp"
+#include "h5/file.hpp"
 #include "lockstep/base/error.hpp"
 #include "text/tokenizer.hpp"
 
@@ -20,6 +22,20 @@ namespace lockstep::import {
 
 namespace {
 
+/// The text of tokenizer.json, or that in a data set.
+std::string tokenizer_in(std::filesystem::path const& path) {
+    if (!is_hdf5(path)) {
+        return read_text(path);
+    }
+    auto const file = h5::File::open(path);
+    if (!file.exists(data::tokenizer_name)) {
+        throw Error(ExitCode::data,
+                    {path.string(), "it is an HDF5 file without a tokenizer",
+                     "Name a data set of texts, or a file in the format tokenizer.json"});
+    }
+    return file.read_text(data::tokenizer_name);
+}
+
 class TextSource : public ImportSource {
   public:
     explicit TextSource(TextImport const& options)
@@ -27,7 +43,7 @@ class TextSource : public ImportSource {
               {options.source, options.endings, options.text, options.prompt, options.split_by}),
           tokenizer_(options.tokenizer.empty()
                          ? learnt(options.vocabulary, options.meanwhile)
-                         : text::Tokenizer::of_json(read_text(options.tokenizer),
+                         : text::Tokenizer::of_json(tokenizer_in(options.tokenizer),
                                                     options.tokenizer.string())),
           wanted_(options.tokenizer.empty() ? options.vocabulary : 0) {
         bool const narrow = tokenizer_.tokens() <= 1 << 16;

@@ -1,6 +1,5 @@
 #include "base/escaped.hpp"
 #include "base/file.hpp"
-#include "base/file_kind.hpp"
 #include "base/notice.hpp"
 #include "base/own_directory.hpp"
 #include "base/partial_file.hpp"
@@ -19,13 +18,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "../agreed_words.hpp"
 #include "../output_file.hpp"
 #include "../train_side_options.hpp"
 #include "commands.hpp"
-#include "deck_on_all_ranks.hpp"
-#include "model_file.hpp"
-#include "saved_deck.hpp"
+#include "deck_and_model.hpp"
 
 namespace lockstep::app {
 
@@ -119,61 +115,15 @@ void write_worst(train::Measured const& measured, std::filesystem::path const& d
     std::cout << "they are in " << directory.string() << "\n";
 }
 
-/// The only name is that of a model, not of a deck.
-///
-/// Collective  over `world`
-void require_model(comm::Communicator const& world, bool alone, std::string const& named) {
-    comm::agree(world, "looking at the model", [&] {
-        if (!alone || !world.is_root() || !std::filesystem::is_regular_file(named)) {
-            return;
-        }
-        static_cast<void>(File::open_read(named)); // what cannot be read is told as such
-        if (!is_hdf5(named)) {
-            throw Error(ExitCode::usage,
-                        {named,
-                         "it is neither a checkpoint or a best.h5 nor the directory of a run",
-                         "Name such a file; to evaluate other weights, name a deck before them"});
-        }
-    });
-}
-
-struct DeckAndModel {
-    config::Deck deck;
-    std::string path;
-};
-
-/// Collective  over the world
-DeckAndModel with_deck(monitor::CommandContext& context, Options const& options,
-                       Invocation const& invocation) {
-    auto begun = begin_with_deck(context, options, invocation, 1);
-    return {std::move(begun.deck), model_file(context.world, begun.others[0])};
-}
-
-/// The model's own deck.
-///
-/// Collective  over the world
-DeckAndModel with_own_deck(monitor::CommandContext& context, Words const& words,
-                           EvaluateTold const& told) {
-    auto path = model_file(context.world, words.positions.front());
-    auto const file = checkpoint::verify_together(context.world, path);
-    return {begin_with_saved_deck(context, file, words.keys, told.outputs), std::move(path)};
-}
-
 } // namespace
 
 ExitCode evaluate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             EvaluateTold told;
-            auto const words =
-                agreed_words(context.world, evaluate_options(told), invocation.arguments);
-            auto const& named = words.positions.back();
-            bool const alone = words.positions.size() == 1;
-            require_model(context.world, alone, named);
-            auto const [deck, path] = alone
-                                          ? with_own_deck(context, words, told)
-                                          : with_deck(context, evaluate_options(told), invocation);
-            require_place(context.world, told, deck, {path, words.positions.front()});
+            auto const [deck, path, named] =
+                begin_with_model(context, evaluate_options(told), invocation, told.outputs);
+            require_place(context.world, told, deck, {path, invocation.arguments.front()});
             require_place_of_worst(context.world, told);
             auto const measured = train::evaluate_file(context.world, deck, path,
                                                        {.outputs = told.outputs,

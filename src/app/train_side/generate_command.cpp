@@ -13,8 +13,7 @@
 
 #include "../train_side_options.hpp"
 #include "commands.hpp"
-#include "deck_on_all_ranks.hpp"
-#include "model_file.hpp"
+#include "deck_and_model.hpp"
 
 namespace lockstep::app {
 
@@ -40,10 +39,9 @@ ExitCode generate_command(Invocation const& invocation) {
     return monitor::run_collectively(
         invocation.argc, invocation.argv, [&](monitor::CommandContext& context) {
             train::GenerateOptions told;
-            auto const [deck, others, places] =
-                begin_with_deck(context, generate_options(told), invocation, 1);
-            auto const path = model_file(context.world, others[0]);
-            comm::agree(context.world, "generating a text", [&, &own = deck] {
+            auto const [deck, path, named] =
+                begin_with_model(context, generate_options(told), invocation);
+            comm::agree(context.world, "generating a text", [&, &own = deck, &file = path] {
                 if (context.world.size() > 1) {
                     throw Error(ExitCode::usage,
                                 {concat("lockstep generate on ", context.world.size(), " ranks"),
@@ -51,7 +49,7 @@ ExitCode generate_command(Invocation const& invocation) {
                                  "Start the command without mpirun"});
                 }
                 train::configure_torch(own.run);
-                train::generate(own, checkpoint::VerifiedFile(path), told, print, notice);
+                train::generate(own, checkpoint::VerifiedFile(file), told, print, notice);
                 std::cout << "\n";
             });
             return ExitCode::ok;
