@@ -92,7 +92,7 @@ struct Assign {
 
 /// The key for a name that scripts for PyTorch give to it; empty for other names.
 std::string key_of_script(std::string const& key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 23> names{{
+    constexpr std::array<std::pair<std::string_view, char const*>, 31> names{{
         {"lr", "optimizer.learning-rate"},
         {"wd", "optimizer.weight-decay"},
         {"batch-size", "data.batch"},
@@ -116,6 +116,14 @@ std::string key_of_script(std::string const& key) {
         {"log-interval", "monitor.log-every"},
         {"save-every", "checkpoint.every-steps"},
         {"output-dir", "run.directory"},
+        {"r", "model.lora-rank"},
+        {"lora_alpha", "model.lora-alpha"},
+        {"target_modules", "model.lora-targets"},
+        {"target-modules", "model.lora-targets"},
+        {"modules_to_save", "model.lora-train"},
+        {"modules-to-save", "model.lora-train"},
+        {"ignore_index", "task.ignore-label"},
+        {"gradient_clip_val", "optimizer.clip-norm"},
     }};
     auto const name = name_in_section(key);
     auto const* const found =

@@ -12,6 +12,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lockstep::nn {
@@ -19,24 +20,44 @@ namespace lockstep::nn {
 namespace {
 
 /// The projections of attention, of our transformers and of the usual exported ones.
-constexpr char const* attention = "*.query, *.key, *.value, blocks.*.output, *.q_proj, *.k_proj, "
-                                  "*.v_proj, *.o_proj, *.out_proj, *.qkv, *.attn.proj, "
-                                  "*.attention.output.dense";
+constexpr std::array<std::string_view, 16> attention{"query",       "key",
+                                                     "value",       "q_proj",
+                                                     "k_proj",      "v_proj",
+                                                     "o_proj",      "out_proj",
+                                                     "qkv",         "attn.proj",
+                                                     "Wqkv",        "c_attn",
+                                                     "attn.c_proj", "query_key_value",
+                                                     "in_proj",     "attention.dense"};
+
+std::string attention_patterns() {
+    std::string patterns = "blocks.*.output, *.attention.output.dense";
+    for (auto const name : attention) {
+        patterns += concat(", ", name, ", *.", name);
+    }
+    return patterns;
+}
 
 std::string told_rank(config::Model const& chosen) {
     return concat("model.lora-rank = ", chosen.lora_rank);
 }
 
 std::string some_of(std::vector<std::string> const& layers) {
-    return concat("Linear layers have names such as ", layers.front(), " and ", layers.back());
+    return concat("Linear layers have ", names_text(layers));
 }
 
 /// Layers whose weight is trained as a whole need no adapter.
 std::vector<AdapterPlace> all_places(Model& model, config::Model const& chosen) {
     auto places = adapter_places(model);
+    bool const has_places = !places.empty();
     NamePatterns const trained(chosen.lora_train);
     std::erase_if(places,
                   [&](auto const& place) { return trained.has(concat(place.layer, ".weight")); });
+    if (has_places && places.empty()) {
+        throw Error(ExitCode::usage,
+                    {concat("model.lora-train = ", chosen.lora_train),
+                     "it trains all linear layers as a whole: none is left for an adapter",
+                     "Name fewer parameters, or set model.lora-rank = 0"});
+    }
     if (places.empty()) {
         throw Error(ExitCode::usage,
                     {concat(told_rank(chosen), " cannot be used with model.name = ", chosen.name),
@@ -47,14 +68,25 @@ std::vector<AdapterPlace> all_places(Model& model, config::Model const& chosen) 
     return places;
 }
 
+/// The names that patterns may fit: an exception may be of a layer that gets no adapter anyway.
+std::vector<std::string> names_in(Model const& model, std::vector<std::string> layers) {
+    for (auto const& item : model.named_modules()) {
+        if (!item.key().empty()) {
+            layers.push_back(item.key());
+        }
+    }
+    return layers;
+}
+
 std::vector<AdapterPlace> chosen_places(Model& model, config::Model const& chosen) {
     auto places = all_places(model, chosen);
     std::vector<std::string> layers;
     std::ranges::transform(places, std::back_inserter(layers), &AdapterPlace::layer);
     std::string const text(trimmed(chosen.lora_targets));
     bool const usual = text == "attention";
-    NamePatterns const patterns(usual ? attention : text);
-    if (auto const unused = usual ? "" : patterns.unused(layers); !unused.empty()) {
+    NamePatterns const patterns(usual ? attention_patterns() : text);
+    if (auto const unused = usual ? "" : patterns.unused(names_in(model, layers));
+        !unused.empty()) {
         throw Error(ExitCode::usage,
                     {concat("model.lora-targets = ", text),
                      concat(unused, " fits no linear layer that can get an adapter"),

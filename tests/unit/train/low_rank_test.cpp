@@ -199,7 +199,7 @@ TEST_CASE("adapters that cannot be are refused") {
                            {vit("blocks.block1.quer"), "Did you mean blocks.block1.query?"},
                            {vit("*, !*"), "no layer is left"},
                            {vit("attention", "outptu.*"), "Did you mean output.*?"},
-                           {vit("*", "*"), "no linear layer that can get an adapter"},
+                           {vit("*", "*"), "it trains all linear layers as a whole"},
                            {cnn, "no projections of attention"},
                            {unet, "cannot be used with model.name = unet"}}) {
         CAPTURE(told);
