@@ -92,9 +92,12 @@ void normalise_targets(config::Deck const& deck, data::Facts const& known, std::
         }
         return;
     }
-    auto const own = usable(work.target_moments, deck.data.train);
-    bool const known_fit = known.target_mean.size() == own.mean.size();
-    auto used = known_fit ? TargetMoments{known.target_mean, known.target_std} : own;
+    // Who only looks at samples, for the ranges of their values, has no targets of its own.
+    bool const known_fit =
+        !known.target_mean.empty() &&
+        (!work.target_moments || known.target_mean.size() == work.target_moments->mean.size());
+    auto used = known_fit ? TargetMoments{known.target_mean, known.target_std}
+                          : usable(work.target_moments, deck.data.train);
     auto const constant = shift_constants(used.std);
     work.remarks.push_back(concat("targets are normalised by ", scale_text(used), " of ",
                                   known_fit ? whose : concat("data.train = ", deck.data.train),

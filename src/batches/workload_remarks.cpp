@@ -59,6 +59,18 @@ std::string adapters_remark(config::Deck const& deck, nn::Model const& model) {
                   count_text(all, "parameter"), " are trained");
 }
 
+/// The numbers of classes are no real values.
+std::string classes_remark(config::Deck const& deck, data::Dataset const& train) {
+    auto const classes = train.class_names().size();
+    return deck.task.kind == "regression" && classes > 0
+               ? concat("warning: the targets of data.train are the numbers of its ",
+                        std::to_string(classes),
+                        " classes, and not values. If it comes from a table of values, import it "
+                        "again with "
+                        "lockstep data import series --target COLUMN --regression")
+               : "";
+}
+
 std::string untrained_remark(config::Model const& model) {
     bool const begins_untrained =
         model.lora_rank > 0 && model.weights.empty() && model.own.count("file") == 0;
@@ -86,6 +98,7 @@ std::vector<std::string> workload_remarks(config::Deck const& deck, Workload con
     if (work.train) {
         remarks.push_back(batch_remark(deck, *work.train));
         remarks.push_back(augmentation_remark(deck, work));
+        remarks.push_back(classes_remark(deck, *work.train));
         remarks.push_back(work.target_moments && !deck.data.normalise_targets
                               ? target_scale_remark(*work.train, *work.target_moments)
                               : "");

@@ -5,6 +5,7 @@
 #include "batches/evaluate.hpp"
 #include "batches/loaded_batches.hpp"
 #include "batches/model_facts.hpp"
+#include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/phase.hpp"
@@ -23,6 +24,7 @@
 #include "model_files/prediction_file.hpp"
 #include "model_files/quantised_file.hpp"
 #include "model_files/saved_model.hpp"
+#include "model_files/stored_deck.hpp"
 #include "nn/evaluation_mode.hpp"
 #include "step/batch_source.hpp"
 
@@ -56,9 +58,18 @@ void require_predictions(config::Deck const& deck, task::Task const& task) {
     }
 }
 
+/// The datasets that data.inputs names are those of the samples to predict.
+config::Deck of_training(config::Deck deck, checkpoint::VerifiedFile const& file) {
+    auto const record = checkpoint::open_weights(file)->record();
+    if (!record.deck.empty()) {
+        deck.data.inputs = stored_deck(record, file.path()).data.inputs;
+    }
+    return deck;
+}
+
 void open_model(Asked& asked, config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto& work = asked.work;
-    work = open_model_of(deck, file);
+    work = open_model_of(of_training(deck, file), file);
     require_predictions(deck, *work.task);
     if (is_quantised(file)) {
         if (!asked.device.is_cpu()) {

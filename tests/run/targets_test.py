@@ -70,6 +70,8 @@ def normalised(scratch):
     for name in ("homes.onnx", "homes.c"):
         run(["checkpoint", "export", newest, scratch / name]).expect(0)
     run(["export", "check", scratch / "homes.c", "--data", scratch / "homes.h5"]).expect(0)
+    run(["checkpoint", "quantise", newest, scratch / "int8.h5", "--data.train", scratch / "homes.h5"]).expect(0)
+    run(["evaluate", scratch / "int8.h5", "--data.test", scratch / "homes.h5"]).expect(0, "mae")
     run(["checkpoint", "export", newest, scratch / "homes.pt"]).expect(0, "multiply them by target_std")
     lines = run(["evaluate", deck, directory, "--worst", 3]).expect(0).text
     pairs = re.findall(r"truth ([-0-9.e+]+), .*predicted ([-0-9.e+]+), ", lines)
@@ -168,6 +170,8 @@ def classes(scratch):
     deck.write_text(f"[run]\nreplicas = 2\ndevice = cpu\ndirectory = {scratch}/classes\n[data]\ntrain = {scratch}/train.h5\n"
                     f"validation = {scratch}/test.h5\nbatch = 16\n[model]\n{MODEL}\n[train]\nsteps = 4\n"
                     "[monitor]\nprogress = plain\nplots = false\ntensorboard = false\n")
+    run(["plan", deck, "--task.kind", "regression", "--run.directory", scratch / "numbers"]).expect(
+        0, "warning: the targets of data.train are the numbers of its ")
     run(["train", deck], 2).expect(0, "always predicting dog, the most frequent class of the training set: validation")
     baseline = records(scratch / "classes", "validation")[-1]["baseline"]
     check(near(baseline["accuracy"], (labels["test"] == 1).mean()) and "loss" not in baseline, f"{baseline}")
