@@ -77,24 +77,29 @@ EngineParts::EngineParts(EngineSetup given, std::vector<comm::TreeNode> of_ranks
       owned(exchange->partition().owned(world.rank())),
       updated(exchange->sums_everywhere() ? std::vector<Range>{{0, layout.size}} : owned) {}
 
-/// The rank's shards of the first weights, then all of them by the exchange: the replicas start
-/// alike whatever their modules held.
-void EngineParts::make_instances() {
-    place(setup.model, setup.device);
-    arena.fill_from(setup.model, updated);
-    exchange->publish();
-    // Layers that speak with other replicas in the middle of forward would wait for ever
-    // sequentially.
-    bool const concurrent =
-        setup.another && setup.model.runs_on_threads() &&
-        (setup.deck.run.mode == "dp" || communication.sync_batch_norm || setup.devices.size() > 1);
-    if (communication.sync_batch_norm && !concurrent && replicas > world.size()) {
+void require_concurrent(config::Communication const& communication, bool concurrent, int replicas,
+                        int ranks) {
+    // Sequentially, layers that speak with other replicas in the middle of forward would wait for
+    // ever.
+    if (communication.sync_batch_norm && !concurrent && replicas > ranks) {
         throw Error(ExitCode::usage,
                     {"communication.sync-batch-norm cannot be used with several replicas on a rank",
                      "these replicas must run concurrently, but an exported program with random "
                      "operators, such as dropout, runs only one replica at a time",
                      "Start one rank for each replica, or export the model without dropout"});
     }
+}
+
+/// The rank's shards of the first weights, then all of them by the exchange: the replicas start
+/// alike whatever their modules held.
+void EngineParts::make_instances() {
+    place(setup.model, setup.device);
+    arena.fill_from(setup.model, updated);
+    exchange->publish();
+    bool const concurrent =
+        setup.another && setup.model.runs_on_threads() &&
+        (setup.deck.run.mode == "dp" || communication.sync_batch_norm || setup.devices.size() > 1);
+    require_concurrent(communication, concurrent, replicas, world.size());
     instances.emplace(
         RankInstances::Setup{.model = setup.model,
                              .count = concurrent ? static_cast<std::size_t>(own_node().count) : 1,

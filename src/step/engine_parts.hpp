@@ -97,4 +97,10 @@ class EngineParts {
     void make_pruning();
 };
 
+/// Throws  Error 64 where batch norms are to be computed over all replicas, and several replicas of
+/// a
+///         rank, which would have to run concurrently, cannot
+void require_concurrent(config::Communication const& communication, bool concurrent, int replicas,
+                        int ranks);
+
 } // namespace lockstep::train

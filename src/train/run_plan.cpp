@@ -16,6 +16,7 @@
 #include "h5/element_type.hpp"
 #include "optimizer/entry_updates.hpp"
 #include "optimizer/optimizer.hpp"
+#include "step/engine_parts.hpp"
 #include "step/replica_arrays.hpp"
 
 #include <algorithm>
@@ -175,6 +176,8 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
                     }});
     auto const& work = begun.work;
     plan.remarks = begun.remarks;
+    require_concurrent(plan.deck.communication, work.model->runs_on_threads(),
+                       static_cast<int>(plan.deck.run.replicas), ranks);
     auto const layout = Layout::of(*work.model);
     comm::Partition const partition(layout.size, ranks,
                                     bucket_elements(deck.communication.first_bucket_mb),
