@@ -66,7 +66,7 @@ class Job:
         except RuntimeError as error:
             check(False, f"{error}\n{self.output()}")
 
-    def wait_for(self, *states, limit=150):
+    def wait_for(self, *states, limit=400):
         self.wait_until(lambda: self.cluster.state(self.number) in states, limit, states)
 
     def attempts(self):

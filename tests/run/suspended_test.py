@@ -10,7 +10,7 @@ import time
 
 from harness import DATA, DECK, DRAW, LOCKSTEP, Scratch, check, check_same, records, some, together, train
 
-TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
+TIMEOUT = 15  # communication.timeout-seconds; the machine and its disk may be busy
 SUSPENDED = TIMEOUT + 5
 STEPS = 40
 MPIRUN = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2", LOCKSTEP, "train"]
