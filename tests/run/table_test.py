@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from harness import LONG, Scratch, check, check_same, records, run, some
-from small_models import CLIPS, DECK, IMAGES, LABELS, MODELS, PLACES, SAMPLES, SOUNDS, WORDS, deck_of, write_data
+from small_models import (CLIPS, DECK, IMAGES, LABELS, MODELS, PLACES, SAMPLES, SOUNDS, VOXELS, WORDS, deck_of,
+                          write_data)
 
 STEPS, DRAWN = 2, 2
 PRECISIONS, SWITCHES = ("fp32", "bf16", "fp16"), ("false", "true")
