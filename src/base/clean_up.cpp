@@ -111,7 +111,7 @@ bool CleanUp::is_under_way() noexcept {
 }
 
 void remove_tree(std::filesystem::path const& path) noexcept {
-    constexpr int attempts = 5;
+    constexpr int attempts = 20; // others may still make files there
     std::error_code failure;
     for (int attempt = 0; attempt < attempts; ++attempt) {
         std::filesystem::remove_all(path, failure);

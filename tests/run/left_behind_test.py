@@ -8,12 +8,13 @@ import subprocess
 import time
 
 from harness import DATA, DECK, DRAW, LOCKSTEP, LONG, Scratch, check, run, some, together, train
+from media import png
 
 ENDS_WITHIN_S = 40
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MPIRUN = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2"]
 SET = ("--data.train", DATA / "train.h5", "--data.validation", "")
-TEMPORARY = re.compile(r"verify-resume-|lockstep-bench-|probe-|^lockstep-\w{6}$|\.partial(-|$)|^arrivals$")
+TEMPORARY = re.compile(r"verify-resume-|lockstep-bench-|probe-|^lockstep-\w{6}$|\.partial(-|$)|^arrivals$|\.samples-")
 MARK = "LOCKSTEP_LEFT_BEHIND"
 
 
@@ -78,12 +79,18 @@ def commands(scratch):
         "simulate": [LOCKSTEP, "federate", "simulate", *deck, "--sites", 3, "--rounds", 50],
         "simulate-ranks": [*MPIRUN, LOCKSTEP, "federate", "simulate", *deck, "--sites", 3, "--rounds", 50],
         "export-check": [LOCKSTEP, "export", "check", model, "--data", DATA / "train.h5"],
+        "predict": [LOCKSTEP, "predict", scratch / "run", DATA / "train.h5", "--output", "said.csv"],
+        "predict-pictures": [LOCKSTEP, "predict", scratch / "run", scratch / "pictures", "--output", "said.csv"],
+        "evaluate": [LOCKSTEP, "evaluate", DECK, scratch / "run", *SET, "--outputs", "outputs.h5"],
         "report": [LOCKSTEP, "report", scratch / "run", "--output", "report"]}
 
 
 with Scratch() as scratch:
     train(scratch / "run", *SET, "--train.steps", 10, "--train.epochs", 0, ranks=1).expect(0)
     run(["checkpoint", "export", scratch / "run", scratch / "model.c", "--format", "c"]).expect(0)
+    (scratch / "pictures").mkdir()
+    for number in range(2000):
+        (scratch / f"pictures/{number}.png").write_bytes(png([[(number % 256,)] * 28] * 28, 8, 0))
     table = [(name, command, number, DRAW.uniform(0.2, 3)) for name, command in commands(scratch).items()
              for number in SIGNALS for _ in range(3 if LONG else 1)
              if number != signal.SIGHUP or name not in ("search", "simulate")]  # which continue where nobody listens

@@ -149,6 +149,12 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
     comm::broadcast_text(world, token);
     imported_ = concat(output.string(), ".samples-", token, ".h5");
     removes_ = world.is_root();
+    if (removes_) {
+        removal_.emplace([path = imported_] {
+            remove_tree(path.string() + ".importing");
+            remove_tree(path);
+        });
+    }
     import_them(world, words, facts);
 }
 

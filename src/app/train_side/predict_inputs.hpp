@@ -1,10 +1,12 @@
 #pragma once
 
+#include "base/clean_up.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/facts.hpp"
 #include "model_files/predict.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ class PredictInputs {
     std::vector<std::string> remarks_;
     std::filesystem::path imported_; ///< empty: nothing was imported
     bool removes_ = false;           ///< this rank does, where it has to be removed
+    std::optional<CleanUp> removal_; ///< if a signal ends this process
 };
 
 } // namespace lockstep::app
