@@ -38,6 +38,14 @@ Layout Layout::of(nn::Model const& model) {
     return layout;
 }
 
+std::int64_t Layout::frozen() const {
+    std::int64_t count = 0;
+    for (auto const& entry : entries) {
+        count += entry.trained ? 0 : entry.count;
+    }
+    return count;
+}
+
 std::vector<std::size_t> Layout::thaw(std::vector<std::string> const& names) {
     std::vector<std::size_t> thawed;
     for (std::size_t i = 0; i < entries.size(); ++i) {

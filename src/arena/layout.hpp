@@ -38,6 +38,9 @@ struct Layout {
 
     static Layout of(nn::Model const& model);
 
+    /// Elements that are not trained, or not yet.
+    std::int64_t frozen() const;
+
     /// Makes the entries of these names trained ones, and returns their numbers.
     std::vector<std::size_t> thaw(std::vector<std::string> const& names);
 

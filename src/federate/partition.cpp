@@ -2,6 +2,7 @@
 
 #include "base/clean_up.hpp"
 #include "base/file.hpp"
+#include "base/own_partials.hpp"
 #include "base/partial_file.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -161,10 +162,7 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
                 std::filesystem::path const& part) {
     auto const source = h5::File::open(whole);
     PartialFile partial(partial_path(part));
-    CleanUp const removal([path = partial.path()] { // if a signal ends this process
-        std::error_code none;
-        std::filesystem::remove(path, none);
-    });
+    CleanUp const removal([part] { remove_own_partials(part); }); // if a signal ends this process
     {
         auto file = h5::File::create(partial.path());
         for (auto const& name : fields.names) {

@@ -16,14 +16,6 @@ bool is_warning(std::string const& remark) {
     return remark.starts_with("warning");
 }
 
-std::int64_t frozen_parameters(Layout const& layout) {
-    std::int64_t count = 0;
-    for (auto const& entry : layout.entries) {
-        count += entry.trained ? 0 : entry.count;
-    }
-    return count;
-}
-
 Started start_of(OpenedRun const& run, std::string const& version,
                  std::vector<std::string> const& devices, std::vector<std::string> const& places) {
     auto const& deck = run.facts().deck();
@@ -40,7 +32,7 @@ Started start_of(OpenedRun const& run, std::string const& version,
                     .seed = deck.run.seed,
                     .model = deck.model.name,
                     .parameters = layout.parameters,
-                    .frozen = frozen_parameters(layout),
+                    .frozen = layout.frozen(),
                     .backend = run.engine()->exchange().name(),
                     .batch = deck.data.batch,
                     .accumulate = deck.optimizer.accumulate,

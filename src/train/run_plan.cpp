@@ -196,9 +196,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
         plan.buckets.push_back(static_cast<double>(partition.bucket(bucket).count()) *
                                sizeof(float));
     }
-    for (auto const& entry : layout.entries) {
-        plan.frozen += entry.trained ? 0 : static_cast<double>(entry.count);
-    }
+    plan.frozen = static_cast<double>(layout.frozen());
     plan.updates = entry_updates_text(deck.optimizer, layout);
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
