@@ -94,7 +94,8 @@ Error does_not_fit(std::string const& named, std::string const& whose, std::stri
             {concat(named, " does not fit ", whose), why,
              "Name the same datasets in the same order (data.inputs, data.targets), and import all "
              "data sets in the same way: images with the same --size and --gray, tables with the "
-             "same --columns and --type, texts with the same --tokenizer. To give a data set other classes, run lockstep data import "
+             "same --columns and --type, texts with the same --tokenizer. To give a data set other "
+             "classes, run lockstep data import "
              "hdf5 OLD NEW --classes A,B,C"}};
 }
 
