@@ -1,10 +1,9 @@
 #include "program/max_pool.hpp"
 
+#include "program/own_kernels.hpp"
 #include "program/pool_planes.hpp"
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/native/Pool.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool1d.h>
@@ -21,21 +20,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Whether LibTorch does more with calls on this thread than to compute them: it records or traces
-/// them, or converts their types.
-bool calls_are_observed() {
-    auto const added =
-        c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set;
-    return !added.empty() || at::autocast::is_autocast_enabled(at::kCPU);
-}
-
-bool is_plain(at::Tensor const& inputs) {
-    return inputs.is_cpu() && inputs.scalar_type() == at::kFloat &&
-           inputs.layout() == at::kStrided && inputs.numel() > 0 && inputs.is_contiguous() &&
-           inputs.suggest_memory_format() == at::MemoryFormat::Contiguous && !inputs.is_neg() &&
-           !at::isTensorSubclassLike(inputs);
-}
 
 /// The value of one of `dimensions`; 0 where there is none.
 std::int64_t option_of(std::vector<std::int64_t> const& values, std::size_t dimension,
@@ -159,7 +143,7 @@ at::Tensor max_pool_of_torch(at::Tensor const& inputs, MaxPoolOptions const& opt
 } // namespace
 
 at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options) {
-    if (calls_are_observed() || !is_plain(inputs)) {
+    if (!may_compute(inputs)) {
         return max_pool_of_torch(inputs, options);
     }
     auto const windows = windows_of(inputs, options);

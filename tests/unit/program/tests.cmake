@@ -1,3 +1,4 @@
+lockstep_add_unit_test(program/batch_norm TORCH)
 lockstep_add_unit_test(program/blocks TORCH)
 lockstep_add_unit_test(program/bounded TORCH)
 lockstep_add_unit_test(program/checked TORCH)
