@@ -11,6 +11,7 @@
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -39,7 +40,7 @@ bool is_plain_term(at::Tensor const& term, std::int64_t channels) {
 }
 
 bool is_plain(at::Tensor const& inputs, BatchNormTerms const& terms) {
-    if (!fuses() || !may_compute(inputs) || inputs.dim() < 3 || at::in_parallel_region()) {
+    if (!fuses() || !may_compute(inputs) || inputs.dim() < 3) {
         return false;
     }
     auto const channels = inputs.size(1);
@@ -50,6 +51,25 @@ bool is_plain(at::Tensor const& inputs, BatchNormTerms const& terms) {
 
 std::span<float> floats_of(at::Tensor const& tensor) {
     return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+void sum_on_threads(PlanesToNorm const& planes, std::span<float> mean, std::span<float> squares) {
+    auto const groups = (planes.channels + channels_at_once - 1) / channels_at_once;
+    at::parallel_for(0, groups, 1, [&](std::int64_t first, std::int64_t last) {
+        sum_planes(planes, first * channels_at_once,
+                   std::min(last * channels_at_once, planes.channels), mean, squares);
+    });
+}
+
+void scale_on_threads(PlanesToNorm const& planes, std::span<float const> factor,
+                      std::span<float const> term, float* outputs) {
+    at::parallel_for(0, planes.samples, 1, [&](std::int64_t first, std::int64_t last) {
+        auto part = planes;
+        auto const begin = first * planes.channels * planes.places;
+        part.samples = last - first;
+        part.values += begin;
+        scale_planes(part, factor, term, outputs + begin);
+    });
 }
 
 /// As LibTorch's batch_norm_cpu_update_stats_template.
@@ -82,7 +102,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
         auto const terms_of_outputs = at::empty({2, channels}, inputs.options());
         auto const means = floats_of(mean);
         auto const sums = floats_of(squares);
-        sum_planes(planes, means, sums);
+        sum_on_threads(planes, means, sums);
         update_running(terms, means, sums, count);
         auto const factor = floats_of(terms_of_outputs).first(means.size());
         auto const plus = floats_of(terms_of_outputs).last(means.size());
@@ -96,7 +116,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
             plus[c] = std::fma(-means[c], factor[c], add[c]);
         }
         auto outputs = at::empty_like(inputs);
-        scale_planes(planes, factor, plus, outputs.mutable_data_ptr<float>());
+        scale_on_threads(planes, factor, plus, outputs.mutable_data_ptr<float>());
         context->save_for_backward({inputs, weight, mean, deviation});
         context->saved_data["running_mean"] = terms.running_mean;
         context->saved_data["running_var"] = terms.running_var;

@@ -55,13 +55,13 @@ void sum_channels(PlanesToNorm const& planes, std::int64_t first, std::span<floa
 
 } // namespace
 
-void sum_planes(PlanesToNorm const& planes, std::span<float> mean, std::span<float> squares) {
-    constexpr std::int64_t lanes = 8;
-    std::int64_t channel = 0;
-    for (; channel + lanes <= planes.channels; channel += lanes) {
-        sum_channels<lanes>(planes, channel, mean, squares);
+void sum_planes(PlanesToNorm const& planes, std::int64_t first, std::int64_t last,
+                std::span<float> mean, std::span<float> squares) {
+    auto channel = first;
+    for (; channel + channels_at_once <= last; channel += channels_at_once) {
+        sum_channels<channels_at_once>(planes, channel, mean, squares);
     }
-    for (; channel < planes.channels; ++channel) {
+    for (; channel < last; ++channel) {
         sum_channels<1>(planes, channel, mean, squares);
     }
 }

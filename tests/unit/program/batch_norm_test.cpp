@@ -1,5 +1,6 @@
 #include "program/batch_norm.hpp"
 
+#include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
@@ -94,4 +95,13 @@ TEST_CASE("own kernels compute where they can, and leave the rest to LibTorch") 
     CHECK_FALSE(check_as_torch(plain.contiguous(torch::MemoryFormat::ChannelsLast)));
     CHECK_FALSE(check_as_torch(plain.transpose(2, 3)));
     CHECK_FALSE(check_as_torch(torch::randn({6, 8})));
+}
+
+TEST_CASE("batch norm is the same on any number of threads") {
+    torch::manual_seed(4);
+    auto const inputs = torch::randn({5, 27, 14, 14});
+    auto const before = at::get_num_threads();
+    at::set_num_threads(3);
+    check_as_torch(inputs);
+    at::set_num_threads(before);
 }

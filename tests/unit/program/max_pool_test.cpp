@@ -20,7 +20,7 @@ torch::Tensor pooled_by_torch(torch::Tensor const& inputs, MaxPoolOptions const&
     auto const pool = options.dimensions == 1   ? &at::max_pool1d
                       : options.dimensions == 2 ? &at::max_pool2d
                                                 : &at::max_pool3d;
-    return pool(inputs, options.kernel, options.stride, options.padding, options.dilation,
+    return pool(options.rectified ? torch::relu(inputs) : inputs, options.kernel, options.stride, options.padding, options.dilation,
                 options.ceil_mode);
 }
 
@@ -79,12 +79,13 @@ void walk(std::vector<std::int64_t> const& shape, std::vector<std::int64_t> cons
     for (auto const& inputs : inputs_of(shape)) {
         for (std::int64_t const stride : {0, 1, 2, 3}) {
             for (auto const& padding : {std::vector<std::int64_t>{0}, half}) {
-                for (bool const ceil : {false, true}) {
+                for (int const which : {0, 1, 2, 3}) {
                     MaxPoolOptions options{.dimensions = dimensions, .kernel = kernel};
                     options.stride.assign(stride > 0 ? 1 : 0, stride);
                     options.padding = padding;
-                    options.ceil_mode = ceil;
-                    CAPTURE(shape, kernel, stride, padding, ceil);
+                    options.ceil_mode = which % 2 == 1;
+                    options.rectified = which > 1;
+                    CAPTURE(shape, kernel, stride, padding, options.ceil_mode, options.rectified);
                     REQUIRE(is_own(inputs, options));
                     check_as_torch(inputs, options);
                 }
