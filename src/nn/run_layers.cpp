@@ -9,9 +9,8 @@ namespace lockstep::nn {
 torch::Tensor run_layers(std::span<torch::nn::AnyModule> layers, torch::Tensor values) {
     for (std::size_t at = 0; at < layers.size(); ++at) {
         bool const rectifies = layers[at].ptr()->as<torch::nn::ReLU>() != nullptr;
-        auto* const pool = rectifies && at + 1 < layers.size()
-                               ? layers[at + 1].ptr()->as<MaxPool>()
-                               : nullptr;
+        auto* const pool =
+            rectifies && at + 1 < layers.size() ? layers[at + 1].ptr()->as<MaxPool>() : nullptr;
         if (pool != nullptr) {
             values = pool->forward_rectified(values);
             ++at;

@@ -20,8 +20,8 @@ struct MaxPoolOptions {
 };
 
 /// The maxima of windows: LibTorch's max_poolNd, perhaps behind its relu, with the same bits and
-/// gradients, by own kernels for contiguous float32 on the CPU. Everything else LibTorch computes, also where it records or
-/// traces the calls. Own gradients have no gradients.
+/// gradients, by own kernels for contiguous float32 on the CPU. Everything else LibTorch computes,
+/// also where it records or traces the calls. Own gradients have no gradients.
 ///
 /// Shape   as LibTorch: with or without a batch, channels, then the dimensions
 /// Throws  c10::Error, that of LibTorch

@@ -1,8 +1,9 @@
 #include "program/norm_planes.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
+#include "base/vector_clones.hpp"
+#include "program/transpose_block.hpp"
+
+#include <cstring>
 
 #if defined(__x86_64__)
 #define LOCKSTEP_FUSED __attribute__((target("avx2,fma")))
@@ -14,55 +15,69 @@ namespace lockstep::program {
 
 namespace {
 
-/// Adds term(value, lane) over all values of `lanes` channels from `first` on.
-template <std::size_t lanes>
-std::array<double, lanes> sums_of(PlanesToNorm const& planes, std::int64_t first,
-                                  auto const& term) {
-    std::array<double, lanes> sums{};
+using Sums = double __attribute__((vector_size(block_side * sizeof(double))));
+
+/// Adds the terms of all values to the sums of some channels from `first` on, each channel's in the
+/// order of the values. `make_term` turns values into terms.
+[[gnu::always_inline]] inline void add_terms(PlanesToNorm const& planes, std::int64_t first,
+                                             std::size_t channels, auto const& make_term,
+                                             Sums& sums) {
+    FloatBlock block{};
     for (std::int64_t n = 0; n < planes.samples; ++n) {
         auto const* const values = planes.values + (n * planes.channels + first) * planes.places;
-        for (std::int64_t i = 0; i < planes.places; ++i) {
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-                auto const at = static_cast<std::int64_t>(lane) * planes.places + i;
-                sums[lane] += term(values[at], lane);
+        std::int64_t i = 0;
+        for (; i + block_side <= planes.places; i += block_side) {
+            load_block(values + i, planes.places, channels, block);
+            transpose(block);
+            for (auto& row : block) {
+                make_term(row);
+                sums += __builtin_convertvector(row, Sums);
             }
         }
+        for (; i < planes.places; ++i) {
+            FloatRow row{};
+            for (std::size_t channel = 0; channel < channels; ++channel) {
+                row[channel] = values[static_cast<std::int64_t>(channel) * planes.places + i];
+            }
+            make_term(row);
+            sums += __builtin_convertvector(row, Sums);
+        }
     }
-    return sums;
 }
 
-template <std::size_t lanes>
-void sum_channels(PlanesToNorm const& planes, std::int64_t first, std::span<float> mean,
-                  std::span<float> squares) {
-    auto const count = planes.samples * planes.places;
-    auto const sums =
-        sums_of<lanes>(planes, first, [](float value, std::size_t) -> float { return value; });
-    std::array<float, lanes> means{};
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-        means[lane] = static_cast<float>(sums[lane] / static_cast<double>(count));
-    }
-    auto const distances =
-        sums_of<lanes>(planes, first, [means](float value, std::size_t lane) -> float {
-            auto const distance = value - means[lane];
-            return distance * distance;
-        });
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-        auto const channel = static_cast<std::size_t>(first) + lane;
-        mean[channel] = means[lane];
-        squares[channel] = static_cast<float>(distances[lane]);
-    }
+[[gnu::always_inline]] inline void sum_channels(PlanesToNorm const& planes, std::int64_t first,
+                                                std::size_t channels, std::span<float> mean,
+                                                std::span<float> squares) {
+    Sums sums{};
+    add_terms(
+        planes, first, channels, [](FloatRow&) {}, sums);
+    auto const count = static_cast<double>(planes.samples * planes.places);
+    FloatRow const means = __builtin_convertvector(sums / count, FloatRow);
+    Sums distances{};
+    add_terms(
+        planes, first, channels,
+        [&means](FloatRow& values) {
+            values -= means;
+            values *= values;
+        },
+        distances);
+    FloatRow const rounded = __builtin_convertvector(distances, FloatRow);
+    auto const at = static_cast<std::size_t>(first);
+    std::memcpy(&mean[at], &means, channels * sizeof(float));
+    std::memcpy(&squares[at], &rounded, channels * sizeof(float));
 }
 
 } // namespace
 
-void sum_planes(PlanesToNorm const& planes, std::int64_t first, std::int64_t last,
-                std::span<float> mean, std::span<float> squares) {
+LOCKSTEP_VECTOR_CLONES void sum_planes(PlanesToNorm const& planes, std::int64_t first,
+                                       std::int64_t last, std::span<float> mean,
+                                       std::span<float> squares) {
     auto channel = first;
-    for (; channel + channels_at_once <= last; channel += channels_at_once) {
-        sum_channels<channels_at_once>(planes, channel, mean, squares);
+    for (; channel + block_side <= last; channel += block_side) {
+        sum_channels(planes, channel, block_side, mean, squares);
     }
-    for (; channel < last; ++channel) {
-        sum_channels<1>(planes, channel, mean, squares);
+    if (channel < last) {
+        sum_channels(planes, channel, static_cast<std::size_t>(last - channel), mean, squares);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "same_bits.hpp"
 
 using namespace lockstep;
 
@@ -21,11 +22,6 @@ struct Normed {
     torch::Tensor running_var;
     bool is_own = false;
 };
-
-bool same_floats(torch::Tensor const& a, torch::Tensor const& b) {
-    return a.sizes() == b.sizes() && torch::equal(a.detach().contiguous().view(torch::kInt),
-                                                  b.detach().contiguous().view(torch::kInt));
-}
 
 /// By own kernels or by LibTorch; twice, so that running statistics are not those of the beginning.
 Normed normed(torch::Tensor const& given, torch::Tensor const& gradient, double momentum,
@@ -56,13 +52,13 @@ bool check_as_torch(torch::Tensor const& inputs, double momentum = 0.1) {
     auto const gradient = torch::randn(inputs.sizes());
     auto const ours = normed(inputs, gradient, momentum, false);
     auto const theirs = normed(inputs, gradient, momentum, true);
-    CHECK(same_floats(ours.outputs, theirs.outputs));
-    CHECK(same_floats(ours.of_inputs, theirs.of_inputs));
-    CHECK(same_floats(ours.of_weight, theirs.of_weight));
-    CHECK(same_floats(ours.of_bias, theirs.of_bias));
+    CHECK(same_bits(ours.outputs, theirs.outputs));
+    CHECK(same_bits(ours.of_inputs, theirs.of_inputs));
+    CHECK(same_bits(ours.of_weight, theirs.of_weight));
+    CHECK(same_bits(ours.of_bias, theirs.of_bias));
     CAPTURE(inputs.sizes(), inputs.strides(), ours.running_mean, theirs.running_mean);
-    CHECK(same_floats(ours.running_mean, theirs.running_mean));
-    CHECK(same_floats(ours.running_var, theirs.running_var));
+    CHECK(same_bits(ours.running_mean, theirs.running_mean));
+    CHECK(same_bits(ours.running_var, theirs.running_var));
     CHECK_FALSE(theirs.is_own);
     return ours.is_own;
 }
