@@ -1,6 +1,7 @@
 #include "app/command.hpp"
 #include "base/clock.hpp"
 #include "base/escaped.hpp"
+#include "base/some_of.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -22,6 +23,7 @@ namespace lockstep::app {
 namespace {
 
 constexpr double seconds_between_lines = 10;
+constexpr std::size_t max_classes = 20; ///< in a line
 
 /// A bar on a terminal; elsewhere a line now and then.
 class ImportDisplay {
@@ -49,6 +51,7 @@ void print(import::ImportReport const& report, std::vector<std::string> const& c
         std::cout << "kept " << count_text(report.parts_kept, "part")
                   << " of an interrupted import\n";
     }
+    bool shortened = false;
     for (auto const& set : report.sets) {
         std::cout << (set.name.empty() ? "all" : set.name) << ": "
                   << count_text(set.samples, "sample");
@@ -58,11 +61,15 @@ void print(import::ImportReport const& report, std::vector<std::string> const& c
         auto const& counts = set.class_counts;
         bool const classified =
             std::any_of(counts.begin(), counts.end(), [](auto count) { return count > 0; });
+        std::vector<std::string> texts;
         for (std::size_t c = 0; classified && c < counts.size(); ++c) {
-            std::cout << (c == 0 ? "; " : ", ") << escaped_line(classes[c]) << " "
-                      << count_text(counts[c]);
+            texts.push_back(concat(escaped_line(classes[c]), " ", count_text(counts[c])));
         }
-        std::cout << "\n";
+        std::cout << (classified ? "; " : "") << some_of(texts, max_classes) << "\n";
+        shortened |= texts.size() > max_classes;
+    }
+    if (shortened) {
+        std::cout << "lockstep data info FILE shows the samples of all classes\n";
     }
     for (auto const& text : remarks) {
         std::cout << escaped_line(text) << "\n";

@@ -1,6 +1,7 @@
 #include "data/facts_text.hpp"
 
 #include "base/json_text.hpp"
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 #include "data/class_names.hpp"
 #include "data/convert.hpp"
@@ -144,16 +145,6 @@ std::string fault_of(Facts const& facts) {
     auto const type = facts.inputs.empty() ? h5::Type::f32 : facts.inputs.front().type;
     return are_scales(type, facts.mean, facts.std) ? ""
                                                    : "its mean and std are not those of inputs";
-}
-
-/// Names, a few of many.
-std::string some_of(std::vector<std::string> names) {
-    constexpr std::size_t max = 12;
-    if (names.size() > max) {
-        names.resize(max);
-        names.emplace_back("…");
-    }
-    return joined(names, ", ");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/line_ends.hpp"
 #include "base/number.hpp"
+#include "base/some_of.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "import/source.hpp"
@@ -15,6 +16,8 @@
 namespace lockstep::import {
 
 namespace {
+
+constexpr std::size_t max_columns = 50; ///< in an error
 
 /// Takes the fields of one line after the other off a text.
 class CsvReader {
@@ -148,10 +151,11 @@ void require_bare_names(CsvTable const& table) {
     if (std::all_of(table.columns.begin(), table.columns.end(), [](auto const& name) {
             return name.size() > 1 && name.starts_with('"') && name.ends_with('"');
         })) {
-        throw Error(ExitCode::data, {concat(table.path.string(), ", line 1"),
-                                     concat("the column names have quotes: ",
-                                            joined(table.columns, ", "), ". TSV has no quoting"),
-                                     "Save the table without quotes, or as CSV with commas"});
+        throw Error(ExitCode::data,
+                    {concat(table.path.string(), ", line 1"),
+                     concat("the column names have quotes: ", some_of(table.columns, max_columns),
+                            ". TSV has no quoting"),
+                     "Save the table without quotes, or as CSV with commas"});
     }
 }
 
@@ -165,10 +169,11 @@ std::optional<std::size_t> CsvTable::find(std::string const& column) const {
 std::size_t CsvTable::column(std::string const& name) const {
     auto const found = find(name);
     if (!found) {
-        throw Error(ExitCode::data, {path.string(),
-                                     concat("its first line names the columns ",
-                                            joined(columns, ", "), ", but no column ", name),
-                                     "Write the name of each column into the first line"});
+        throw Error(ExitCode::data,
+                    {path.string(),
+                     concat("its first line names the columns ", some_of(columns, max_columns),
+                            ", but no column ", name),
+                     "Write the name of each column into the first line"});
     }
     if (places.at(name).again) {
         throw Error(ExitCode::data,
@@ -184,7 +189,7 @@ std::size_t CsvTable::column_of(std::string const& option, std::string const& na
     }
     throw Error(ExitCode::usage, {concat(option, " ", name),
                                   concat(path.string(), " has no such column; its columns are ",
-                                         joined(columns, ", ")),
+                                         some_of(columns, max_columns)),
                                   suggestion(name, columns, "Name one of these columns")});
 }
 
@@ -212,10 +217,10 @@ CsvTable read_csv(std::filesystem::path const& path) {
     }
     if (std::all_of(table.columns.begin(), table.columns.end(),
                     [](auto const& name) { return number_of<double>(name).has_value(); })) {
-        throw Error(ExitCode::data,
-                    {concat(path.string(), ", line 1"),
-                     concat("it has no column names, only numbers: ", joined(table.columns, ", ")),
-                     "Insert a line with the column names above this line"});
+        throw Error(ExitCode::data, {concat(path.string(), ", line 1"),
+                                     concat("it has no column names, only numbers: ",
+                                            some_of(table.columns, max_columns)),
+                                     "Insert a line with the column names above this line"});
     }
     std::int64_t blank = 0;
     std::size_t blank_at_end = 0;

@@ -1,6 +1,7 @@
 #include "model_files/common_weights.hpp"
 
 #include "base/adapter_names.hpp"
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -10,14 +11,6 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::size_t shown_names = 4;
-
-std::string few(std::vector<std::string> const& names) {
-    if (names.size() <= shown_names) {
-        return joined(names, ", ");
-    }
-    std::vector<std::string> const first(names.begin(), names.begin() + shown_names);
-    return concat(joined(first, ", "), " and ", names.size() - shown_names, " more");
-}
 
 std::vector<std::string> texts_of(std::vector<CommonWeights::Fresh> const& fresh) {
     std::vector<std::string> texts;
@@ -53,7 +46,7 @@ CommonWeightsText text_of(CommonWeights const& common, nn::Model const& model,
     for (auto const& [what, names] : {std::pair("starting over from run.seed", &fresh),
                                       std::pair("left over in the file", &common.left_over)}) {
         if (!names->empty()) {
-            text.remark += concat("; ", what, ": ", few(*names));
+            text.remark += concat("; ", what, ": ", some_of(*names, shown_names));
         }
         if (names->size() > shown_names) {
             text.details.push_back(concat("model.weights, ", what, ": ", joined(*names, ", ")));

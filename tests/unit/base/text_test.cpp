@@ -1,3 +1,4 @@
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -93,4 +94,11 @@ TEST_CASE("lists are split at the separator and trimmed") {
         CAPTURE(parts);
         CHECK(split(joined(parts, ","), ',') == parts);
     }
+}
+
+TEST_CASE("of many names, a line has some") {
+    CHECK(some_of({}).empty());
+    CHECK(some_of({"a", "b"}, 2) == "a, b");
+    CHECK(some_of({"a", "b", "c"}, 2) == "a, b and 1 more");
+    CHECK(some_of(std::vector<std::string>(2000, "x"), 1) == "x and 1,999 more");
 }
