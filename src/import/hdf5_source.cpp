@@ -1,12 +1,15 @@
 #include "import/hdf5_source.hpp"
 
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 #include "data/checksums.hpp"
 #include "data/class_names.hpp"
+#include "data/convert.hpp"
 #include "data/format.hpp"
 #include "data/verify.hpp"
 #include "data/weights.hpp"
 #include "h5/element_type.hpp"
+#include "h5/text_rows.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -14,6 +17,8 @@
 #include <set>
 #include <utility>
 
+#include "given_moments.hpp"
+#include "input_scale.hpp"
 #include "source_field.hpp"
 #include "source_file.hpp"
 
@@ -89,15 +94,20 @@ class Hdf5Source : public ImportSource {
         form_.std = std::move(facts.std);
         fields_.front().rescale(form_.mean);
         fields_.front().rescale(form_.std);
+        if (!options.mean.empty()) {
+            take_moments(fields_.front().kept());
+        }
         data::require_scales(options_.source, fields_.front().kept().type, form_.mean, form_.std);
         for (auto const& field : fields_) {
             form_.fields.push_back(field.kept());
         }
+        take_origins();
     }
 
     std::string identity() const override {
         return concat("hdf5 ", joined(options_.inputs, ","), " ", joined(options_.targets, ","),
                       " ", options_.weights, " ", options_.type, " ", options_.split_by, " ",
+                      texts_of(options_.mean), texts_of(options_.std), " ",
                       joined(form_.class_names, ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
@@ -123,9 +133,15 @@ class Hdf5Source : public ImportSource {
                                        "are rounded to f64"));
             }
         }
+        if (form_.mean.empty()) {
+            if (auto line = unscaled_text(file_, fields_.front()); !line.empty()) {
+                lines.push_back(std::move(line));
+            }
+        }
         if (auto const names = left_out(); !names.empty()) {
+            constexpr std::size_t max_shown = 8;
             lines.push_back(concat("left out ", count_text(std::ssize(names), "dataset"),
-                                   " that no option names: ", shown(names)));
+                                   " that no option names: ", some_of(names, max_shown)));
         }
         return lines;
     }
@@ -134,6 +150,10 @@ class Hdf5Source : public ImportSource {
     }
     std::string name(std::int64_t item) const override {
         return concat(options_.source.string(), " sample ", item);
+    }
+    std::string origin(std::int64_t item) const override {
+        return origins_ ? origins_->at(file_, static_cast<std::uint64_t>(item))
+                        : concat("sample ", item);
     }
     std::int64_t label(std::int64_t item) const override {
         return labels_.empty() ? -1 : labels_[static_cast<std::size_t>(item)];
@@ -163,6 +183,9 @@ class Hdf5Source : public ImportSource {
         for (auto& field : fields_) {
             sample.fields.push_back(field.read(file_, static_cast<std::uint64_t>(item)));
         }
+        if (by_position_) {
+            require_named(item, sample.fields[first_target_]);
+        }
         if (renumbered_) {
             auto const bytes = std::as_bytes(std::span(&sample.label, 1));
             sample.fields[first_target_].assign(bytes.begin(), bytes.end());
@@ -172,6 +195,24 @@ class Hdf5Source : public ImportSource {
     }
 
   private:
+    /// A class of a position that has no name is wrong; 255 often stands for none.
+    void require_named(std::int64_t item, std::vector<std::byte> const& bytes) const {
+        auto const& target = fields_[first_target_].kept();
+        std::vector<std::int64_t> values(bytes.size() / h5::size_of(target.type));
+        data::to_wholes(target.type, bytes, values);
+        auto const names = std::ssize(form_.class_names);
+        auto const wrong = std::ranges::find_if(values, [&](std::int64_t value) {
+            return value != data::no_class && (value < 0 || value >= names);
+        });
+        if (wrong != values.end()) {
+            throw Error(ExitCode::data,
+                        {concat(name(item), ", dataset ", fields_[first_target_].path()),
+                         concat("it has the class ", data::whole_text(target.type, *wrong),
+                                ", but --classes names ", names, " classes, from 0 to ", names - 1),
+                         "Name all classes, or correct the values"});
+        }
+    }
+
     void add_fields(std::vector<std::string> const& paths, std::string const& only,
                     std::optional<h5::Type> type) {
         if (paths.empty()) {
@@ -187,6 +228,9 @@ class Hdf5Source : public ImportSource {
     /// Datasets that are neither imported nor say how the samples are divided.
     std::vector<std::string> left_out() const {
         std::set<std::string> used{options_.split_by};
+        if (origins_) {
+            used.insert({data::sources_name, concat(data::sources_name, "_offsets")});
+        }
         for (auto const& field : fields_) {
             auto const path = field.path().substr(field.path().starts_with('/') ? 1 : 0);
             used.insert({path, path + "_offsets"});
@@ -199,12 +243,43 @@ class Hdf5Source : public ImportSource {
         }
         return names;
     }
-    static std::string shown(std::vector<std::string> const& names) {
-        constexpr std::size_t max = 8;
-        auto const some =
-            std::vector(names.begin(),
-                        names.begin() + static_cast<std::ptrdiff_t>(std::min(max, names.size())));
-        return concat(joined(some, ", "), names.size() > max ? ", …" : "");
+    static std::string texts_of(std::vector<double> const& values) {
+        std::string text;
+        for (auto const value : values) {
+            text += concat(value, ",");
+        }
+        return text;
+    }
+
+    void take_moments(ImportField const& input) {
+        auto const& row = input.row;
+        std::vector<std::size_t> counts;
+        if (!row.empty()) {
+            counts = {static_cast<std::size_t>(row.front()), static_cast<std::size_t>(row.back())};
+        }
+        require_given_moments(
+            options_.mean, options_.std, counts,
+            concat("a sample of the inputs has the shape ", h5::shape_text(input.row)));
+        if (options_.mean.size() != options_.std.size()) {
+            throw Error(ExitCode::usage,
+                        {concat("--mean has ", amount_of(options_.mean.size(), "value"),
+                                ", but --std has ", options_.std.size()),
+                         "each channel has a mean and a standard deviation",
+                         "Give as many values of both"});
+        }
+        form_.mean = options_.mean;
+        form_.std = options_.std;
+    }
+
+    /// What the samples of one of our files were made from, they still are.
+    void take_origins() {
+        origins_ = h5::TextRows::in(file_, data::sources_name);
+        bool const is_field = std::ranges::any_of(
+            fields_, [](SourceField const& field) { return field.path() == data::sources_name; });
+        if (is_field || file_.text_attribute("/", "format") != data::format_name ||
+            (origins_ && origins_->count() != static_cast<std::uint64_t>(items()))) {
+            origins_.reset();
+        }
     }
 
     void add(std::string const& path, std::string const& name, std::optional<h5::Type> type) {
@@ -234,22 +309,14 @@ class Hdf5Source : public ImportSource {
 
     /// Where the first target is one whole number per sample, it is a class, if it can be.
     void name_classes(SourceField& target) {
+        auto const theirs =
+            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
         if (!target.is_label()) {
-            if (!options_.classes.empty()) {
-                throw Error(ExitCode::usage,
-                            {concat("--classes ", joined(options_.classes, ",")),
-                             concat("the values of dataset ", target.path(),
-                                    " are not classes: it does not hold one whole number per "
-                                    "sample"),
-                             "Leave out --classes, or store the classes as integers, one per "
-                             "sample"});
-            }
+            form_.class_names = names_of_values(target, theirs);
             return;
         }
         auto const stored = target.kept().type;
         labels_ = data::read_targets(file_, target.path(), target.samples());
-        auto const theirs =
-            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
         bool const named = !options_.classes.empty();
         auto const value = std::ranges::find_if(
             labels_, [](std::int64_t label) { return label < 0 || label >= data::max_classes; });
@@ -273,6 +340,41 @@ class Hdf5Source : public ImportSource {
                                  named ? ExitCode::usage : ExitCode::data, stored);
     }
 
+    /// The names of classes that are not labels of samples: of positions, as in masks; of symbols;
+    /// or of the values of a sample, each of which says whether it has the class.
+    std::vector<std::string> names_of_values(SourceField const& target,
+                                             std::vector<std::string> const& theirs) {
+        auto const& names = options_.classes;
+        if (names.empty()) {
+            return theirs;
+        }
+        auto const& row = target.kept().row;
+        bool const by_value = h5::elements(row) == names.size() && !target.kept().ragged;
+        by_position_ = data::is_whole(target.kept().type) && !by_value;
+        if (!by_position_ && !by_value) {
+            throw Error(ExitCode::usage,
+                        {concat("--classes ", some_of(names)),
+                         concat("dataset ", target.path(), " has no classes: it holds ",
+                                h5::name_of(target.kept().type), " of the shape ",
+                                h5::shape_text(row), " for each sample"),
+                         "Leave out --classes, or store a class for each sample or position as "
+                         "integers, or a value for each of the classes"});
+        }
+        bool const are_others = std::ranges::none_of(theirs, [&](std::string const& name) {
+            return std::ranges::find(names, name) != names.end();
+        });
+        bool const begin_alike = theirs.size() <= names.size() &&
+                                 std::equal(theirs.begin(), theirs.end(), names.begin());
+        if (!are_others && !begin_alike) {
+            throw Error(ExitCode::usage,
+                        {concat("--classes ", some_of(names)),
+                         concat(options_.source.string(),
+                                " has these classes in another order: ", some_of(theirs)),
+                         "List the names in the file's order, and further ones behind them"});
+        }
+        return names;
+    }
+
     /// Labels that have names keep them: where `--classes` lists these names in another order, or
     /// more of them, the labels become the places in that list. Names of which it has none are
     /// replaced.
@@ -291,9 +393,9 @@ class Hdf5Source : public ImportSource {
             return;
         }
         if (!missing.empty()) {
-            throw Error(ExitCode::usage, {concat("--classes ", joined(names, ",")),
+            throw Error(ExitCode::usage, {concat("--classes ", some_of(names)),
                                           concat(options_.source.string(),
-                                                 " has these classes too: ", joined(missing, ", ")),
+                                                 " has these classes too: ", some_of(missing)),
                                           "List all classes of the file"});
         }
         for (auto& label : labels_) {
@@ -311,7 +413,9 @@ class Hdf5Source : public ImportSource {
     std::vector<std::int64_t> labels_;
     std::string remark_;               ///< about the labels; empty: none
     bool renumbered_ = false;          ///< whether these labels are others than the file's
+    bool by_position_ = false;         ///< --classes names the classes of positions
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
+    mutable std::optional<h5::TextRows> origins_; ///< of the samples, as the file has them
     ImportForm form_;
 };
 

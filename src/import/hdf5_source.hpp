@@ -16,6 +16,10 @@ struct Hdf5Import {
     std::string weights{};              ///< dataset of the samples' weights; empty: none
     std::vector<std::string> classes{}; ///< empty: the source's, or "0", "1", …
     std::string type{};                 ///< of the inputs; empty: as they are
+    /// Moments of the first input as it is stored, those of u8 in units of value / 255: for each
+    /// channel, or one for all; empty: the source's.
+    std::vector<double> mean{};
+    std::vector<double> std{};
     std::string split_by{}; ///< dataset of a whole number per sample: what a split keeps together
 };
 

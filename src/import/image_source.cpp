@@ -4,9 +4,9 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "codec/image.hpp"
+#include "given_moments.hpp"
 #include "listed_source.hpp"
 
 namespace lockstep::import {
@@ -93,24 +93,8 @@ class ImageSource : public ListedSource {
     }
 
     void take_moments(std::size_t channels) {
-        for (auto const& [option, values] :
-             {std::pair("--mean", &options_.mean), std::pair("--std", &options_.std)}) {
-            if (values->size() != 1 && values->size() != channels) {
-                throw Error(ExitCode::usage,
-                            {concat(option, " has ", amount_of(values->size(), "value")),
-                             concat("the images have ", amount_of(channels, "channel")),
-                             "Give a value for each channel, or one for all"});
-            }
-            bool const fit = std::ranges::all_of(*values, [&](double value) {
-                return std::isfinite(value) && (values == &options_.mean || value > 0);
-            });
-            if (!fit) {
-                throw Error(ExitCode::usage,
-                            {concat(option, " has a value that cannot be used"),
-                             "means must be finite, and standard deviations above 0",
-                             "Give the values with which the weights were trained"});
-            }
-        }
+        require_given_moments(options_.mean, options_.std, {channels},
+                              concat("the images have ", amount_of(channels, "channel")));
         form_.moments = ImportForm::Moments::none;
         form_.mean = options_.mean;
         form_.std = options_.std;

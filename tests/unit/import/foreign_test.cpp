@@ -243,7 +243,11 @@ TEST_CASE("a place's class that is none is named as it is stored") {
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, std::string(text) + " of sample 1 in dataset targets of " +
                                     path.string()));
-        CHECK(test::says(test::error_of([&] { look_through({path.string()}); }), text));
+        if (value == 255) { // which masks have where there is no class
+            CHECK(look_through({path.string()}).empty());
+        } else {
+            CHECK(test::says(test::error_of([&] { look_through({path.string()}); }), text));
+        }
         batch.indices = {0};
         set.read(batch, buffers);
     }
@@ -346,4 +350,96 @@ TEST_CASE("a dataset says which samples of others' files a split keeps together"
     CHECK(samples.size() == 6);
     CHECK(std::ranges::all_of(samples, [](auto const& each) { return each.second == 10; }));
     CHECK(test::says(test::error_of([&] { source_by("x"); }), "one whole number per sample"));
+}
+
+namespace {
+
+/// Inputs f32 [4, 2] from 0 to 255, and masks u8 [4, 3].
+void write_masks(std::filesystem::path const& path, std::vector<std::uint8_t> const& masks,
+                 std::vector<std::string> const& names = {}) {
+    auto file = h5::File::create(path);
+    file.create_dataset("inputs", h5::Type::f32, {4, 2});
+    file.write("inputs", h5::Type::f32, std::vector<float>{0, 255, 128, 3, 7, 90, 200, 1});
+    file.create_dataset("targets", h5::Type::u8, {4, 3});
+    file.write("targets", h5::Type::u8, masks);
+    if (!names.empty()) {
+        file.set_attribute("/", "classes", names);
+    }
+    file.close();
+}
+
+std::string remarks_of(Hdf5Import const& options) {
+    std::string all;
+    for (auto const& line : hdf5_source(options)->remarks()) {
+        all += line + "\n";
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("an import names the classes of masks, and those that a file names stay") {
+    test::ScratchDir const scratch;
+    std::vector<std::uint8_t> const masks{0, 1, 0, 1, 1, 255, 0, 0, 0, 1, 0, 1};
+    Hdf5Import options{.source = scratch / "theirs.h5", .classes = {"sky", "sea"}};
+    auto const import = [&] { test::import_to(scratch / "ours.h5", *hdf5_source(options)); };
+    write_masks(options.source, masks);
+    import();
+    CHECK(describe(scratch / "ours.h5").class_names == options.classes);
+    CHECK(look_through({.files = (scratch / "ours.h5").string()}).empty());
+    options.source = scratch / "ours.h5";
+    options.classes.clear();
+    test::import_to(scratch / "again.h5", *hdf5_source(options));
+    CHECK(describe(scratch / "again.h5").class_names == std::vector<std::string>{"sky", "sea"});
+    options = {.source = scratch / "named.h5", .classes = {"b", "a"}};
+    write_masks(options.source, masks, {"a", "b"});
+    CHECK(test::says(test::error_of(import), "in another order: a, b"));
+    options.classes = {"a", "b", "c", "d"};
+    import();
+    CHECK(describe(scratch / "ours.h5").class_names.size() == 4);
+    auto wrong = masks;
+    wrong[4] = 2;
+    write_masks(options.source, wrong);
+    options.classes = {"a", "b"};
+    auto const error = test::error_of(import);
+    CHECK(error.code() == ExitCode::data);
+    CHECK(
+        test::says(error, "sample 1, dataset targets: it has the class 2, but --classes names 2"));
+    options.classes = {"a", "b", "c"}; // a value for each of the classes
+    import();
+    options = {.source = scratch / "named.h5",
+               .inputs = {"targets"},
+               .targets = {"inputs"},
+               .classes = {"a", "b", "c"}};
+    CHECK(test::says(test::error_of(import), "dataset inputs has no classes: it holds f32"));
+}
+
+TEST_CASE("inputs that are far from 0 and 1 are told, and get a mean and std") {
+    test::ScratchDir const scratch;
+    Hdf5Import options{.source = scratch / "theirs.h5"};
+    write_masks(options.source, std::vector<std::uint8_t>(12, 1));
+    auto const told = remarks_of(options);
+    CAPTURE(told);
+    CHECK(told.find("warning: training takes dataset inputs as it is") != told.npos);
+    CHECK(told.find("mean 85.5") != told.npos);
+    CHECK(told.find("--type u8 if these are pixels") != told.npos);
+    options.type = "u8";
+    CHECK(remarks_of(options).empty());
+    options.mean = {0.25, 0.5};
+    options.std = {2, 4};
+    options.type = "";
+    CHECK(remarks_of(options).empty());
+    test::import_to(scratch / "ours.h5", *hdf5_source(options));
+    auto const info = describe(scratch / "ours.h5");
+    CHECK(info.mean == options.mean);
+    CHECK(info.std == options.std);
+    auto const code = [&](std::vector<double> mean, std::vector<double> std) {
+        options.mean = std::move(mean);
+        options.std = std::move(std);
+        return test::error_of([&] { hdf5_source(options); }).code();
+    };
+    CHECK(code({1, 2, 3}, {1, 2, 3}) == ExitCode::usage);
+    CHECK(code({1}, {1, 2}) == ExitCode::usage);
+    CHECK(code({1}, {0}) == ExitCode::usage);
+    CHECK(code({1e39}, {1}) == ExitCode::data);
 }
