@@ -1,6 +1,7 @@
 #include "import/series_source.hpp"
 
 #include "base/number.hpp"
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 #include "data/class_names.hpp"
 #include "data/format.hpp"
@@ -22,6 +23,14 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 4096;
 constexpr std::size_t many_classes = 10; ///< of which a digit could be the name
+constexpr std::size_t max_categories = 1000;
+constexpr std::size_t max_shown_categories = 50; ///< in an error, which has to name them
+
+/// An input: the numbers of a column, or where the column has one of its categories.
+struct TableInput {
+    std::size_t column = 0;
+    std::optional<std::string> category{};
+};
 
 std::optional<double> number(std::string const& text) {
     auto const value = number_of<double>(text);
@@ -55,14 +64,14 @@ class SeriesSource : public ImportSource {
                 table_.column_of(option, name);
             }
         }
-        columns_ = chosen_columns();
+        choose_inputs();
         auto const type = options.doubles ? h5::Type::f64 : h5::Type::f32;
-        form_.fields = {{"inputs", type, {columns_.size()}, !rows}};
+        form_.fields = {{"inputs", type, {inputs_.size()}, !rows}};
         if (!options.unlabelled) {
             form_.fields.push_back(
                 {"targets", options.regression ? type : h5::Type::i64, {}, false});
         }
-        form_.texts = {{data::columns_name, names_of(columns_)}};
+        form_.texts = {{data::columns_name, names_of_inputs()}};
         if (!options.time.empty()) {
             form_.fields.push_back({"time", h5::Type::f64, {}, !rows});
         }
@@ -74,7 +83,7 @@ class SeriesSource : public ImportSource {
         return concat("series ", options_.doubles, options_.fill_forward, options_.regression,
                       options_.unlabelled ? " unlabelled " : " ", options_.time, " ",
                       options_.group, " ", options_.target, " ", options_.split_by, " ",
-                      joined(names_of(columns_), ","), "\n", stamp(options_.source));
+                      joined(names_of_inputs(), ","), "\n", stamp(options_.source));
     }
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
@@ -82,6 +91,11 @@ class SeriesSource : public ImportSource {
         if (auto const filled = empty_cells(); options_.fill_forward && filled > 0) {
             lines.push_back(concat("filled ", count_text(filled, "empty cell"),
                                    " with the previous value in its column and series"));
+        }
+        for (auto const& name : options_.categories) {
+            auto const& known = known_.at(table_.column(name));
+            lines.push_back(concat("column ", name, " became ", amount_of(known.size(), "input"),
+                                   ", one for each of its values: ", some_of(known)));
         }
         auto const classes = form_.class_names.size();
         bool const real_values =
@@ -100,6 +114,9 @@ class SeriesSource : public ImportSource {
     std::string name(std::int64_t item) const override {
         return concat(table_.path.string(), ", line ", row(item, 0).line);
     }
+    std::string origin(std::int64_t item) const override {
+        return options_.unlabelled ? name(item) : concat("line ", row(item, 0).line);
+    }
     std::int64_t label(std::int64_t item) const override {
         return labels_[static_cast<std::size_t>(item)];
     }
@@ -115,12 +132,13 @@ class SeriesSource : public ImportSource {
         std::vector<double> times;
         std::string rounded;
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            for (std::size_t c = 0; c < columns_.size(); ++c) {
-                auto const* const above = values.size() < columns_.size()
+            for (auto const& input : inputs_) {
+                auto const* const above = values.size() < inputs_.size()
                                               ? nullptr
-                                              : &values[values.size() - columns_.size()];
-                values.push_back(cell(row(item, i), columns_[c], above));
-                rounded = rounded.empty() ? rounding(values.back(), columns_[c]) : rounded;
+                                              : &values[values.size() - inputs_.size()];
+                values.push_back(input.category ? is_category(row(item, i), input, above)
+                                                : cell(row(item, i), input.column, above));
+                rounded = rounded.empty() ? rounding(values.back(), input.column) : rounded;
             }
             if (!options_.time.empty()) {
                 times.push_back(time(row(item, i)));
@@ -149,42 +167,117 @@ class SeriesSource : public ImportSource {
   private:
     bool rows_are_samples() const { return options_.unlabelled || !options_.target.empty(); }
 
-    std::vector<std::size_t> chosen_columns() const {
-        std::vector<std::size_t> columns;
+    void choose_inputs() {
+        for (auto const& name : options_.categories) {
+            list_categories(table_.column_of("--categories", name));
+        }
         for (auto const& name : options_.columns) {
-            columns.push_back(
-                table_.column_of(options_.unlabelled ? "the model's column" : "--columns", name));
+            add_named(name);
         }
-        if (!options_.columns.empty()) {
-            return columns;
+        for (std::size_t c = 0; options_.columns.empty() && c < table_.columns.size(); ++c) {
+            add_unless_used(c);
         }
-        for (std::size_t c = 0; c < table_.columns.size(); ++c) {
-            auto const& name = table_.columns[c];
-            if (name.empty()) {
-                throw Error(
-                    ExitCode::data,
-                    {concat(table_.path.string(), ", line 1"),
-                     concat("column ", c + 1, " has no name, but would become an input"),
-                     "Give the column a name, or choose the input columns with --columns A,B"});
-            }
-            if (name != options_.time && name != options_.group && name != options_.target &&
-                name != options_.split_by) {
-                columns.push_back(table_.column(name));
-            }
-        }
-        if (columns.empty()) {
+        if (inputs_.empty()) {
             throw Error(ExitCode::data, {table_.path.string(), "no column is left for the inputs",
                                          "Choose the input columns with --columns A,B"});
         }
-        return columns;
+        for (auto const& name : options_.categories) {
+            if (std::ranges::find(inputs_, table_.column(name), &TableInput::column) ==
+                inputs_.end()) {
+                throw Error(ExitCode::usage,
+                            {concat("--categories ", name), "this column is no input",
+                             "Leave it out, or name it in --columns, too"});
+            }
+        }
+        require_different_names();
     }
-    std::vector<std::string> names_of(std::vector<std::size_t> const& columns) const {
+
+    /// The values of a column of categories, in order.
+    void list_categories(std::size_t column) {
+        std::set<std::string> names;
+        for (auto const& row : table_.rows) {
+            auto const& name = row.fields[column];
+            if (!name.empty() && names.insert(name).second) {
+                data::require_name(name, table_.place_of(row, column));
+            }
+        }
+        if (names.size() > max_categories) {
+            throw Error(ExitCode::usage,
+                        {concat("--categories ", table_.columns[column]),
+                         concat("the column has ", count_text(std::ssize(names)),
+                                " different values, but at most ", count_text(max_categories),
+                                " can become inputs"),
+                         "Leave the column out with --columns, or merge its rare values"});
+        }
+        known_[column] = data::ordered_names(names);
+    }
+
+    /// A column of the table; or COLUMN=NAME, if the table has no column of this whole name.
+    void add_named(std::string const& name) {
+        for (auto at = name.find('='); at != name.npos && !table_.find(name);
+             at = name.find('=', at + 1)) {
+            if (table_.find(name.substr(0, at))) {
+                auto const column = table_.column(name.substr(0, at));
+                inputs_.push_back({column, name.substr(at + 1)});
+                if (auto& known = known_[column];
+                    std::ranges::find(known, *inputs_.back().category) == known.end()) {
+                    known.push_back(*inputs_.back().category);
+                }
+                return;
+            }
+        }
+        add(table_.column_of(options_.unlabelled ? "the model's column" : "--columns", name));
+    }
+
+    void add_unless_used(std::size_t c) {
+        auto const& name = table_.columns[c];
+        if (name.empty()) {
+            throw Error(ExitCode::data,
+                        {concat(table_.path.string(), ", line 1"),
+                         concat("column ", c + 1, " has no name, but would become an input"),
+                         "Give the column a name, or choose the input columns with --columns A,B"});
+        }
+        if (name != options_.time && name != options_.group && name != options_.target &&
+            name != options_.split_by) {
+            add(table_.column(name));
+        }
+    }
+
+    void add(std::size_t column) {
+        auto const known = known_.find(column);
+        if (known == known_.end()) {
+            inputs_.push_back({column});
+            return;
+        }
+        for (auto const& category : known->second) {
+            inputs_.push_back({column, category});
+        }
+    }
+
+    std::string name_of(TableInput const& input) const {
+        return concat(table_.columns[input.column], input.category ? "=" : "",
+                      input.category.value_or(""));
+    }
+    std::vector<std::string> names_of_inputs() const {
         std::vector<std::string> names;
-        names.reserve(columns.size());
-        for (auto const c : columns) {
-            names.push_back(table_.columns[c]);
+        names.reserve(inputs_.size());
+        for (auto const& input : inputs_) {
+            names.push_back(name_of(input));
         }
         return names;
+    }
+
+    /// A column may have the name of another's category.
+    void require_different_names() const {
+        for (auto const& input : inputs_) {
+            if (auto const name = name_of(input); input.category && table_.find(name)) {
+                throw Error(ExitCode::data, {table_.path.string(),
+                                             concat("an input for the category ", *input.category,
+                                                    " of column ", table_.columns[input.column],
+                                                    " would have the name of the column ", name),
+                                             "Rename one of the two columns"});
+            }
+        }
     }
 
     /// Every row is a sample.
@@ -253,6 +346,29 @@ class SeriesSource : public ImportSource {
         return table_.rows[items_[static_cast<std::size_t>(item)][i]];
     }
 
+    double is_category(CsvTable::Row const& row, TableInput const& input,
+                       double const* above) const {
+        auto const& text = row.fields[input.column];
+        auto const& column = table_.columns[input.column];
+        if (text.empty() && options_.fill_forward && above != nullptr) {
+            return *above;
+        }
+        if (text.empty()) {
+            refuse(row, column, "is empty", "Write a category, such as unknown, on every line");
+        }
+        auto const& known = known_.at(input.column);
+        if (std::ranges::find(known, text) == known.end()) {
+            refuse(row, column,
+                   concat("is the unknown category ", text, ": the ",
+                          options_.unlabelled ? "model" : "import", " knows ",
+                          some_of(known, max_shown_categories)),
+                   options_.unlabelled
+                       ? "Write one of these, or leave the line out"
+                       : concat("Correct it, or name ", column, "=", text, " in --columns, too"));
+        }
+        return text == *input.category ? 1 : 0;
+    }
+
     double cell(CsvTable::Row const& row, std::size_t column, double const* above) const {
         auto const& text = row.fields[column];
         if (text.empty() && options_.fill_forward && above != nullptr) {
@@ -266,9 +382,17 @@ class SeriesSource : public ImportSource {
         if (!value) {
             refuse(row, table_.columns[column],
                    text.empty() ? "is empty" : concat("is not a number: ", text),
-                   options_.target.empty() ? "Correct it, leave the column out with --columns, or "
-                                             "fill empty cells with --fill-forward"
-                                           : "Correct it, or leave the column out with --columns");
+                   options_.unlabelled
+                       ? "Write a number, as in the table that the model was trained on, or skip "
+                         "such lines with --skip-bad"
+                   : text.empty()
+                       ? concat("Correct it, leave the column out with --columns",
+                                options_.target.empty()
+                                    ? ", or fill empty cells with --fill-forward"
+                                    : ", or skip such lines with --skip-bad")
+                       : concat("Correct it, or leave the column out with --columns. If its values "
+                                "are names, write --categories ",
+                                table_.columns[column]));
         }
         auto const kept = static_cast<float>(*value);
         bool const too_large = !std::isfinite(kept);
@@ -276,7 +400,8 @@ class SeriesSource : public ImportSource {
         if (!options_.doubles && (too_large || too_small)) {
             refuse(row, table_.columns[column],
                    concat("is too ", too_large ? "large" : "small", " for f32: ", text),
-                   "Correct it, or store the numbers with --type f64");
+                   options_.unlabelled ? "Correct it"
+                                       : "Correct it, or store the numbers with --type f64");
         }
         return *value;
     }
@@ -286,13 +411,18 @@ class SeriesSource : public ImportSource {
         return options_.doubles || !whole || static_cast<double>(static_cast<float>(value)) == value
                    ? std::string()
                    : concat("whole numbers in column ", table_.columns[column],
-                            " were rounded, since f32 holds all of them only up to 16,777,216; "
-                            "--type f64 keeps them");
+                            " were rounded, since f32 holds all of them only up to 16,777,216",
+                            options_.unlabelled ? ", as those that the model was trained on"
+                                                : "; --type f64 keeps them");
     }
     std::int64_t empty_cells() const {
         std::int64_t cells = 0;
+        std::set<std::size_t> columns;
+        for (auto const& input : inputs_) {
+            columns.insert(input.column);
+        }
         for (auto const& row : table_.rows) {
-            for (auto const column : columns_) {
+            for (auto const column : columns) {
                 cells += row.fields[column].empty() ? 1 : 0;
             }
         }
@@ -336,8 +466,9 @@ class SeriesSource : public ImportSource {
 
     SeriesImport options_;
     CsvTable table_;
-    std::vector<std::size_t> columns_;            ///< of the inputs
-    std::vector<std::vector<std::size_t>> items_; ///< rows of each item
+    std::vector<TableInput> inputs_;
+    std::map<std::size_t, std::vector<std::string>> known_; ///< categories of columns
+    std::vector<std::vector<std::size_t>> items_;           ///< rows of each item
     std::vector<std::int64_t> labels_;
     ImportForm form_;
 };

@@ -91,6 +91,83 @@ TEST_CASE("a table whose rows are samples, of classes or with numbers as targets
     CHECK(values_of(scratch / "set.h5", "targets") == std::vector<double>{2, 4.5, 6});
 }
 
+TEST_CASE("a column of names becomes an input for each of them") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t.csv",
+                       "size,colour,kind\n1,red,a\n2,blue,b\n3,red,a\n4,\"dark green\",b\n");
+    SeriesImport options{.source = scratch / "t.csv", .target = "kind"};
+    auto const import = [&] { test::import_to(scratch / "t.h5", *series_source(options)); };
+    auto error = test::error_of(import);
+    CHECK(test::says(error, "column colour is not a number: red"));
+    CHECK(test::says(error, "--categories colour"));
+    options.categories = {"colour"};
+    import();
+    auto const columns = h5::File::open(scratch / "t.h5").texts_attribute("/", "columns").value();
+    CHECK(columns ==
+          std::vector<std::string>{"size", "colour=blue", "colour=dark green", "colour=red"});
+    auto const values = std::vector<double>{1, 0, 0, 1, 2, 1, 0, 0, 3, 0, 0, 1, 4, 0, 1, 0};
+    CHECK(values_of(scratch / "t.h5", "inputs") == values);
+    auto const remarks = series_source(options)->remarks();
+    REQUIRE(remarks.size() == 1);
+    CHECK(remarks.front() ==
+          "column colour became 3 inputs, one for each of its values: blue, dark green, red");
+
+    // The same columns of another table: as a second set of a run has them, and as predict does.
+    write_text_durably(scratch / "t.csv", "colour,size,kind\nred,5,a\nblue,6,b\n");
+    options.columns = columns;
+    options.categories = {};
+    import();
+    CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{5, 0, 0, 1, 6, 1, 0, 0});
+    options.target = "";
+    options.unlabelled = true;
+    import();
+    CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{5, 0, 0, 1, 6, 1, 0, 0});
+    write_text_durably(scratch / "t.csv", "colour,size,kind\nred,5,a\npink,6,b\n");
+    error = test::error_of(import);
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "line 3: the value in column colour is the unknown category pink: the "
+                            "model knows blue, dark green, red"));
+    write_text_durably(scratch / "t.csv", "colour,size\n,5\n");
+    CHECK(test::says(test::error_of(import), "column colour is empty"));
+    write_text_durably(scratch / "t.csv", "colour,size\nred,5.x\n");
+    error = test::error_of(import);
+    CHECK(test::says(error, "is not a number: 5.x"));
+    CHECK_FALSE(test::says(error, "--columns"));
+}
+
+TEST_CASE("categories that cannot be inputs are refused") {
+    test::ScratchDir const scratch;
+    std::string table = "id,a,a=x,k\n";
+    for (int i = 0; i < 1001; ++i) {
+        table += concat("n", i, ",x,1,", i % 2, "\n");
+    }
+    write_text_durably(scratch / "t.csv", table);
+    auto const why = [&](std::vector<std::string> categories, std::vector<std::string> columns) {
+        return test::error_of([&] {
+            series_source({.source = scratch / "t.csv",
+                           .columns = std::move(columns),
+                           .categories = std::move(categories),
+                           .target = "k"});
+        });
+    };
+    CHECK(test::says(why({"id"}, {}), "1,001 different values"));
+    CHECK(test::says(why({"b"}, {}), "--categories b"));
+    CHECK(test::says(why({"k"}, {}), "this column is no input"));
+    CHECK(test::says(why({"a"}, {"a=x"}), "this column is no input"));
+    CHECK(test::says(why({"a"}, {"a"}), "would have the name of the column a=x"));
+}
+
+TEST_CASE("an empty cell of a category is filled as others are") {
+    test::ScratchDir const scratch;
+    write_text_durably(scratch / "t.csv", "colour,x\nred,1\n,2\nblue,3\n");
+    auto const source = series_source(
+        {.source = scratch / "t.csv", .categories = {"colour"}, .fill_forward = true});
+    test::import_to(scratch / "t.h5", *source);
+    CHECK(values_of(scratch / "t.h5", "inputs") == std::vector<double>{0, 1, 1, 0, 1, 2, 1, 0, 3});
+    CHECK(source->remarks().front() ==
+          "filled 1 empty cell with the previous value in its column and series");
+}
+
 TEST_CASE("tables that are none are refused with their line") {
     test::ScratchDir const scratch;
     auto const why = [&](std::string const& text) {
