@@ -142,6 +142,10 @@ Options predict_options(PredictTold& told) {
                          told.output)),
                      option::whole("--batch N", "samples that are computed together", told.batch,
                                    {.max = 1 << 20}),
+                     option::flag("--skip-bad",
+                                  "skip pictures, recordings and lines of a table that cannot be "
+                                  "read, and list them",
+                                  told.skip_bad),
                      option::flag("--overwrite", "replace FILE if it exists", told.overwrite)},
             .nearest_key = config::nearest_key};
 }

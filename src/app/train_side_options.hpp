@@ -58,6 +58,7 @@ struct EvaluateTold {
 struct PredictTold {
     std::filesystem::path output;
     std::int64_t batch = 128;
+    bool skip_bad = false; ///< skip samples that cannot be read, and tell them
     bool overwrite = false;
 };
 

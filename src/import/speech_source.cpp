@@ -30,7 +30,10 @@ class SpeechSource : public ListedSource {
         } else {
             list_transcripts();
         }
-        read_first();
+        rate_ = options_.rate;
+        if (rate_ == 0) {
+            read_first();
+        }
         form_.fields = {{"inputs", h5::Type::f32, {}, true}};
         if (!options.unlabelled) {
             form_.fields.push_back({"targets", h5::Type::i64, {}, !options.transcripts.empty()});
@@ -55,8 +58,9 @@ class SpeechSource : public ListedSource {
         auto sound = read_sound(entry(item).path);
         if (sound.rate != rate_) {
             refuse(item,
-                   concat("its sample rate is ", sound.rate,
-                          " Hz, but that of the first recording is ", rate_, " Hz"),
+                   concat("its sample rate is ", sound.rate, " Hz, but that of the ",
+                          options_.rate > 0 ? "model's recordings" : "first recording", " is ",
+                          rate_, " Hz"),
                    "Convert all recordings to one sample rate, for instance with sox");
         }
         if (mel_) {
@@ -94,6 +98,7 @@ class SpeechSource : public ListedSource {
             {options_.transcripts, options_.source, options_.text, options_.split_by});
         listing_.remarks = transcripts.remarks;
         listing_.looked_in = listing_options();
+        listing_.root = options_.source;
         std::set<std::string> found;
         std::int64_t silent = 0;
         std::string last;

@@ -24,6 +24,7 @@ struct SpeechImport {
     std::string symbols{};     ///< characters, or words with commas; empty: all that occur, sorted
     bool raw = false;          ///< the recording itself instead of features
     std::uint64_t bands = 40;
+    int rate = 0;            ///< of all recordings, in Hz; 0: that of the first
     bool unlabelled = false; ///< samples have no targets, and files any place below the source
     std::vector<std::filesystem::path> more{}; ///< unlabelled: files and folders besides the source
 };

@@ -72,6 +72,7 @@ std::unique_ptr<import::ImportSource> recordings(std::vector<std::string> const&
     import::SpeechImport options{.source = words.front(),
                                  .raw = shape.empty(),
                                  .bands = shape.empty() ? 40 : shape.front(),
+                                 .rate = static_cast<int>(facts.sample_rate),
                                  .unlabelled = true};
     options.more = {words.begin() + 1, words.end()};
     return import::speech_source(options);
@@ -123,7 +124,7 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
 } // namespace
 
 PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::string> const& words,
-                             data::Facts const& facts, fs::path const& output) {
+                             data::Facts const& facts, PredictInputOptions const& options) {
     bool stored = false;
     comm::agree(world, "looking for the samples", [&] {
         require_there(words);
@@ -134,6 +135,10 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
         if (!stored && std::ranges::any_of(words, is_stored)) {
             throw refused(joined(words, ", "), "HDF5 files and others are not predicted together",
                           "Predict them one after the other");
+        }
+        if (stored && options.skip_bad) {
+            throw refused("--skip-bad", "the samples of HDF5 files are read or refused together",
+                          "Leave --skip-bad out");
         }
     });
     samples_.named = joined(words, ", ");
@@ -147,7 +152,7 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
     }
     auto token = new_token();
     comm::broadcast_text(world, token);
-    imported_ = concat(output.string(), ".samples-", token, ".h5");
+    imported_ = concat(options.output.string(), ".samples-", token, ".h5");
     removes_ = world.is_root();
     if (removes_) {
         removal_.emplace([path = imported_] {
@@ -155,19 +160,22 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
             remove_tree(path);
         });
     }
-    import_them(world, words, facts);
+    import_them(world, words, facts, options.skip_bad);
 }
 
 void PredictInputs::import_them(comm::Communicator const& world,
-                                std::vector<std::string> const& words, data::Facts const& facts) {
+                                std::vector<std::string> const& words, data::Facts const& facts,
+                                bool skip_bad) {
     std::unique_ptr<import::ImportSource> source;
     comm::agree(world, "reading the list of samples", [&] { source = source_of(words, facts); });
-    auto const report = import::import_set(world, *source, {.out = imported_},
+    auto const report = import::import_set(world, *source, {.out = imported_, .skip_bad = skip_bad},
                                            [](std::string const&, std::int64_t, std::int64_t) {});
     remarks_ = source->remarks();
     remarks_.insert(remarks_.end(), report.notes.begin(), report.notes.end());
-    for (std::int64_t item = 0; item < source->items(); ++item) {
-        samples_.names.push_back(source->name(item));
+    if (!report.skipped.empty()) {
+        remarks_.push_back(concat("skipped ", count_text(std::ssize(report.skipped)), " of ",
+                                  count_text(source->items()), " that cannot be read:"));
+        remarks_.insert(remarks_.end(), report.skipped.begin(), report.skipped.end());
     }
     samples_.files = concat("\"", imported_.string(), "\"");
 }

@@ -12,6 +12,11 @@
 
 namespace lockstep::app {
 
+struct PredictInputOptions {
+    std::filesystem::path output; ///< beside which imported samples are written
+    bool skip_bad = false;        ///< skip samples that cannot be read, and tell them
+};
+
 /// What the words of `lockstep predict` name, as samples that a model of these facts takes: HDF5
 /// files as they are; pictures, recordings and tables are imported as the model's own samples were,
 /// into a file beside the output, which is removed with this object.
@@ -21,7 +26,7 @@ class PredictInputs {
     /// Throws      AgreedError: 64 for words of several kinds, or a kind that the model does not
     ///             take; 65, 66, 73 or 74 as an import
     PredictInputs(comm::Communicator const& world, std::vector<std::string> const& words,
-                  data::Facts const& facts, std::filesystem::path const& output);
+                  data::Facts const& facts, PredictInputOptions const& options);
     PredictInputs(PredictInputs const&) = delete;
     PredictInputs& operator=(PredictInputs const&) = delete;
     ~PredictInputs();
@@ -31,7 +36,7 @@ class PredictInputs {
 
   private:
     void import_them(comm::Communicator const& world, std::vector<std::string> const& words,
-                     data::Facts const& facts);
+                     data::Facts const& facts, bool skip_bad);
 
     train::Unlabelled samples_;
     std::vector<std::string> remarks_;
