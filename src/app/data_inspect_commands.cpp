@@ -71,6 +71,13 @@ void print_layout(data::FieldInfo const& input, std::vector<double> const& mean)
     }
 }
 
+void print_sources(data::DataInfo const& info) {
+    if (!info.first_source.empty()) {
+        std::cout << "  sources: from " << escaped_line(info.first_source) << " to "
+                  << escaped_line(info.last_source) << "\n";
+    }
+}
+
 void print(data::DataInfo const& info) {
     std::cout << info.path.string() << ": " << bytes_text(info.bytes) << ", "
               << (info.ours ? "a Lockstep data set" : "written by another program")
@@ -80,6 +87,7 @@ void print(data::DataInfo const& info) {
                   << count_text(info.documents, "document") << ", with a vocabulary of "
                   << count_text(info.fields.front().vocabulary)
                   << "; data.sequence cuts them into samples\n";
+        print_sources(info);
         return;
     }
     std::cout << count_text(info.samples, "sample") << "\n";
@@ -93,6 +101,7 @@ void print(data::DataInfo const& info) {
         std::cout << "] " << h5::name_of(field.type) << (info.places[f].empty() ? "" : ", ")
                   << escaped_line(info.places[f]) << "\n";
     }
+    print_sources(info);
     print_layout(info.fields.front(), info.mean);
     for (std::size_t i = 0; i < info.mean.size(); ++i) {
         std::cout << "  mean " << fixed(info.mean[i], 4) << ", standard deviation "
@@ -135,6 +144,7 @@ bool verify(data::DatasetOptions const& options) {
             std::cout << escaped_line(warning) << "\n";
         }
         data::look_through_mask(data::alone(options));
+        data::look_through_sources(options);
     }
     auto const odd = damaged ? std::vector<data::NotFinite>{} : data::look_through(options);
     for (auto const& field : odd) {

@@ -223,6 +223,10 @@ ImportKind series_kind(ImportTold& told) {
         .rows = {option::texts("--columns A,B,C",
                                "input columns; default: all columns that no other option names",
                                series.columns),
+                 option::texts("--categories A,B",
+                               "columns of names, such as colours: each name becomes an input "
+                               "COLUMN=NAME, which is 1 or 0",
+                               series.categories),
                  option::text("--time COLUMN", "column of dates or numbers in ascending order",
                               series.time),
                  option::text("--group COLUMN", "make one series per value of this column",
@@ -268,11 +272,20 @@ ImportKind hdf5_kind(ImportTold& told) {
                  option::text("--weights NAME",
                               "dataset of sample weights, for data.sample-weights", hdf5.weights),
                  option::texts("--classes A,B,C",
-                               "class names, if the first target is a class; labels whose "
+                               "class names, if the first target is a class, has a class for "
+                               "each position (a mask), or a value for each class; labels whose "
                                "classes the file names become the places of these names",
                                hdf5.classes),
+                 option::reals("--mean 0.5",
+                               "mean with which training normalizes the first input, one for all "
+                               "or one for each channel, those of u8 divided by 255; default: the "
+                               "attribute mean of the file, if it has one",
+                               hdf5.mean),
+                 option::reals("--std 0.25", "the standard deviation, likewise", hdf5.std),
                  option::text("--type u8|i16|i32|f32|f64", "convert the inputs to this type",
                               hdf5.type)},
+        .rules = {{"--mean", with, "--std", "training needs both"},
+                  {"--std", with, "--mean", "training needs both"}},
         .make = [&told, &hdf5](auto const& source) {
             hdf5.source = source;
             hdf5.split_by = told.split_by;
@@ -373,6 +386,8 @@ Options import_options(ImportTold& told, ImportKind const& kind) {
                           common.deflate, {.min = 0, .max = 9}),
             option::flag("--skip-bad", "skip files that cannot be read, and list them",
                          common.skip_bad),
+            option::flag("--no-sources", "do not store from which file or line each sample came",
+                         common.without_sources),
             option::flag("--overwrite", "replace existing data sets", common.overwrite)}};
     options.rows.insert(options.rows.end(), kind.rows.begin(), kind.rows.end());
     for (auto& row : options.rows) {

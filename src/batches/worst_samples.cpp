@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "batches/pictures.hpp"
 #include "comm/collectives.hpp"
+#include "data/sample_sources.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -143,14 +144,16 @@ std::vector<WorstSample> WorstSamples::collect(comm::Communicator const& comm) c
     return all;
 }
 
-void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool pictures,
-              bool channels_last) {
+void describe(std::vector<WorstSample>& worst, data::Dataset const& data,
+              DescribeOptions const& options) {
     data::Scratch scratch;
+    data::SampleSources sources(data, options.sequence);
     for (auto& each : worst) {
         auto const [file, number] = data.place_of(each.sample);
         each.file = file.string();
         each.number_in_file = number;
-        if (!pictures) {
+        each.source = sources.of(each.sample);
+        if (!options.pictures) {
             continue;
         }
         auto const& info = data.inputs().front();
@@ -159,10 +162,10 @@ void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool p
         data.read(batch, scratch);
         std::vector<std::int64_t> shape{1};
         shape.insert(shape.end(), info.shape.begin(), info.shape.end());
-        auto const drawn =
-            info.whole || info.ragged
-                ? std::vector<Picture>{}
-                : pictures_of(torch::tensor(batch.inputs()).reshape(shape), channels_last, 1);
+        auto const drawn = info.whole || info.ragged
+                               ? std::vector<Picture>{}
+                               : pictures_of(torch::tensor(batch.inputs()).reshape(shape),
+                                             options.channels_last, 1);
         if (!drawn.empty()) {
             each.picture = drawn.front();
         }

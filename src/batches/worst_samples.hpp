@@ -43,10 +43,16 @@ class WorstSamples {
     std::vector<WorstSample> worst_;
 };
 
-/// Adds the place of each sample in its file and, with `pictures`, how it looks if it is one.
+struct DescribeOptions {
+    std::int64_t sequence = 0;  ///< as that of the data set
+    bool pictures = false;      ///< also how a sample looks, if it is a picture
+    bool channels_last = false; ///< of such a picture
+};
+
+/// Adds the place of each sample in its file, and what it was made from.
 ///
-/// Throws  as Dataset::read
-void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool pictures,
-              bool channels_last);
+/// Throws  as Dataset::read and SampleSources::of
+void describe(std::vector<WorstSample>& worst, data::Dataset const& data,
+              DescribeOptions const& options);
 
 } // namespace lockstep::train

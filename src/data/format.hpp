@@ -19,6 +19,7 @@ namespace lockstep::data {
 constexpr char const* format_name = "lockstep-dataset";
 constexpr std::int64_t format_version = 1;
 constexpr std::int64_t max_classes = 100000;
+constexpr std::int64_t no_class = 255; ///< what masks often have where there is no class
 /// How many values a sample, or a row of one, may have, since it is read as a whole: in float32,
 /// they are 1 GiB.
 constexpr std::uint64_t max_sample_values = std::uint64_t{1} << 28;
@@ -49,6 +50,9 @@ constexpr char const* learnt_name = "learnt";
 Error wrong_mark(std::string which);
 /// The tokenizer.json that the tokens were made with.
 constexpr char const* tokenizer_name = "tokenizer";
+
+/// What each sample, or each document, was made from, as `h5::TextRows`.
+constexpr char const* sources_name = "sources";
 
 /// The names of the columns of a table or a series, and the rate of recordings in Hz.
 constexpr char const* columns_name = "columns";

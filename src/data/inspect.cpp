@@ -3,6 +3,7 @@
 #include "base/list.hpp"
 #include "base/text.hpp"
 #include "data/format.hpp"
+#include "h5/text_rows.hpp"
 
 #include <algorithm>
 
@@ -23,6 +24,16 @@ std::string place_of(h5::File const& file, std::string const& name) {
                       others.empty() ? "the same file" : joined(others, ", "));
     }
     return others.empty() ? linked : concat(linked, "raw values in ", joined(others, ", "));
+}
+
+/// What the first and the last sample were made from, if the file says so.
+std::pair<std::string, std::string> sources_in(h5::File const& file,
+                                               std::vector<FieldInfo> const& fields) {
+    auto rows = h5::TextRows::in(file, sources_name);
+    bool const is_field = std::ranges::find(fields, sources_name, &FieldInfo::name) != fields.end();
+    return is_field || !rows || rows->count() == 0
+               ? std::pair<std::string, std::string>()
+               : std::pair(rows->at(file, 0), rows->at(file, rows->count() - 1));
 }
 
 } // namespace
@@ -83,6 +94,7 @@ DataInfo describe(DatasetOptions const& options) {
             documents = static_cast<std::int64_t>(file.info(offsets).shape.front()) - 1;
         }
     }
+    auto const [first, last] = sources_in(file, fields);
     return {path,
             std::filesystem::file_size(path),
             file.text_attribute("/", "format") == format_name,
@@ -95,7 +107,9 @@ DataInfo describe(DatasetOptions const& options) {
             dataset.class_names(),
             dataset.class_counts(),
             dataset.mean(),
-            dataset.std()};
+            dataset.std(),
+            first,
+            last};
 }
 
 std::vector<std::string> warnings_of(DatasetOptions const& options) {

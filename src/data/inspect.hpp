@@ -24,6 +24,8 @@ struct DataInfo {
     std::vector<std::int64_t> class_counts; ///< of each class, or none where labels are not counted
     std::vector<double> mean;
     std::vector<double> std;
+    std::string first_source; ///< what the first sample, or document, was made from; or empty
+    std::string last_source;
 };
 
 /// Describes one file; `options.files` is its path.

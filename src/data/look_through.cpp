@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "data/format.hpp"
 #include "data/inspect.hpp"
+#include "data/sample_sources.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
 #include "lockstep/data/dataset.hpp"
@@ -42,7 +43,7 @@ std::vector<NotFinite> look_through(DatasetOptions const& options) {
     constexpr std::size_t bytes_at_once = std::size_t{4} << 20;
     Dataset dataset(alone(options));
     if (has_classes_of_places(dataset)) {
-        dataset.expect_classes(dataset.classes());
+        dataset.expect_classes(dataset.classes(), no_class);
     }
     auto fields = dataset.inputs();
     fields.insert(fields.end(), dataset.targets().begin(), dataset.targets().end());
@@ -76,6 +77,17 @@ std::vector<NotFinite> look_through(DatasetOptions const& options) {
     }
     std::erase_if(found, [](NotFinite const& field) { return field.count == 0; });
     return found;
+}
+
+void look_through_sources(DatasetOptions const& options) {
+    auto const info = describe(options);
+    auto const is_field = [](FieldInfo const& field) { return field.name == sources_name; };
+    bool const are_rows = options.sequence == 0 && !options.sample_per_file;
+    if (info.ours && (are_rows || info.documents > 0) &&
+        std::ranges::none_of(info.fields, is_field)) {
+        require_sources(h5::File::open(info.path),
+                        static_cast<std::uint64_t>(are_rows ? info.samples : info.documents));
+    }
 }
 
 void look_through_mask(DatasetOptions const& options) {

@@ -22,6 +22,11 @@ struct NotFinite {
 /// Throws  Error 66 or 65 as `Dataset` does, or for a position's class that the file does not name
 std::vector<NotFinite> look_through(DatasetOptions const& options);
 
+/// Reads what all samples of a file of ours were made from, if the file says so.
+///
+/// Throws  Error 65 where that does not fit the samples
+void look_through_sources(DatasetOptions const& options);
+
 /// Reads all values of the mask in the files that the options name, also those that no sample has;
 /// does nothing without a mask.
 ///

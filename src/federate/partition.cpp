@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "h5/element_type.hpp"
 #include "h5/file.hpp"
+#include "h5/text_rows.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -157,6 +158,26 @@ std::vector<std::int64_t> sites_of_samples(std::span<std::int64_t const> labels,
     return owners;
 }
 
+namespace {
+
+/// What the samples were made from, if the file says so.
+void copy_sources(h5::File const& whole, FieldNames const& fields,
+                  std::span<std::int64_t const> samples, h5::File& part) {
+    constexpr char const* name = "sources";
+    bool const is_field = std::ranges::find(fields.names, name) != fields.names.end();
+    auto rows = is_field ? std::nullopt : h5::TextRows::in(whole, name);
+    if (!rows || (!samples.empty() && !std::cmp_less(samples.back(), rows->count()))) {
+        return;
+    }
+    std::vector<std::string> texts;
+    for (auto const sample : samples) {
+        texts.push_back(rows->at(whole, static_cast<std::uint64_t>(sample)));
+    }
+    h5::write_text_rows(part, name, texts);
+}
+
+} // namespace
+
 void write_part(std::filesystem::path const& whole, FieldNames const& fields,
                 std::span<std::int64_t const> samples, std::vector<std::string> const& classes,
                 std::filesystem::path const& part) {
@@ -168,6 +189,7 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
         for (auto const& name : fields.names) {
             copy_rows(source, source.info(name), samples, file);
         }
+        copy_sources(source, fields, samples, file);
         // A part may lack samples of the last classes, which its model must have all the same.
         if (!classes.empty()) {
             file.set_attribute("/", "classes", classes);

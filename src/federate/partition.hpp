@@ -27,8 +27,8 @@ struct FieldNames {
     std::vector<std::string> names; ///< each a dataset with a row per sample
 };
 
-/// Copies the samples of one site into a file of its own, with the names of all classes, and mean,
-/// standard deviation, columns and sample rate of the whole.
+/// Copies the samples of one site into a file of its own, with what they were made from, the names
+/// of all classes, and mean, standard deviation, columns and sample rate of the whole.
 ///
 /// Throws  Error 66 or 65 for the source; 73 or 74 for the file
 void write_part(std::filesystem::path const& whole, FieldNames const& fields,

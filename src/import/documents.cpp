@@ -93,7 +93,9 @@ bool is_parquet(std::filesystem::path const& path) {
 } // namespace
 
 Documents::Documents(DocumentOptions const& options)
-    : text_(options.text), prompt_(options.prompt) {
+    : root_(std::filesystem::is_directory(options.source) ? options.source
+                                                          : options.source.parent_path()),
+      text_(options.text), prompt_(options.prompt) {
     if (!options.split_by.empty() && options.split_by != "folder") {
         throw Error(ExitCode::usage,
                     {concat("--split-by ", options.split_by), "texts have no columns, only folders",
@@ -225,8 +227,17 @@ void Documents::add(File file) {
 }
 
 std::string Documents::name(std::int64_t document) const {
+    return name_below({}, document);
+}
+
+std::string Documents::origin(std::int64_t document) const {
+    return name_below(root_, document);
+}
+
+std::string Documents::name_below(std::filesystem::path const& root, std::int64_t document) const {
     auto const& where = place(document);
-    auto const path = files_[where.file].path.string();
+    auto const& whole = files_[where.file].path;
+    auto const path = (root.empty() ? whole : whole.lexically_relative(root)).string();
     return where.line == 0 ? path : concat(path, ":", where.line);
 }
 

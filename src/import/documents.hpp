@@ -33,6 +33,7 @@ class Documents {
     std::int64_t count() const { return static_cast<std::int64_t>(places_.size()); }
     std::uint64_t bytes() const noexcept { return bytes_; } ///< of all
     std::string name(std::int64_t document) const;          ///< for messages
+    std::string origin(std::int64_t document) const;        ///< the same, below the source
     std::string group(std::int64_t document) const; ///< the folder, if `split_by` is "folder"
     /// "train", "validation" or "test" where a folder of that name holds it, else "".
     std::string set(std::int64_t document) const;
@@ -64,6 +65,9 @@ class Documents {
         return places_[static_cast<std::size_t>(document)];
     }
 
+    std::string name_below(std::filesystem::path const& root, std::int64_t document) const;
+
+    std::filesystem::path root_; ///< the source, or the directory that has it
     std::string text_;
     std::string prompt_;
     std::vector<File> files_;

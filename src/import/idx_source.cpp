@@ -94,6 +94,7 @@ class IdxSource : public ImportSource {
     std::string name(std::int64_t item) const override {
         return concat(set_of(item).images_path.string(), " image ", place(item));
     }
+    std::string origin(std::int64_t item) const override { return concat("image ", place(item)); }
     std::int64_t label(std::int64_t item) const override {
         return set_of(item).labels[place(item)];
     }

@@ -27,7 +27,7 @@ namespace lockstep::import {
 namespace {
 
 /// The version of what `write_part` writes: parts of another version are made again.
-constexpr int part_version = 3;
+constexpr int part_version = 4;
 
 /// The directory of the parts is removed in the end: it must not hold anything of the user's.
 void require_own(std::filesystem::path const& spool) {
@@ -112,6 +112,7 @@ class Import {
     void make_parts();
     void note_all(std::string const& told);
     void sum_up();
+    void require_samples() const;
     void make_files();
     std::uint64_t make_file(ShardPlan const& shard) const;
     void remove_others() const;
@@ -132,7 +133,7 @@ class Import {
 };
 
 void Import::plan() {
-    plan_.form = source_.form();
+    plan_.form = form_with_sources(source_, !options_.without_sources);
     plan_.deflate = options_.deflate;
     sets_ = split_items(source_, options_.split);
     data::require_names(plan_.form.class_names);
@@ -146,7 +147,8 @@ void Import::plan() {
     }
     auto identity = source_.identity();
     source_identity_ = hash64(identity);
-    identity = concat(part_version, " ", identity, options_.skip_bad ? " skip-bad" : "");
+    identity = concat(part_version, " ", identity, options_.skip_bad ? " skip-bad" : "",
+                      options_.without_sources ? " no-sources" : "");
     auto const max = static_cast<std::size_t>(std::max<std::int64_t>(source_.items_at_once(), 1));
     for (std::size_t s = 0; s < sets_.size(); ++s) {
         auto const& items = sets_[s].items;
@@ -276,7 +278,7 @@ void Import::make_parts() {
             if (part) {
                 ++kept;
             } else {
-                part = read_items(source_, items_[mine], options_.skip_bad);
+                part = read_items(source_, plan_.form, items_[mine], options_.skip_bad);
                 write_part(path, plan_.identity, *part);
             }
             sums_.count(mine, plan_.parts[mine], *part);
@@ -303,11 +305,27 @@ void Import::sum_up() {
         set.samples += sums_.samples(i);
     }
     report_.skipped = sums_.skipped();
+    comm::agree(comm_, "counting the samples", [&] { require_samples(); });
     for (auto const& [text, note] : sums_.notes()) {
         report_.notes.push_back(concat(amount_of(static_cast<std::uint64_t>(note.items), "item"),
                                        ", such as ", note.example, ": ", text));
     }
     sums_.give_moments(plan_);
+}
+
+/// Throws  Error 65 for a set without a sample, which nothing could be done with
+void Import::require_samples() const {
+    auto const empty = std::ranges::find(report_.sets, 0, &ImportedSet::samples);
+    if (empty != report_.sets.end()) {
+        throw Error(ExitCode::data,
+                    {concat(empty->name.empty() ? std::string("the data set")
+                                                : concat("the set ", empty->name),
+                            " would have no sample"),
+                     concat("none of ", count_text(empty->items, "item"), " can be read",
+                            report_.skipped.empty() ? std::string()
+                                                    : concat("; ", report_.skipped.front())),
+                     "Replace the files, or name others"});
+    }
 }
 
 /// A file that was finished before the import was interrupted is kept, if its checksums, which

@@ -22,6 +22,7 @@ struct ImportOptions {
     std::int64_t shard_samples = 0; ///< most samples of a file; 0: any number
     bool skip_bad = false;          ///< skip items that cannot be read, and list them
     bool overwrite = false;         ///< replace the data set files that are there
+    bool without_sources = false;   ///< do not store what each sample was made from
     int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
     /// Called on each rank before a part. If it throws on one rank, the import ends on all; it can
     /// be continued later.

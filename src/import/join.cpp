@@ -13,19 +13,22 @@ namespace lockstep::import {
 
 namespace {
 
+Error missing_part(PartFile const& file) {
+    return {ExitCode::io,
+            {concat("cannot read ", file.path.string()),
+             "this import has just written the file, but the file is now missing or damaged",
+             "Check the disk, and put OUT on a file system that all hosts share"}};
+}
+
 ImportPart read_again(JoinPlan const& plan, PartFile const& file) {
     auto part = read_part(file.path, plan.identity, plan.form);
     if (!part) {
-        throw Error(
-            ExitCode::io,
-            {concat("cannot read ", file.path.string()),
-             "this import has just written the file, but the file is now missing or damaged",
-             "Check the disk, and put OUT on a file system that all hosts share"});
+        throw missing_part(file);
     }
     return std::move(*part);
 }
 
-/// Calls `visit(part, first, last)` with the samples of each part that belong to a shard.
+/// Calls `visit(file, first, last)` with the samples of each part that belong to a shard.
 template <class Visit>
 void for_parts_of(JoinPlan const& plan, ShardPlan const& shard, Visit const& visit) {
     auto const end = shard.first + shard.count;
@@ -36,7 +39,7 @@ void for_parts_of(JoinPlan const& plan, ShardPlan const& shard, Visit const& vis
         auto const first = std::max(at->first, shard.first);
         auto const last = std::min(at->first + at->samples, end);
         if (first < last) {
-            visit(read_again(plan, *at), first - at->first, last - at->first);
+            visit(*at, first - at->first, last - at->first);
         }
     }
 }
@@ -63,10 +66,14 @@ std::vector<FieldExtent> extents_of(JoinPlan const& plan, ShardPlan const& shard
     if (std::none_of(fields.begin(), fields.end(), [](ImportField const& f) { return f.ragged; })) {
         return extents;
     }
-    for_parts_of(plan, shard, [&](ImportPart const& part, std::uint64_t first, std::uint64_t last) {
+    for_parts_of(plan, shard, [&](PartFile const& file, std::uint64_t first, std::uint64_t last) {
+        auto const of_part = read_part_rows(file.path, plan.identity, plan.form);
+        if (!of_part) {
+            throw missing_part(file);
+        }
         for (std::size_t i = 0; i < fields.size(); ++i) {
             if (fields[i].ragged) {
-                auto const rows = part.columns[i].sample_rows.begin();
+                auto const rows = (*of_part)[i].begin();
                 extents[i].sample_rows.insert(extents[i].sample_rows.end(),
                                               rows + static_cast<std::ptrdiff_t>(first),
                                               rows + static_cast<std::ptrdiff_t>(last));
@@ -111,7 +118,8 @@ namespace {
 template <class Writer>
 std::uint64_t fill(Writer& writer, JoinPlan const& plan, ShardPlan const& shard) {
     auto const& fields = plan.form.fields;
-    for_parts_of(plan, shard, [&](ImportPart const& part, std::uint64_t first, std::uint64_t last) {
+    for_parts_of(plan, shard, [&](PartFile const& file, std::uint64_t first, std::uint64_t last) {
+        auto const part = read_again(plan, file);
         for (std::size_t i = 0; i < fields.size(); ++i) {
             auto const& column = part.columns[i];
             auto const row = fields[i].row_bytes();

@@ -20,6 +20,13 @@ class ListedSource : public ImportSource {
         return static_cast<std::int64_t>(listing_.entries.size());
     }
     std::string name(std::int64_t item) const override { return entry(item).path.string(); }
+    std::string origin(std::int64_t item) const override {
+        auto const below = listing_.root.empty()
+                               ? std::filesystem::path()
+                               : entry(item).path.lexically_relative(listing_.root);
+        bool const is_below = !below.empty() && *below.begin() != "..";
+        return is_below ? below.string() : entry(item).path.string();
+    }
     std::int64_t label(std::int64_t item) const override { return entry(item).label; }
     std::string group(std::int64_t item) const override { return entry(item).group; }
     std::string set(std::int64_t item) const override { return entry(item).set; }

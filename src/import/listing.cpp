@@ -310,6 +310,7 @@ Listing list_files(ListingOptions const& options) {
     auto listing = options.unlabelled            ? from_anywhere(options)
                    : options.labels.path.empty() ? from_folders(options)
                                                  : from_table(options);
+    listing.root = options.unlabelled ? std::filesystem::path() : options.source;
     std::vector<std::string> labels;
     for (auto const& entry : listing.entries) {
         labels.push_back(meaning_of(listing, entry));
@@ -318,7 +319,8 @@ Listing list_files(ListingOptions const& options) {
     if (listing.entries.empty()) {
         throw Error(
             ExitCode::no_input,
-            {concat("nothing to import in ", options.source.string()),
+            {concat(options.unlabelled ? "no samples in " : "nothing to import in ",
+                    options.source.string()),
              options.labels.path.empty()
                  ? concat("the directory has no file whose name ends with ",
                           list_text(options.endings, "or"), listing.remarks.empty() ? "" : "; ",

@@ -31,6 +31,9 @@ struct Listing {
     std::vector<std::string> class_names;
     std::vector<std::string> remarks{}; ///< what is skipped in the source, or occurs twice
 
+    /// The directory that the names of entries are told below; empty: they are told whole.
+    std::filesystem::path root{};
+
     /// Where a table's files are, among which there may be more than it lists; empty: nowhere.
     ListingOptions looked_in{};
 

@@ -4,9 +4,11 @@
 #include "base/hash.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
+#include "data/format.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace lockstep::import {
@@ -151,9 +153,21 @@ void ImportPart::add(ImportForm const& form, Sample const& sample) {
     ++samples;
 }
 
-ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> const& items,
-                      bool skip_bad) {
-    auto const& form = source.form();
+ImportForm form_with_sources(ImportSource const& source, bool with_sources) {
+    auto form = source.form();
+    auto const offsets = concat(data::sources_name, "_offsets");
+    bool const taken = std::ranges::any_of(form.fields, [&](ImportField const& field) {
+        return field.name == data::sources_name || field.name == offsets;
+    });
+    if (with_sources && !taken) {
+        form.fields.push_back({data::sources_name, h5::Type::u8, {}, true});
+    }
+    return form;
+}
+
+ImportPart read_items(ImportSource const& source, ImportForm const& form,
+                      std::vector<std::int64_t> const& items, bool skip_bad) {
+    bool const with_sources = form.fields.size() > source.form().fields.size();
     ImportPart part(form);
     for (auto const item : items) {
         // An item's samples are added when all of them could be read.
@@ -169,7 +183,11 @@ ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> cons
             part.skipped.push_back(concat(error.text().what, ": ", error.text().why));
             continue;
         }
-        for (auto const& sample : samples) {
+        for (auto& sample : samples) {
+            if (with_sources) {
+                auto const from = concat(source.origin(item), sample.place);
+                sample.fields.push_back(bytes_of(std::vector<char>(from.begin(), from.end())));
+            }
             part.add(form, sample);
         }
         if (!note.empty()) {
@@ -179,13 +197,32 @@ ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> cons
     return part;
 }
 
-void write_part(std::filesystem::path const& path, std::uint64_t identity, ImportPart const& part) {
+namespace {
+
+/// What a part begins with: its identity, the bytes of its head, and a hash of the head.
+constexpr std::size_t prefix_bytes = 24;
+
+/// The number of samples and, of each column, the rows of each sample.
+std::string head_of(ImportPart const& part) {
     Packer packer;
-    packer.add(identity);
     packer.add(part.samples);
     for (auto const& column : part.columns) {
-        packer.add(column.bytes);
         packer.add(column.sample_rows);
+    }
+    return std::move(packer.bytes());
+}
+
+} // namespace
+
+void write_part(std::filesystem::path const& path, std::uint64_t identity, ImportPart const& part) {
+    Packer packer;
+    auto const head = head_of(part);
+    packer.add(identity);
+    packer.add(head.size());
+    packer.add(hash64(head));
+    packer.bytes() += head;
+    for (auto const& column : part.columns) {
+        packer.add(column.bytes);
     }
     packer.add(part.spreads);
     packer.add(part.class_counts.size());
@@ -222,12 +259,14 @@ std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint
         Unpacker(std::string_view(text).substr(content.size())).number() != hash64(content)) {
         return std::nullopt;
     }
-    Unpacker unpacker(content.substr(8));
+    Unpacker unpacker(content.substr(std::min(content.size(), prefix_bytes)));
     ImportPart part(form);
     part.samples = unpacker.number();
     for (auto& column : part.columns) {
-        column.bytes = unpacker.values<std::byte>();
         column.sample_rows = unpacker.values<std::uint64_t>();
+    }
+    for (auto& column : part.columns) {
+        column.bytes = unpacker.values<std::byte>();
     }
     part.spreads = unpacker.values<Spread>();
     for (auto left = unpacker.number(); left > 0; --left) {
@@ -244,6 +283,37 @@ std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint
         note.example = unpacker.text();
     }
     return part;
+}
+
+std::optional<std::vector<std::vector<std::uint64_t>>>
+read_part_rows(std::filesystem::path const& path, std::uint64_t identity, ImportForm const& form) {
+    if (!std::filesystem::exists(path)) {
+        return std::nullopt;
+    }
+    auto const file = File::open_read(path);
+    auto const size = file.size();
+    std::string prefix(std::min<std::uint64_t>(prefix_bytes, size), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span(prefix)));
+    Unpacker numbers(prefix);
+    if (prefix.size() < prefix_bytes || numbers.number() != identity) {
+        return std::nullopt;
+    }
+    auto const bytes = numbers.number();
+    if (bytes > size - prefix_bytes) {
+        return std::nullopt;
+    }
+    std::string head(bytes, '\0');
+    file.read_at(prefix_bytes, std::as_writable_bytes(std::span(head)));
+    if (numbers.number() != hash64(head)) {
+        return std::nullopt;
+    }
+    Unpacker unpacker(head);
+    static_cast<void>(unpacker.number()); // of samples
+    std::vector<std::vector<std::uint64_t>> rows(form.fields.size());
+    for (auto& each : rows) {
+        each = unpacker.values<std::uint64_t>();
+    }
+    return rows;
 }
 
 } // namespace lockstep::import

@@ -46,10 +46,15 @@ struct ImportPart {
     void add(ImportForm const& form, Sample const& sample);
 };
 
-/// Decodes items [0, items.size()) of a list. With `skip_bad`, an item that cannot be read yields
-/// no samples and is listed.
-ImportPart read_items(ImportSource const& source, std::vector<std::int64_t> const& items,
-                      bool skip_bad);
+/// The form of a source's samples, and, if `with_sources`, a last field that says what each was
+/// made from, unless one of the source's own fields has this name.
+ImportForm form_with_sources(ImportSource const& source, bool with_sources);
+
+/// Decodes items [0, items.size()) of a list into samples of `form`, which is that of
+/// `form_with_sources`. With `skip_bad`, an item that cannot be read yields no samples and is
+/// listed.
+ImportPart read_items(ImportSource const& source, ImportForm const& form,
+                      std::vector<std::int64_t> const& items, bool skip_bad);
 
 /// Writes a part under a checksum; `identity` says what it was made from.
 void write_part(std::filesystem::path const& path, std::uint64_t identity, ImportPart const& part);
@@ -57,5 +62,9 @@ void write_part(std::filesystem::path const& path, std::uint64_t identity, Impor
 /// A part that was written before; none where it is missing, damaged, or made from something else.
 std::optional<ImportPart> read_part(std::filesystem::path const& path, std::uint64_t identity,
                                     ImportForm const& form);
+
+/// The rows of each sample alone, by field, of such a part: without the samples' bytes.
+std::optional<std::vector<std::vector<std::uint64_t>>>
+read_part_rows(std::filesystem::path const& path, std::uint64_t identity, ImportForm const& form);
 
 } // namespace lockstep::import

@@ -32,6 +32,9 @@ std::string ImportSource::verify(std::uint64_t, std::uint64_t) const {
     return {};
 }
 
+std::string ImportSource::origin(std::int64_t item) const {
+    return name(item);
+}
 std::int64_t ImportSource::label(std::int64_t) const {
     return -1;
 }

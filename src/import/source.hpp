@@ -44,6 +44,7 @@ struct ImportForm {
 struct Sample {
     std::vector<std::vector<std::byte>> fields;
     std::int64_t label = -1; ///< counted; -1: none
+    std::string place{};     ///< in its item, such as ", frame 34", where an item has several
 };
 
 /// Where samples come from: a list of items, known without decoding, each of which yields samples.
@@ -61,8 +62,11 @@ class ImportSource {
 
     virtual std::int64_t items() const = 0;
     virtual std::string name(std::int64_t item) const = 0; ///< of its file, for messages
-    virtual std::int64_t label(std::int64_t item) const;   ///< what a split is stratified by
-    virtual std::string group(std::int64_t item) const;    ///< what a split keeps together
+    /// What is stored of it, so that a sample can be found again: a path below the source, or the
+    /// line of a table.
+    virtual std::string origin(std::int64_t item) const;
+    virtual std::int64_t label(std::int64_t item) const; ///< what a split is stratified by
+    virtual std::string group(std::int64_t item) const;  ///< what a split keeps together
     virtual std::string set(std::int64_t item)
         const; ///< "train", "validation" or "test" where the source says it, else ""
     /// What is skipped in the source, and the like: lines for the user.

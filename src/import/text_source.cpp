@@ -64,6 +64,7 @@ class TextSource : public ImportSource {
     ImportForm const& form() const override { return form_; }
     std::int64_t items() const override { return documents_.count(); }
     std::string name(std::int64_t item) const override { return documents_.name(item); }
+    std::string origin(std::int64_t item) const override { return documents_.origin(item); }
     std::string group(std::int64_t item) const override { return documents_.group(item); }
     std::string set(std::int64_t item) const override { return documents_.set(item); }
     std::vector<std::string> remarks() const override {

@@ -37,7 +37,7 @@ class ClipCutter {
         if (frames_.size() < options_.frames) {
             return;
         }
-        sink_({{clip(), bytes_of(std::vector{label_})}, label_});
+        sink_({{clip(), bytes_of(std::vector{label_})}, label_, concat(", frame ", next_)});
         next_ += options_.stride;
         auto const gone = std::min<std::size_t>(options_.stride, frames_.size());
         frames_.erase(frames_.begin(), frames_.begin() + static_cast<std::ptrdiff_t>(gone));

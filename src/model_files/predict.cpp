@@ -12,6 +12,7 @@
 #include "comm/phase_scope.hpp"
 #include "comm/progress.hpp"
 #include "data/plan.hpp"
+#include "data/sample_sources.hpp"
 #include "device/autocast.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
@@ -28,7 +29,9 @@
 #include "nn/evaluation_mode.hpp"
 #include "step/batch_source.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -104,6 +107,22 @@ std::vector<std::string> names_of(Workload const& work) {
         names = {work.samples.targets.front().name};
     }
     return names;
+}
+
+/// What a sample was made from: the file that is one, or what an import has noted. Null where no
+/// file says so.
+std::function<std::string(std::int64_t)> sources_of(Asked const& asked, config::Data const& data,
+                                                    Unlabelled const& samples) {
+    if (data.sample_per_file) {
+        return [&set = *asked.samples](std::int64_t sample) {
+            return set.place_of(sample).first.string();
+        };
+    }
+    if (std::ranges::none_of(data::expand_files(samples.files), data::has_sources)) {
+        return {};
+    }
+    auto const known = std::make_shared<data::SampleSources>(*asked.samples, data.sequence);
+    return [known](std::int64_t sample) { return known->of(sample); };
 }
 
 /// The batches of a rank: every `ranks`-th one, so that what all ranks do at a time is in a row.
@@ -218,8 +237,9 @@ PredictReport predict(comm::Communicator const& world, config::Deck const& given
         if (!remark.empty()) {
             asked.remarks.push_back(remark);
         }
-        output = prediction_file(options.output, {asked.work.task->predicts(), names_of(asked.work),
-                                                  samples.names, asked.samples->samples()});
+        output = prediction_file(options.output,
+                                 {asked.work.task->predicts(), names_of(asked.work),
+                                  sources_of(asked, deck.data, samples), asked.samples->samples()});
     });
     return comm::in_phase(world, comm::Phase::test, [&] {
         auto const wrong = write(world, deck, asked, *output, options.batch);

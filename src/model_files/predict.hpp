@@ -11,11 +11,10 @@
 
 namespace lockstep::train {
 
-/// Samples without targets: the files of a data set, and what each sample is called.
+/// Samples without targets: the files of a data set.
 struct Unlabelled {
     std::string files;
-    std::string named;                ///< how messages call them
-    std::vector<std::string> names{}; ///< by sample, such as the names of pictures; empty: none
+    std::string named; ///< how messages call them
 };
 
 struct PredictOptions {

@@ -1,5 +1,6 @@
 #include "model_files/prediction_file.hpp"
 
+#include "base/escaped.hpp"
 #include "base/file.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
@@ -83,10 +84,6 @@ class TextFile : public PredictionFile {
 
   protected:
     PredictionForm const& form() const { return form_; }
-    std::string sample_name(std::int64_t sample) const {
-        return form_.samples.empty() ? std::string()
-                                     : form_.samples[static_cast<std::size_t>(sample)];
-    }
 
   private:
     /// What stands before the rows; a sample has `width` numbers.
@@ -98,7 +95,7 @@ class TextFile : public PredictionFile {
     std::optional<File> file_;
 };
 
-/// RFC 4180 with a line of names: sample, source where samples have names, then class, probability
+/// RFC 4180 with a line of names: sample, source where it is known, then class, probability
 /// and the probability of each class; or the values; or the text.
 class CsvFile : public TextFile {
   public:
@@ -108,8 +105,8 @@ class CsvFile : public TextFile {
         std::string text;
         for (std::int64_t i = 0; i < samples_of(batch); ++i) {
             text += std::to_string(first + i);
-            if (!form().samples.empty()) {
-                text += "," + quoted(sample_name(first + i));
+            if (form().source) {
+                text += "," + quoted(form().source(first + i));
             }
             if (form().predicts == Predicts::transcripts) {
                 text += "," + quoted(batch.texts[static_cast<std::size_t>(i)]);
@@ -131,7 +128,7 @@ class CsvFile : public TextFile {
 
   private:
     std::string head(std::size_t width) const override {
-        std::string text = form().samples.empty() ? "sample" : "sample,source";
+        std::string text = form().source ? "sample,source" : "sample";
         if (form().predicts == Predicts::transcripts) {
             return text + ",text\n";
         }
@@ -157,8 +154,8 @@ class JsonFile : public TextFile {
         std::string text;
         for (std::int64_t i = 0; i < samples_of(batch); ++i) {
             nlohmann::ordered_json line{{"sample", first + i}};
-            if (!form().samples.empty()) {
-                line["source"] = sample_name(first + i);
+            if (form().source) {
+                line["source"] = form().source(first + i);
             }
             if (form().predicts == Predicts::transcripts) {
                 line["text"] = batch.texts[static_cast<std::size_t>(i)];
@@ -190,7 +187,7 @@ class JsonFile : public TextFile {
 
 /// Datasets: `outputs`, [samples, classes] probabilities or [samples, values], float32; or
 /// `predicted`, [samples, places…], the class of each place, int64. Names of classes or values are
-/// in an attribute `names`, those of samples, one a line, in a dataset `sources`.
+/// in an attribute `names`, the samples' sources, one a line, in a dataset `sources`.
 class Hdf5File : public PredictionFile {
   public:
     Hdf5File(std::filesystem::path path, PredictionForm form)
@@ -229,9 +226,12 @@ class Hdf5File : public PredictionFile {
         if (!form_.names.empty()) {
             file_->set_attribute(name, "names", form_.names);
         }
-        if (!form_.samples.empty()) {
-            file_->write_text("sources",
-                              joined({form_.samples.begin(), form_.samples.end()}, "\n"));
+        if (form_.source) {
+            std::string lines;
+            for (std::int64_t sample = 0; sample < form_.count; ++sample) {
+                lines += concat(sample == 0 ? "" : "\n", escaped_line(form_.source(sample)));
+            }
+            file_->write_text("sources", lines);
         }
         appender_.emplace(*file_, name, type);
     }

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,9 +16,9 @@ namespace lockstep::train {
 /// What the rows of a file of predictions are.
 struct PredictionForm {
     task::Predicts predicts = task::Predicts::values;
-    std::vector<std::string> names{};     ///< of the classes, or of the values
-    std::span<std::string const> samples; ///< what each sample is called; empty: nothing
-    std::int64_t count = 0;               ///< samples in all
+    std::vector<std::string> names{};                         ///< of the classes, or of the values
+    std::function<std::string(std::int64_t sample)> source{}; ///< of a sample; null: not known
+    std::int64_t count = 0;                                   ///< samples in all
 };
 
 /// A file of predictions, in one of the forms that its name's ending says. Every rank turns its own

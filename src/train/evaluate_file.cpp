@@ -442,7 +442,7 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                 auto const layout = deck.model.own.find("layout");
                 bool const channels_last =
                     layout != deck.model.own.end() && layout->second == "channels-last";
-                describe(all.worst, *dataset, told.pictures, channels_last);
+                describe(all.worst, *dataset, {deck.data.sequence, told.pictures, channels_last});
             });
         }
         return all;

@@ -87,7 +87,7 @@ def shows_mistakes(page):
                                 ["precision", "2.0 %", "99.8 %", "6,040", "75.0 %"]], f"the matrix: {cells}")
     tiles = page.evaluate("[...document.querySelectorAll('#view .tile')].map((tile) => tile.innerText)")
     harness.check("1. sample 7" in tiles[0] and "loss not finite" in tiles[0] and "loss 4.5" in tiles[1] and
-                  f"predicted {HOSTILE} (0.97)" in tiles[1], f"the worst samples: {tiles}")
+                  f"predicted {HOSTILE} (0.97)" in tiles[1] and f"{HOSTILE}/3.png" in tiles[1], f"the worst samples: {tiles}")
     harness.check(page.evaluate("document.querySelectorAll('#view td b, #view th b, figcaption b').length") == 0, "no markup from files")
 
 

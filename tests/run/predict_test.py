@@ -63,7 +63,52 @@ def of_pictures(scratch):
     for row, line in zip(rows, map(json.loads, lines.splitlines())):
         check(line["class"] == row["class"] and line["source"] == row["source"] and
               np.float32(line["probability"]) == np.float32(row["probability"]), f"{row} and {line}")
+    of_sources(scratch, model)
+    of_bad_files(scratch, checkpoint)
     return checkpoint
+
+
+def of_sources(scratch, model):
+    """The names of pictures lead back from a data set: in predictions, and in the list of the largest losses."""
+    run(["predict", model, scratch / "gone.h5", "--output", scratch / "stored.csv"]).expect(0)
+    names = [f"{name}/{name}-{number}.png" for name in sorted(SHADES) for number in range(12)]
+    check([row["source"] for row in csv.DictReader(open(scratch / "stored.csv"))] == names, "sources of a data set")
+    run(["predict", model, scratch / "gone.h5", "--output", scratch / "stored.h5"], 2).expect(0)
+    with h5py.File(scratch / "stored.h5") as file:
+        check(file["sources"][()].decode().splitlines() == names, "and in HDF5")
+    worst = scratch / "worst"
+    text = run(["evaluate", model, "--data.test", scratch / "gone.h5", "--worst", 24, "--worst-output", worst], 2).expect(0).text
+    for line in list(map(json.loads, (worst / "worst.jsonl").read_text().splitlines()))[1:]:
+        check(line["source"] == names[line["sample"]] and
+              f"sample {line['sample']} ({scratch / 'gone.h5'}, {line['sample']}: {line['source']}): loss" in text, f"{line}")
+    run(["data", "info", scratch / "gone.h5"]).expect(0, f"sources: from {names[0]} to {names[-1]}")
+    with h5py.File(scratch / "gone.h5") as file, h5py.File(scratch / "bare.h5", "w") as bare:
+        for name in "inputs", "targets":
+            bare[name] = file[name][:]
+        bare.attrs.update(file.attrs)
+    run(["predict", model, scratch / "bare.h5", "--output", scratch / "bare.csv"]).expect(0)
+    check(open(scratch / "bare.csv").readline().startswith("sample,class"), "no column without names")
+    check([row["class"] for row in csv.DictReader(open(scratch / "bare.csv"))] ==
+          [row["class"] for row in csv.DictReader(open(scratch / "stored.csv"))], "and the same predictions")
+
+
+def of_bad_files(scratch, model):
+    mixed = scratch / "mixed"
+    pictures(mixed, 3, flat=True)
+    (mixed / "dark-1.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    words = ["predict", model, mixed, "--output", scratch / "mixed.csv"]
+    run(words).expect(65, "dark-1.png", "--skip-bad")
+    check(not list(scratch.glob("mixed.csv*")), "nothing is left")
+    for ranks in (1, 3):
+        run([*words, "--skip-bad", "--overwrite"], ranks).expect(0, "skipped 1 of 6", "dark-1.png", "5 predictions")
+        rows = list(csv.DictReader(open(scratch / "mixed.csv")))
+        check([row["source"].rsplit("/")[-1] for row in rows] == ["dark-0.png", "dark-2.png", *(f"light-{n}.png" for n in range(3))] and
+              all(row["class"] in row["source"].rsplit("/")[-1] for row in rows), f"the others keep their names: {rows}")
+    for path in mixed.iterdir():
+        path.write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    run([*words, "--skip-bad", "--overwrite"]).expect(65, "none of 6 items can be read")
+    check([path.name for path in scratch.glob("mixed.csv*")] == ["mixed.csv"], "nothing but the older file")
+    run(["predict", model, scratch / "gone.h5", "--skip-bad", "--output", scratch / "x.csv"]).expect(64, "--skip-bad")
 
 
 def of_idx(scratch):
@@ -98,8 +143,35 @@ def of_tables(scratch):
     with h5py.File(scratch / "values.h5") as file:
         check(np.array_equal(file["outputs"][:, 0], given.astype(np.float32)), "HDF5 and CSV hold the same numbers")
         check(len(file["sources"][()].decode().splitlines()) == 64, "and the lines of the table")
+    (scratch / "wrong.csv").write_text("a,b,c\n1,2,3\n1,x,3\n")
+    text = run(["predict", model, scratch / "wrong.csv", "--output", scratch / "x.csv"]).expect(65, "line 3", "not a number: x").text
+    check("--columns" not in text and "--fill-forward" not in text, f"no options of an import: {text}")
+    run(["predict", model, scratch / "wrong.csv", "--output", scratch / "x.csv", "--skip-bad"]).expect(0, "skipped 1 of 2", "line 3")
+    (scratch / "x.csv").unlink()
     (scratch / "short.csv").write_text("a,b\n1,2\n")
     run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "the model's column c")
+
+
+def of_categories(scratch):
+    """Names in a column: the model finds them by their inputs, and knows no others."""
+    values = {"red": 1.0, "dark green": -2.0, "blue": 4.0}
+    for name, columns in (("train", "size,colour,y"), ("new", "colour,size")):
+        with open(scratch / f"{name}.csv", "w") as file:
+            file.write(columns + "\n")
+            for row in range(60):
+                colour = list(values)[row % 3]
+                known = {"size": row % 5, "colour": colour, "y": values[colour] + row % 5}
+                file.write(",".join(str(known[column]) for column in columns.split(",")) + "\n")
+    words = ["data", "import", "series", scratch / "train.csv", scratch / "named.h5", "--target", "y", "--regression"]
+    run(words).expect(65, "--categories colour")
+    run([*words, "--categories", "colour"]).expect(0, "column colour became 3 inputs", "blue, dark green, red")
+    model = trained(scratch, "colours", scratch / "named.h5", "name = mlp\nhidden = 16", "regression", steps=400)
+    rows = list(csv.DictReader(predicted(model, scratch / "colours.csv", scratch / "new.csv").decode().splitlines()))
+    wrong = [abs(float(row["targets"]) - list(values.values())[i % 3] - i % 5) for i, row in enumerate(rows)]
+    check(len(rows) == 60 and np.mean(wrong) < 0.5, f"colours by their names: {wrong}")
+    (scratch / "pink.csv").write_text("colour,size\nred,1\npink,2\n")
+    run(["predict", model, scratch / "pink.csv", "--output", scratch / "x.csv"]).expect(
+        65, "line 3", "unknown category pink: the model knows blue, dark green, red")
 
 
 def of_every_model(scratch):
@@ -152,6 +224,7 @@ with Scratch() as scratch:
     model = of_pictures(scratch)
     of_idx(scratch)
     of_tables(scratch)
+    of_categories(scratch)
     refused(scratch, model)
     of_every_model(scratch)
 print("predictions are those of the model, on any ranks")

@@ -87,7 +87,7 @@ def make_worst(run, hostile="b"):
         name = f"{place:04}_sample_{sample}.png"
         (run / "worst" / name).write_bytes(png(40 * place))
         lines.append({"event": "sample", "sample": sample, "loss": loss, "truth": "a", "prediction": f"{hostile} (0.97)",
-                      "file": "test.h5", "number_in_file": sample, "picture": name})
+                      "file": "test.h5", "number_in_file": sample, "source": f"{hostile}/{sample}.png", "picture": name})
     (run / "worst/worst.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

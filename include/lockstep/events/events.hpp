@@ -107,6 +107,7 @@ struct WorstSample {
     std::string prediction; ///< the same, of the model
     std::string file{};     ///< which has the sample
     std::int64_t number_in_file = 0;
+    std::string source{}; ///< what the sample was made from; empty: the file does not say
     std::optional<Picture> picture{}; ///< where it was asked for
 };
 

@@ -9,8 +9,10 @@
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
+#include "lockstep/monitor/run_records.hpp"
 #include "lockstep/train/evaluate_file.hpp"
 #include "monitor/confusion_text.hpp"
+#include "monitor/terminal.hpp"
 #include "report/png.hpp"
 #include "train/not_finite.hpp"
 
@@ -19,6 +21,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "../output_file.hpp"
 #include "../train_side_options.hpp"
@@ -74,13 +77,30 @@ void print_worst(std::vector<train::WorstSample> const& worst, std::int64_t samp
               << " samples\n";
     for (auto const& each : worst) {
         std::cout << "  sample " << each.sample << " (" << each.file << ", " << each.number_in_file
-                  << "): loss " << fixed(each.loss, 6);
+                  << (each.source.empty() ? "" : ": ") << escaped_line(each.source) << "): loss "
+                  << fixed(each.loss, 6);
         if (!each.truth.empty()) {
             std::cout << ", truth " << escaped_line(each.truth) << ", predicted "
                       << escaped_line(each.prediction);
         }
         std::cout << "\n";
     }
+}
+
+/// All values; on a terminal, only the first of many of single classes.
+std::string metrics_text(std::map<std::string, double> const& metrics, bool shortened) {
+    constexpr std::int64_t max_of_classes = 20;
+    std::string text;
+    std::int64_t of_classes = 0;
+    for (auto const& [name, value] : metrics) {
+        bool const is_shown =
+            !shortened || !monitor::is_of_one_class(name) || ++of_classes <= max_of_classes;
+        text += is_shown ? concat(", ", escaped_line(name), " ", fixed(value, 6)) : "";
+    }
+    return of_classes <= max_of_classes
+               ? text
+               : concat(text, " and ", count_text(of_classes - max_of_classes),
+                        " more of single classes (in a file or a pipe, all are printed)");
 }
 
 std::string json_line(nlohmann::json const& record) {
@@ -102,6 +122,9 @@ void write_worst(train::Measured const& measured, std::filesystem::path const& d
                             {"prediction", each.prediction},
                             {"file", each.file},
                             {"number_in_file", each.number_in_file}};
+        if (!each.source.empty()) {
+            line["source"] = each.source;
+        }
         ++place;
         if (each.picture) {
             auto const name = concat(zero_padded(place, 4), "_sample_", each.sample, ".png");
@@ -143,10 +166,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 }
                 std::cout << measured.set << ": " << count_text(measured.samples)
                           << " samples, loss " << fixed(measured.loss, 6);
-                for (auto const& [name, value] : measured.metrics) {
-                    std::cout << ", " << name << " " << fixed(value, 6);
-                }
-                std::cout << "\n" << monitor::confusion_text(measured.confusion);
+                std::cout << metrics_text(measured.metrics, monitor::on_terminal()) << "\n"
+                          << monitor::confusion_text(measured.confusion);
                 if (told.worst > 0) {
                     print_worst(measured.worst, measured.samples);
                 }

@@ -80,9 +80,9 @@ function worst({ run, name, details }) {
   if (!samples.length) return [];
   const box = panel(`${name}: largest losses`, about ? `${samples.length} of ${separated(about.samples)} samples, ${about.set}` : "");
   const loss = (each) => each.loss === null ? "not finite" : shortNumber(each.loss);
-  const place = (each) => `${each.file ?? ""}, ${separated(each.number_in_file ?? "–")}`;
+  const place = (each) => `${each.file ?? ""}, ${separated(each.number_in_file ?? "–")}${each.source ? `: ${each.source}` : ""}`;
   if (!samples.some((each) => details.worst_pictures.includes(each.picture))) {
-    box.append(table(["", "sample", "loss", "truth", "predicted", "file, sample in it"], samples.map((each, i) =>
+    box.append(table(["", "sample", "loss", "truth", "predicted", "file, sample in it: source"], samples.map((each, i) =>
       [`${i + 1}.`, separated(each.sample), loss(each), each.truth, each.prediction, place(each)])));
     return [box];
   }
@@ -94,6 +94,7 @@ function worst({ run, name, details }) {
     image.loading = "lazy";
     words.append(make("strong", `${i + 1}. sample ${separated(each.sample)}`), make("div", `loss ${loss(each)}`));
     if (each.truth) words.append(make("div", `truth ${each.truth}`), make("div", `predicted ${each.prediction}`));
+    if (each.source) words.append(make("div", each.source));
     tile.title = place(each);
     tile.append(image, words);
     return tile;

@@ -1,5 +1,6 @@
 #include "federate/partition.hpp"
 #include "h5/file.hpp"
+#include "h5/text_rows.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -70,6 +71,11 @@ TEST_CASE("a part holds the rows of its samples") {
     whole.create_dataset("targets", h5::Type::i64, {4000});
     whole.write("targets", h5::Type::i64, targets);
     whole.set_attribute("/", "mean", std::vector<double>{0.5});
+    std::vector<std::string> names;
+    for (int i = 0; i < 4000; ++i) {
+        names.push_back(std::to_string(i) + ".png");
+    }
+    h5::write_text_rows(whole, "sources", names);
     whole.close();
     std::vector<std::int64_t> const samples{0, 17, 3999};
     write_part(scratch / "whole.h5", {{"inputs", "targets"}}, samples, {"a", "b"},
@@ -81,6 +87,10 @@ TEST_CASE("a part holds the rows of its samples") {
     std::vector<std::int64_t> labels(3);
     part.read("targets", h5::Type::i64, labels);
     CHECK(labels == std::vector<std::int64_t>{0, 7, 9});
+    auto sources = h5::TextRows::in(part, "sources").value();
+    CHECK(sources.count() == 3);
+    CHECK(sources.at(part, 1) == "17.png");
+    CHECK(sources.at(part, 2) == "3999.png");
     CHECK(part.number_attribute("/", "mean") == std::vector<double>{0.5});
     CHECK(part.texts_attribute("/", "classes") == std::vector<std::string>{"a", "b"});
 }

@@ -1,0 +1,66 @@
+#include "data/sample_sources.hpp"
+
+#include "base/text.hpp"
+#include "data/format.hpp"
+#include "h5/offsets.hpp"
+#include "lockstep/base/error.hpp"
+
+#include <algorithm>
+
+namespace lockstep::data {
+
+bool has_sources(std::filesystem::path const& path) {
+    return h5::TextRows::in(h5::File::open(path), sources_name).has_value();
+}
+
+SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
+    : set_(set), sequence_(sequence) {
+    for (auto const* const fields : {&set.inputs(), &set.targets()}) {
+        is_field_ |= std::ranges::find(*fields, sources_name, &FieldInfo::name) != fields->end();
+    }
+}
+
+std::string SampleSources::of(std::int64_t sample) {
+    if (is_field_) {
+        return {};
+    }
+    auto const [path, number] = set_.place_of(sample);
+    if (!file_ || file_->path() != path) {
+        open(path);
+    }
+    auto row = static_cast<std::uint64_t>(number);
+    if (sequence_ > 0 && documents_.size() > 1) {
+        auto const after = std::ranges::upper_bound(documents_, number * sequence_);
+        row = static_cast<std::uint64_t>(after - documents_.begin() - 1);
+    }
+    bool const tells =
+        rows_ && (row < rows_->count() || file_->text_attribute("/", "format") == format_name);
+    return tells ? rows_->at(*file_, row) : std::string();
+}
+
+void SampleSources::open(std::filesystem::path const& path) {
+    file_.emplace(h5::File::open(path));
+    rows_ = h5::TextRows::in(*file_, sources_name);
+    documents_.clear();
+    auto const& tokens = set_.inputs().front().name;
+    if (rows_ && sequence_ > 0 && file_->exists(tokens + "_offsets")) {
+        documents_ =
+            h5::read_offsets(*file_, tokens + "_offsets", file_->info(tokens).shape.front());
+    }
+}
+
+void require_sources(h5::File const& file, std::uint64_t samples) {
+    auto rows = h5::TextRows::in(file, sources_name);
+    if (rows && rows->count() != samples) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", sources_name, " of ", file.path().string()),
+                     concat("it has ", amount_of(rows->count(), "name"), " for ",
+                            amount_of(samples, "sample")),
+                     "Import the data again, or remove this dataset and its offsets"});
+    }
+    for (std::uint64_t i = 0; rows && i < samples; ++i) {
+        static_cast<void>(rows->at(file, i));
+    }
+}
+
+} // namespace lockstep::data

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "h5/file.hpp"
+#include "h5/text_rows.hpp"
+#include "lockstep/data/dataset.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Whether a file says what its samples, or its documents, were made from.
+///
+/// Throws  Error 66 or 65 as File::open
+bool has_sources(std::filesystem::path const& path);
+
+/// Tells what samples were made from: the names of pictures and recordings, the lines of tables, as
+/// an import has noted them. One thread of the process at a time.
+class SampleSources {
+  public:
+    /// `set` must outlive it; `sequence` as in its options: then a sample comes from the document
+    /// in which it begins.
+    explicit SampleSources(Dataset const& set, std::int64_t sequence = 0);
+
+    /// Empty where the file does not say, or has a field of this name.
+    ///
+    /// Throws  Error 65 for a file of ours that is damaged
+    std::string of(std::int64_t sample);
+
+  private:
+    void open(std::filesystem::path const& path);
+
+    Dataset const& set_;
+    std::int64_t sequence_;
+    bool is_field_ = false; ///< the dataset of this name holds values of samples
+    std::optional<h5::File> file_;
+    std::optional<h5::TextRows> rows_;
+    std::vector<std::int64_t> documents_; ///< first token of each, and the end
+};
+
+/// Reads all sources of a file of `samples` samples or documents.
+///
+/// Throws  Error 65 where they do not fit
+void require_sources(h5::File const& file, std::uint64_t samples);
+
+} // namespace lockstep::data
