@@ -9,9 +9,9 @@
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/monitor/collective_command.hpp"
-#include "lockstep/monitor/run_records.hpp"
 #include "lockstep/train/evaluate_file.hpp"
 #include "monitor/confusion_text.hpp"
+#include "monitor/measured_text.hpp"
 #include "monitor/terminal.hpp"
 #include "report/png.hpp"
 #include "train/not_finite.hpp"
@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
 #include "../output_file.hpp"
 #include "../train_side_options.hpp"
@@ -87,22 +86,6 @@ void print_worst(std::vector<train::WorstSample> const& worst, std::int64_t samp
     }
 }
 
-/// All values; on a terminal, only the first of many of single classes.
-std::string metrics_text(std::map<std::string, double> const& metrics, bool shortened) {
-    constexpr std::int64_t max_of_classes = 20;
-    std::string text;
-    std::int64_t of_classes = 0;
-    for (auto const& [name, value] : metrics) {
-        bool const is_shown =
-            !shortened || !monitor::is_of_one_class(name) || ++of_classes <= max_of_classes;
-        text += is_shown ? concat(", ", escaped_line(name), " ", fixed(value, 6)) : "";
-    }
-    return of_classes <= max_of_classes
-               ? text
-               : concat(text, " and ", count_text(of_classes - max_of_classes),
-                        " more of single classes (in a file or a pipe, all are printed)");
-}
-
 std::string json_line(nlohmann::json const& record) {
     return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -164,9 +147,7 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 if (auto const text = train::not_finite_text(measured); !text.empty()) {
                     notice(concat("warning: ", text));
                 }
-                std::cout << measured.set << ": " << count_text(measured.samples)
-                          << " samples, loss " << fixed(measured.loss, 6);
-                std::cout << metrics_text(measured.metrics, monitor::on_terminal()) << "\n"
+                std::cout << monitor::measured_text(measured, monitor::on_terminal())
                           << monitor::confusion_text(measured.confusion);
                 if (told.worst > 0) {
                     print_worst(measured.worst, measured.samples);
