@@ -88,6 +88,26 @@ std::string activation_of(std::string const& theirs, bool gated) {
     return theirs == "gelu" ? "gelu" : "";
 }
 
+/// What scales or bounds values in other models, and no key of a deck can set.
+void compare_scales(Comparison& comparison, TransformerForm const& form) {
+    auto const neutral_attention = 1 / std::sqrt(static_cast<double>(form.head()));
+    for (auto const& [scale, neutral] : std::initializer_list<std::pair<char const*, Json>>{
+             {"embedding_multiplier", 1.0},
+             {"residual_multiplier", 1.0},
+             {"logits_scaling", 1.0},
+             {"logit_scale", 1.0},
+             {"attention_multiplier", neutral_attention},
+             {"attn_logit_softcapping", nullptr},
+             {"final_logit_softcapping", nullptr},
+             {"scale_attn_weights", true},
+             {"scale_attn_by_inverse_layer_idx", false}}) {
+        auto const [name, theirs] = comparison.value({scale});
+        if (!name.empty() && theirs != neutral) {
+            comparison.add(name, theirs, "");
+        }
+    }
+}
+
 void compare_form(Comparison& comparison, TransformerForm const& form) {
     comparison.same({"hidden_size", "n_embd"}, "model.width", form.width);
     comparison.same({"num_attention_heads", "n_head"}, "model.heads", form.heads);
@@ -115,6 +135,7 @@ void compare_form(Comparison& comparison, TransformerForm const& form) {
             comparison.add(act, theirs, ours.empty() ? "" : concat("model.activation = ", ours));
         }
     }
+    compare_scales(comparison, form);
 }
 
 /// The text of model.rotary-scaling; empty: we have no such scaling.

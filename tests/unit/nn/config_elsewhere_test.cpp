@@ -132,3 +132,19 @@ TEST_CASE("a damaged config.json is refused by name") {
     CHECK(test::says(test::error_of([&] { differences(deep, llama(), nullptr); }),
                      "it is nested more than 200 levels deep"));
 }
+
+TEST_CASE("scales that no key can set contradict, unless they change nothing") {
+    TextForm const text{400, 400, 0, false, false};
+    CHECK(differences(R"({"embedding_multiplier": 1, "residual_multiplier": 1.0,
+                          "logits_scaling": 1.0, "attn_logit_softcapping": null,
+                          "attention_multiplier": 0.35355339059327373})",
+                      llama(), &text) == "");
+    CHECK(differences(R"({"embedding_multiplier": 12.0})", llama(), &text) ==
+          "embedding_multiplier = 12 -> ");
+    CHECK(differences(R"({"attention_multiplier": 0.0078125})", llama(), &text) ==
+          "attention_multiplier = 0.0078125 -> ");
+    CHECK(differences(R"({"final_logit_softcapping": 30.0})", llama(), &text) ==
+          "final_logit_softcapping = 30 -> ");
+    CHECK(differences(R"({"scale_attn_by_inverse_layer_idx": true})", gpt2(), &text) ==
+          "scale_attn_by_inverse_layer_idx = true -> ");
+}
