@@ -316,7 +316,7 @@ std::vector<data::FieldInfo> batch_targets(Workload const& work) {
     auto targets = work.samples.targets;
     if (work.mixes_labels) {
         targets.push_back(targets.front()); // of the other samples
-        targets.push_back({.name = "shares", .type = h5::Type::f32});
+        targets.push_back({.name = "shares", .type = h5::Type::f32, .shape = {}});
     }
     if (work.outputs) {
         targets.push_back(work.outputs->info());

@@ -106,19 +106,19 @@ class CsvFile : public TextFile {
         for (std::int64_t i = 0; i < samples_of(batch); ++i) {
             text += std::to_string(first + i);
             if (form().source) {
-                text += "," + quoted(form().source(first + i));
+                text += concat(",", quoted(form().source(first + i)));
             }
             if (form().predicts == Predicts::transcripts) {
-                text += "," + quoted(batch.texts[static_cast<std::size_t>(i)]);
+                text += concat(",", quoted(batch.texts[static_cast<std::size_t>(i)]));
             } else {
                 auto const row = row_of(batch, i);
                 if (form().predicts == Predicts::classes) {
                     auto const best = std::ranges::max_element(row);
                     auto const at = static_cast<std::size_t>(best - row.begin());
-                    text += "," + quoted(name_of(form(), at)) + "," + number_text(*best);
+                    text += concat(",", quoted(name_of(form(), at)), ",", number_text(*best));
                 }
                 for (auto const value : row) {
-                    text += "," + number_text(value);
+                    text += concat(",", number_text(value));
                 }
             }
             text += "\n";
@@ -136,9 +136,9 @@ class CsvFile : public TextFile {
             text += ",class,probability";
         }
         for (std::size_t at = 0; at < width; ++at) {
-            text +=
-                "," + quoted(form().predicts == Predicts::classes ? name_of(form(), at)
-                                                                  : value_name(form(), at, width));
+            text += concat(",", quoted(form().predicts == Predicts::classes
+                                           ? name_of(form(), at)
+                                           : value_name(form(), at, width)));
         }
         return text + "\n";
     }
