@@ -3,6 +3,7 @@
 #include "base/signals_blocked.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -24,8 +25,14 @@ constexpr std::array ends{SIGTERM, SIGINT, SIGHUP};
 // A handler may touch only lock-free static storage.
 volatile std::sig_atomic_t came = 0;
 volatile std::sig_atomic_t wake = -1; ///< an eventfd
+std::atomic<pid_t> owner = 0;         ///< the process that waits for it; a fork is another one
 
 void note_end(int number) {
+    if (owner != ::getpid()) {
+        static_cast<void>(std::signal(number, SIG_DFL));
+        static_cast<void>(std::raise(number));
+        return;
+    }
     if (came != 0 && number == SIGTERM) {
         return; // a launcher sends it more than once, and kills in the end
     }
@@ -81,6 +88,11 @@ void await_end() {
 
 CleanUp::CleanUp(std::function<void()> undo) : undo_(std::move(undo)) {
     std::scoped_lock const lock(all().mutex);
+    if (owner != ::getpid()) {
+        all().undo.clear(); // what a fork has inherited is its parent's
+        wake = -1;
+        owner = ::getpid();
+    }
     all().undo.push_back(&undo_);
     if (wake < 0) {
         wake = ::eventfd(0, EFD_CLOEXEC);

@@ -8,6 +8,7 @@
 
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace lockstep {
 
@@ -23,9 +24,16 @@ std::filesystem::path partial_path(std::filesystem::path const& file, std::strin
     return concat(file.string(), ".partial-", token);
 }
 
+PartialFile::PartialFile(std::filesystem::path path)
+    : path_(std::move(path)), removal_([this] { remove_unless_renamed(); }) {}
+
 PartialFile::~PartialFile() {
+    remove_unless_renamed();
+}
+
+void PartialFile::remove_unless_renamed() const noexcept {
     if (!renamed_) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
+        std::error_code ignored; // what brought us here is the one to tell
         std::filesystem::remove(path_, ignored);
     }
 }

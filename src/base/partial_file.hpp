@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/clean_up.hpp"
+
+#include <atomic>
 #include <filesystem>
 #include <string>
-#include <utility>
 
 namespace lockstep {
 
@@ -23,10 +25,11 @@ std::filesystem::path partial_path(std::filesystem::path const& file,
                                    std::string const& token = new_token());
 
 /// The temporary name of an incomplete file, which is removed with this object unless it has been
-/// renamed by then. Declare any object that has the file open after this one.
+/// renamed by then, and if a signal ends this process (CleanUp). Declare any object that has the
+/// file open after this one.
 class PartialFile {
   public:
-    explicit PartialFile(std::filesystem::path path) : path_(std::move(path)) {}
+    explicit PartialFile(std::filesystem::path path);
     PartialFile(PartialFile const&) = delete;
     PartialFile& operator=(PartialFile const&) = delete;
     ~PartialFile();
@@ -40,8 +43,11 @@ class PartialFile {
     void rename_unsynced(std::filesystem::path const& name);
 
   private:
+    void remove_unless_renamed() const noexcept;
+
     std::filesystem::path path_;
-    bool renamed_ = false;
+    std::atomic<bool> renamed_ = false;
+    CleanUp removal_;
 };
 
 } // namespace lockstep

@@ -322,34 +322,30 @@ Written write(comm::Communicator const& comm, Snapshot const& snapshot,
               std::filesystem::path const& path, std::string const& attempt,
               std::function<void()> const& still_ours, MakeRoom const& make_room) {
     Stopwatch const watch;
-    auto const partial = partial_path(path, attempt);
-    try {
-        Commit commit(comm, snapshot, path, partial);
-        auto const reach = [&](char const* phase) {
-            inject_fault_in(comm.rank(), phase, commit.step(), Names::whole);
-        };
-        reach("check");
-        commit.check();
-        reach("layout");
-        commit.lay_out(make_room);
-        reach("write");
-        bool const collective = commit.write_parts();
-        reach("read-back");
-        commit.read_back();
-        reach("checksums");
-        commit.checksums();
-        reach("rename");
-        commit.rename(still_ours);
-        commit.spoil();
-        reach("prune");
-        return {path, commit.length(), watch.seconds(), collective, {}};
-    } catch (...) {
-        if (comm.is_root()) {
-            std::error_code ignored; // the failure that brought us here is the one to tell
-            std::filesystem::remove(partial, ignored);
-        }
-        throw;
+    auto const name = partial_path(path, attempt);
+    std::optional<PartialFile> partial;
+    if (comm.is_root()) {
+        partial.emplace(name);
     }
+    Commit commit(comm, snapshot, path, name);
+    auto const reach = [&](char const* phase) {
+        inject_fault_in(comm.rank(), phase, commit.step(), Names::whole);
+    };
+    reach("check");
+    commit.check();
+    reach("layout");
+    commit.lay_out(make_room);
+    reach("write");
+    bool const collective = commit.write_parts();
+    reach("read-back");
+    commit.read_back();
+    reach("checksums");
+    commit.checksums();
+    reach("rename");
+    commit.rename(still_ours);
+    commit.spoil();
+    reach("prune");
+    return {path, commit.length(), watch.seconds(), collective, {}};
 }
 
 } // namespace lockstep::checkpoint

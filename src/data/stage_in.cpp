@@ -12,6 +12,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <list>
 #include <unistd.h>
 #include <vector>
 
@@ -136,7 +137,8 @@ void copy_own_parts(std::vector<Copy> const& copies, comm::Communicator const& h
     }
 }
 
-void give_names(std::vector<Copy> const& copies) {
+void give_names(std::vector<Copy> const& copies, std::list<PartialFile>& partials) {
+    auto partial = partials.begin(); // of each copy
     for (auto const& copy : copies) {
         if (std::filesystem::last_write_time(copy.from) != copy.changed ||
             std::filesystem::file_size(copy.from) != copy.bytes) {
@@ -145,14 +147,7 @@ void give_names(std::vector<Copy> const& copies) {
                          "Start again, and do not change data while a run uses it"});
         }
         File::open_write(copy.partial).sync();
-        rename_durably(copy.partial, copy.to);
-    }
-}
-
-void remove_partials(std::vector<Copy> const& copies) {
-    for (auto const& copy : copies) {
-        std::error_code ignored; // the failure that brought us here is the one to tell
-        std::filesystem::remove(copy.partial, ignored);
+        (partial++)->rename(copy.to);
     }
 }
 
@@ -194,28 +189,22 @@ std::vector<std::filesystem::path> stage_in(std::vector<std::filesystem::path> c
             missing.push_back(copies[i]);
         }
     }
-    try {
-        comm::agree(host, "claiming room for data", [&] {
-            if (host.is_root()) {
-                make_place(directory, copies);
-                for (auto const& copy : missing) { // its name is of this user's copy alone
-                    make_secret_file(copy.partial);
-                    File::open_write(copy.partial).claim_space(copy.bytes);
-                }
-            }
-        });
-        comm::agree(host, "copying data", [&] { copy_own_parts(missing, host); });
-        comm::agree(host, "naming copies of data", [&] {
-            if (host.is_root()) {
-                give_names(missing);
-            }
-        });
-    } catch (...) {
+    std::list<PartialFile> partials; // of the missing ones, on the host's root
+    comm::agree(host, "claiming room for data", [&] {
         if (host.is_root()) {
-            remove_partials(missing);
+            make_place(directory, copies);
+            for (auto const& copy : missing) { // its name is of this user's copy alone
+                make_secret_file(partials.emplace_back(copy.partial).path());
+                File::open_write(copy.partial).claim_space(copy.bytes);
+            }
         }
-        throw;
-    }
+    });
+    comm::agree(host, "copying data", [&] { copy_own_parts(missing, host); });
+    comm::agree(host, "naming copies of data", [&] {
+        if (host.is_root()) {
+            give_names(missing, partials);
+        }
+    });
     return staged;
 }
 

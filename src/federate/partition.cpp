@@ -1,8 +1,6 @@
 #include "federate/partition.hpp"
 
-#include "base/clean_up.hpp"
 #include "base/file.hpp"
-#include "base/own_partials.hpp"
 #include "base/partial_file.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
@@ -183,7 +181,6 @@ void write_part(std::filesystem::path const& whole, FieldNames const& fields,
                 std::filesystem::path const& part) {
     auto const source = h5::File::open(whole);
     PartialFile partial(partial_path(part));
-    CleanUp const removal([part] { remove_own_partials(part); }); // if a signal ends this process
     {
         auto file = h5::File::create(partial.path());
         for (auto const& name : fields.names) {

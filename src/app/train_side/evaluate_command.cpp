@@ -1,9 +1,7 @@
-#include "base/clean_up.hpp"
 #include "base/escaped.hpp"
 #include "base/file.hpp"
 #include "base/notice.hpp"
 #include "base/own_directory.hpp"
-#include "base/own_partials.hpp"
 #include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -133,7 +131,6 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 begin_with_model(context, evaluate_options(told), invocation, told.outputs);
             require_place(context.world, told, deck, {path, invocation.arguments.front()});
             require_place_of_worst(context.world, told);
-            CleanUp const removal([output = told.outputs] { remove_own_partials(output); });
             auto const measured = train::evaluate_file(context.world, deck, path,
                                                        {.outputs = told.outputs,
                                                         .force = told.force,

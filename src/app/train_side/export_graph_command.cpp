@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 #include "base/number.hpp"
+#include "base/partial_file.hpp"
 #include "base/text.hpp"
 #include "deploy/c_writer.hpp"
 #include "deploy/memory_plan.hpp"
@@ -9,7 +10,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <iostream>
+#include <list>
+#include <span>
+#include <utility>
 
 #include "check_export.hpp"
 #include "commands.hpp"
@@ -42,12 +47,20 @@ deploy::Graph graph_of(train::SavedModel const& saved, std::string const& checkp
 
 void write_c(deploy::Graph const& graph, std::filesystem::path const& out) {
     auto const written = deploy::c_source(graph, out.stem().string());
-    auto beside = [&](char const* extension) {
-        return std::filesystem::path(out).replace_extension(extension);
-    };
-    write_text_durably(beside(".h"), written.header);
-    write_text_durably(beside(".f90"), written.fortran);
-    write_text_durably(out, written.source); // last: where it is, the others are
+    // The source gets its name last: where it is, the others are.
+    std::array const files{std::pair(".h", &written.header), std::pair(".f90", &written.fortran),
+                           std::pair(".c", &written.source)};
+    std::list<PartialFile> partials;
+    for (auto const& [extension, text] : files) {
+        auto const name = std::filesystem::path(out).replace_extension(extension);
+        auto const file = File::create_new(partials.emplace_back(partial_path(name)).path());
+        file.write_at(0, std::as_bytes(std::span(*text)));
+        file.sync();
+    }
+    auto partial = partials.begin();
+    for (auto const& [extension, text] : files) {
+        (partial++)->rename(std::filesystem::path(out).replace_extension(extension));
+    }
 }
 
 /// Not measured where nothing here runs such files; the export is good all the same.

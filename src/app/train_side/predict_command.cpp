@@ -1,5 +1,3 @@
-#include "base/clean_up.hpp"
-#include "base/own_partials.hpp"
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
 #include "checkpoint/weights.hpp"
@@ -52,7 +50,6 @@ ExitCode predict_command(Invocation const& invocation) {
                                                   words.positions.end());
             auto const path = model_file(world, words.positions.front());
             require_place(world, told, words.positions);
-            CleanUp const removal([output = told.output] { remove_own_partials(output); });
             auto const file = checkpoint::verify_together(world, path);
             auto const deck = begin_with_saved_deck(context, file, words.keys, told.output);
             data::Facts facts;

@@ -2,8 +2,11 @@
 #include "base/partial_file.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <csignal>
 #include <set>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "catch.hpp"
 #include "scratch_dir.hpp"
@@ -33,6 +36,33 @@ TEST_CASE("a file that is not complete leaves nothing, one that is has its name"
     }
     CHECK(std::filesystem::is_fifo(scratch / "pipe"));
     CHECK(read_text(scratch / "partial") == "of another");
+}
+
+TEST_CASE("a signal that ends the process leaves no incomplete file, and what was renamed stays") {
+    test::ScratchDir const scratch;
+    PartialFile const of_parent(scratch / "of-parent");
+    File::create_new(of_parent.path()).write_at(0, {});
+    for (int const number : {SIGTERM, SIGINT, SIGHUP}) {
+        pid_t const child = ::fork();
+        if (child == 0) {
+            ::signal(number, SIG_DFL); // whatever started the test
+            PartialFile whole(scratch / "partial-whole");
+            write_text_durably(whole.path(), "whole");
+            whole.rename(scratch / "whole");
+            write_text_durably(whole.path(), "of another");
+            PartialFile const partial(scratch / "partial");
+            File::create_new(partial.path()).write_at(0, {});
+            ::kill(::getpid(), number);
+            ::pause();
+        }
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        CHECK((WIFSIGNALED(status) && WTERMSIG(status) == number));
+        CHECK(!std::filesystem::exists(scratch / "partial"));
+        CHECK(std::filesystem::exists(of_parent.path())); // the other process continues
+        CHECK(read_text(scratch / "whole") == "whole");
+        CHECK(std::filesystem::remove(scratch / "partial-whole"));
+    }
 }
 
 TEST_CASE("no two incomplete files have one name, and all are known as such") {
