@@ -90,9 +90,10 @@ struct Assign {
     }
 };
 
-/// The key for a name that scripts for PyTorch give to it; empty for other names.
+/// The key for a name that scripts for PyTorch give to it, with hyphens for its underscores; empty
+/// for other names.
 std::string key_of_script(std::string const& key) {
-    constexpr std::array<std::pair<std::string_view, char const*>, 31> names{{
+    constexpr std::array<std::pair<std::string_view, char const*>, 29> names{{
         {"lr", "optimizer.learning-rate"},
         {"wd", "optimizer.weight-decay"},
         {"batch-size", "data.batch"},
@@ -117,13 +118,11 @@ std::string key_of_script(std::string const& key) {
         {"save-every", "checkpoint.every-steps"},
         {"output-dir", "run.directory"},
         {"r", "model.lora-rank"},
-        {"lora_alpha", "model.lora-alpha"},
-        {"target_modules", "model.lora-targets"},
+        {"lora-r", "model.lora-rank"},
         {"target-modules", "model.lora-targets"},
-        {"modules_to_save", "model.lora-train"},
         {"modules-to-save", "model.lora-train"},
-        {"ignore_index", "task.ignore-label"},
-        {"gradient_clip_val", "optimizer.clip-norm"},
+        {"ignore-index", "task.ignore-label"},
+        {"gradient-clip-val", "optimizer.clip-norm"},
     }};
     auto const name = name_in_section(key);
     auto const* const found =

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "config/values.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/config/deck_source.hpp"
 
 #include <algorithm>
 
@@ -43,15 +44,18 @@ OwnValues::OwnValues(std::string section, OwnKeys const& given, std::vector<OwnK
         if (!values_.contains(name)) {
             auto candidates = names;
             candidates.insert(candidates.end(), given.common.begin(), given.common.end());
-            auto const near = nearest_name(name, candidates);
+            auto const key = concat(section_, ".", name);
+            auto const near_here = nearest_name(name, candidates);
+            auto const near =
+                near_here.empty() ? nearest_key(key) : concat(section_, ".", near_here);
             throw Error(ExitCode::usage,
-                        {concat("unknown key ", section_, ".", name, place_of(given, name)),
+                        {concat("unknown key ", key, place_of(given, name)),
                          names.empty() ? concat("this ", section_, " has no keys of its own")
                                        : concat(names.size() == 1 ? "the only valid key is "
                                                                   : "the valid keys are ",
                                                 list_text(names)),
                          near.empty() ? concat("Remove it from [", section_, "]")
-                                      : concat("Did you mean ", section_, ".", near, "?")});
+                                      : concat("Did you mean ", near, "?")});
         }
         values_[name] = value;
     }

@@ -65,6 +65,11 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK(config::nearest_key("epochs") == "train.epochs");
     CHECK(config::nearest_key("steps") == "train.steps"); // and not profile.steps
     CHECK(config::nearest_key("learning_rate") == "optimizer.learning-rate");
+    CHECK(config::nearest_key("gradient_clip_val") == "optimizer.clip-norm");
+    CHECK(config::nearest_key("target_modules") == "model.lora-targets");
+    CHECK(config::nearest_key("lora_alpha") == "model.lora-alpha");
+    CHECK(config::nearest_key("lora_r") == "model.lora-rank");
+    CHECK(config::nearest_key("ignore_index") == "task.ignore-label");
     CHECK(config::nearest_key("nothing-like-it").empty());
     CHECK(contains(failure("[data]\nbatch = many\n"), "deck.ini:2"));
     CHECK(contains(failure("[data]\nbatch = 0\n"), "a whole number from 1 to 4194304"));
