@@ -9,6 +9,8 @@
 #include "nn/axis_reader.hpp"
 #include "task/remarks.hpp"
 
+#include <algorithm>
+
 namespace lockstep::train {
 
 namespace {
@@ -59,6 +61,34 @@ std::string adapters_remark(config::Deck const& deck, nn::Model const& model) {
                   count_text(all, "parameter"), " are trained");
 }
 
+/// Where the weight of a layer cannot have the rank of its adapter.
+std::string rank_remark(config::Model const& chosen, nn::Model const& model) {
+    constexpr std::size_t shown = 4;
+    std::vector<std::string> layers;
+    auto const parameters = model.named_parameters();
+    for (auto const& item : parameters) {
+        if (!item.key().ends_with(adapter_a)) {
+            continue;
+        }
+        auto const layer = item.key().substr(0, item.key().size() - adapter_a.size());
+        auto const& b = parameters[concat(layer, adapter_b)];
+        auto const highest = std::min(item.value().size(1), b.size(0));
+        if (chosen.lora_rank > highest) {
+            layers.push_back(concat(layer.substr(0, layer.size() - 1), " (", highest, ")"));
+        }
+    }
+    if (layers.empty()) {
+        return {};
+    }
+    auto const more = layers.size() > shown ? layers.size() - shown : 0;
+    layers.resize(layers.size() - more);
+    return concat("warning: model.lora-rank = ", chosen.lora_rank,
+                  " is above the highest rank that the weights of some layers can have: ",
+                  joined(layers, ", "), more > 0 ? concat(" and ", more, " more") : "",
+                  ". Their adapters have more parameters than they need. Lower the rank, or leave "
+                  "these layers out of model.lora-targets");
+}
+
 /// The numbers of classes are no real values.
 std::string classes_remark(config::Deck const& deck, data::Dataset const& train) {
     auto const classes = train.class_names().size();
@@ -84,9 +114,9 @@ std::string untrained_remark(config::Model const& model) {
 } // namespace
 
 std::vector<std::string> workload_remarks(config::Deck const& deck, Workload const& work) {
-    std::vector<std::string> remarks{work.model->remark(), frozen_remark(deck, work),
-                                     adapters_remark(deck, *work.model),
-                                     untrained_remark(deck.model)};
+    std::vector<std::string> remarks{
+        work.model->remark(), frozen_remark(deck, work), adapters_remark(deck, *work.model),
+        rank_remark(deck.model, *work.model), untrained_remark(deck.model)};
     auto const* const reader = dynamic_cast<nn::AxisReader const*>(work.model.get());
     auto const axis = work.train ? data::axis_of_means(work.facts) : std::nullopt;
     if (reader != nullptr && axis && remarks.front().empty()) {
