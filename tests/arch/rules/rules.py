@@ -318,13 +318,73 @@ def check_mutations(root):
             yield f"{path}: {words!r}, which {test} guards, is not there"
 
 
+FILE_ENDINGS = {"h5", "pt", "pt2", "safetensors"}  # model.pt is no key
+
+
+def spans_of(line):
+    return re.findall(r"`([^`]+)`", line)
+
+
+def check_keys(root):
+    """Keys that the documents name are those of docs/reference.md; so are the commands, options and values that
+    docs/migration.md has for those of other trainers."""
+    reference = (root / "docs/reference.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w-]+\.[\w-]+)` \|(.*)", reference, re.M))
+    headings = set(re.findall(r"^### (\S+)$", reference, re.M))
+    sections = {key.split(".")[0] for key in rows}
+    documents = [path for path in sorted((root / "docs").rglob("*.md")) if path.name != "reference.md"]
+    for path in [*filter(Path.is_file, [root / "README.md"]), *documents]:
+        name = path.relative_to(root).as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for span in spans_of(line):
+                for section, key in re.findall(r"(?<![\w./-])(?:--)?([a-z][a-z-]*)\.([a-z][a-z0-9-]*)(?=$|[ =,])", span):
+                    is_test = section == "run" and (root / f"tests/run/{key}_test.py").exists()
+                    if section in sections and f"{section}.{key}" not in rows and key not in FILE_ENDINGS \
+                            and not is_test and not span.startswith("unknown key"):
+                        yield f"{name}:{number}: there is no key {section}.{key}"
+            if name == "docs/migration.md" and line.startswith("| "):
+                for fault in faults_of_counterpart(line.split(" | ")[-1], rows, headings, reference):
+                    yield f"{name}:{number}: {fault}"
+
+
+def faults_of_counterpart(here, rows, headings, reference):
+    """What the program does not have of a cell of docs/migration.md."""
+    key = "."
+    for span in spans_of(here):
+        named = re.match(r"([a-z-]*)\.([a-z][a-z0-9-]*)(?: = (.*))?$", span)
+        if named and f"{named[1] or key.split('.')[0]}.{named[2]}" in rows:
+            key = f"{named[1] or key.split('.')[0]}.{named[2]}"
+            for value in re.findall(r"^[a-z][a-z-]*$", named[3] or ""):
+                if not re.search(rf"\b{value}\b", rows[key]) and value not in headings | {"true", "false"} \
+                        and key != "data.augment" and key != "task.metric" and key != "task.metrics":
+                    yield f"{key} has no value {value}"
+        elif named and not named[1]:
+            yield f"there is no key {span} of {key}"
+        elif span.startswith("lockstep "):
+            command = re.match(r"lockstep( [a-z][a-z-]*){,2}", span)[0]
+            if command not in reference:
+                yield f"there is no {command}"
+        elif re.fullmatch(r"[a-z][a-z-]*", span) and key != ".":
+            entry = re.search(rf"^\| `{span}[`:[]", reference, re.M)
+            if f"{key.split('.')[0]}.{span}" not in rows and not re.search(rf"\b{span}\b", rows[key]) and not entry:
+                yield f"{span} is neither a key beside {key} nor a value of it"
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*(?![\w.-])", span):
+            if not re.search(rf"{option}(?![\w-])", reference):
+                yield f"there is no option {option}"
+    for entry in re.findall(r"data\.augment = ([^`]*)`", here):
+        for word in re.findall(r"(?:^|, )([a-z-]+)", entry):
+            if not re.search(rf"^\| `{word}[`:[]", reference, re.M):
+                yield f"data.augment has no entry {word}"
+
+
 def main():
     root, rule = Path(sys.argv[1]), sys.argv[2]
     if rule in PLACES:
         violations = list(check_place(rule, root))
     else:
         violations = list({"rooms": check_rooms, "lists": check_lists, "folders": check_folders, "collective": check_collective,
-                           "words": check_words, "comments": check_comments, "mutations": check_mutations}[rule](root))
+                           "words": check_words, "comments": check_comments, "mutations": check_mutations,
+                           "keys": check_keys}[rule](root))
     if not any(True for _ in sources(root)):
         violations.append(f"{root}: no sources")
     print("\n".join(violations) or f"{rule}: the rule is kept")

@@ -42,6 +42,7 @@ lockstep_add_rule(tokens "base/rules.cpp:23: tokens belongs in")
 lockstep_add_rule(words "base/rules.cpp:1: 'votes': say status reduction.*'s.most': say max.*'pass_over': say skipped.*'in_turn': say seq.*'two a sample': say per.*'least_': say max_.*'double least': say max.*'ms a step': say per")
 lockstep_add_rule(comments "comm/rules.hpp:17: 'Of'.*comm/rules.hpp:19: 'That of'.*comm/rules.hpp:22: 'Those'")
 lockstep_add_rule(mutations "base/gone.cpp: is not there.*'not in it', which unit.base guards, is not there")
+lockstep_add_rule(keys "migration.md:3: there is no key train.epoch.*migration.md:3: there is no key .patient of train.patience.*migration.md:4: schedule.name has no value cosinus.*migration.md:4: rises is neither a key beside schedule.name.*migration.md:5: there is no lockstep exports.*migration.md:5: there is no option --name.*migration.md:6: data.augment has no entry flop")
 lockstep_add_rule(collective "comm/rules.hpp:10: silent does not say")
 
 # Scripts that users start parse at least.
