@@ -1,28 +1,28 @@
 #include "app/command.hpp"
 #include "base/arguments.hpp"
 #include "base/text.hpp"
-#include "checkpoint/safetensors.hpp"
-#include "comm/rounding.hpp"
+#include "checkpoint/weights.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck_source.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <iostream>
 #include <map>
-#include <optional>
 
 #include "checkpoint_files.hpp"
 #include "commands.hpp"
+#include "exported_weights.hpp"
 #include "output_file.hpp"
 
 namespace lockstep::app {
 
 namespace {
 
+constexpr char const* ours = "lockstep"; ///< of --names
+
 struct ExportTold {
     std::string format;
     std::string type = "f32";
+    std::string names = ours;
     std::int64_t rows = 0;
     bool overwrite = false;
 };
@@ -44,6 +44,10 @@ Options export_options(ExportTold& told) {
                                     "for safetensors: type of the weights; f16 and bf16 round them "
                                     "to 16 bits",
                                     told.type),
+                     option::one_of("--names", {ours, "torchvision", "timm"},
+                                    "for safetensors: whose names and order the tensors have; "
+                                    "those of others are known of resnet and vit",
+                                    told.names),
                      option::whole("--rows N",
                                    "for onnx and c, required if samples have different numbers of "
                                    "rows: the exported model takes samples of exactly N rows",
@@ -68,14 +72,6 @@ std::string format_of(std::filesystem::path const& out) {
     return found->second;
 }
 
-/// How the weights are rounded.
-comm::Rounding rounding_of(std::string const& type) {
-    if (type == "f32") {
-        return comm::Rounding::none;
-    }
-    return type == "f16" ? comm::Rounding::fp16 : comm::Rounding::bf16;
-}
-
 /// A C file has a header and a Fortran module beside it.
 void require_c_names(std::filesystem::path const& out, std::filesystem::path const& input,
                      bool overwrite) {
@@ -96,35 +92,6 @@ void require_c_names(std::filesystem::path const& out, std::filesystem::path con
     }
 }
 
-/// The deck in a file of another version may have keys that are not known here.
-std::optional<config::Deck> deck_in(checkpoint::Record const& record) {
-    try {
-        config::DeckSource source;
-        source.read_printed(record.deck, "the deck in the file");
-        return source.parse();
-    } catch (Error const&) {
-        return std::nullopt;
-    }
-}
-
-/// The keys that decide what a model computes with its weights, which their shapes do not tell; no
-/// path of this host.
-std::string keys_of_model(config::Deck const& deck) {
-    nlohmann::json keys = nlohmann::json::object();
-    for (auto const& [key, value] : deck.model.own) {
-        if (key != "file" && key != "operators" && key != "compiled") {
-            keys[concat("model.", key)] = value;
-        }
-    }
-    auto const& name = deck.model.name;
-    keys["model.name"] =
-        name.starts_with("plugin:") ? concat("plugin:", name.substr(name.rfind(':') + 1)) : name;
-    if (auto const scale = deck.task.own.find("observation-scale"); scale != deck.task.own.end()) {
-        keys["task.observation-scale"] = scale->second;
-    }
-    return keys.dump();
-}
-
 } // namespace
 
 ExitCode checkpoint_export_command(Invocation const& invocation) {
@@ -138,6 +105,12 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
                     {concat("--type ", told.type, " cannot be combined with --format ", format),
                      "only safetensors files are written with weights of 16 bits",
                      "Leave --type out, or use --format safetensors"});
+    }
+    if (format != "safetensors" && told.names != ours) {
+        throw Error(ExitCode::usage,
+                    {concat("--names ", told.names, " cannot be combined with --format ", format),
+                     "only safetensors files are written with the names of other programs",
+                     "Leave --names out, or use --format safetensors"});
     }
     if (format == "onnx" && out.extension() != ".onnx") {
         throw Error(ExitCode::usage, {concat("--format onnx cannot write to ", out.string()),
@@ -180,10 +153,14 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     if (deck) {
         require_not_named(out, *deck, DeckFrom::file);
     }
+    if (told.names != ours) { // the library of models knows others' names
+        return train_side_command("checkpoint export named",
+                                  {{file.string(), out.string(), told.type, told.names},
+                                   invocation.argc,
+                                   invocation.argv});
+    }
     if (format == "safetensors") {
-        bool const knows = deck && !weights->record().deck.empty();
-        checkpoint::write_safetensors(out, *weights, rounding_of(told.type),
-                                      knows ? keys_of_model(*deck) : "");
+        export_weights(out, *weights, told.type);
     } else {
         checkpoint::write_model(out, *weights);
     }

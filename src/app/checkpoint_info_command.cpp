@@ -4,6 +4,7 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "checkpoint/content.hpp"
+#include "checkpoint/noted_keys.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
@@ -44,6 +45,16 @@ void print_fact(std::string name, Parts const&... parts) {
 void print_samples(checkpoint::Record const& record, std::filesystem::path const& path) {
     if (auto const facts = record.notes.find(checkpoint::facts_note); facts != record.notes.end()) {
         print_fact("samples", data::summary_of(data::facts_of_text(facts->second, path.string())));
+    }
+}
+
+/// What weights without a deck note of their model.
+void print_noted(checkpoint::Record const& record, std::filesystem::path const& path) {
+    auto const keys = checkpoint::noted_keys(record, path);
+    if (!keys.empty()) {
+        auto const task = keys.find("task.kind");
+        print_fact("model", keys.at("model.name"), task == keys.end() ? "" : ", task ",
+                   task == keys.end() ? "" : task->second);
     }
 }
 
@@ -167,6 +178,7 @@ ExitCode info(std::filesystem::path const& path) {
     if (!weights->record().deck.empty()) { // others' files tell nothing of a run
         print_record(weights->record(), path);
     } else {
+        print_noted(weights->record(), path);
         print_samples(weights->record(), path);
     }
     if (weights->quantised()) {

@@ -27,7 +27,8 @@ inline constexpr char const* shapes_note = "shapes";
 inline constexpr char const* facts_note = "facts";
 /// The note of a model file with the paths of its buffers of real values, a line each.
 inline constexpr char const* buffers_note = "buffers";
-/// The note of weights without a deck: the keys of their model, as a JSON object of texts.
+/// The note of weights without a deck: the keys of their model, their task and their samples, as a
+/// JSON object of texts.
 inline constexpr char const* model_note = "model";
 /// The integer of a federation's global model: the rounds that it comes from, 0 for the first one.
 inline constexpr char const* federated_rounds = "federated_rounds";

@@ -1,17 +1,14 @@
 #include "model_files/model_changes.hpp"
 
-#include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
+#include "checkpoint/noted_keys.hpp"
 #include "checkpoint/weights.hpp"
 #include "config/changes.hpp"
-#include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
 #include "model_files/stored_deck.hpp"
 #include "nn/find_kind.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -68,22 +65,13 @@ std::map<std::string, std::string> values_known_of(data::Facts const& facts,
 }
 
 /// The model of weights without a deck that note its keys.
-///
-/// Throws  Error 65 for a text that is none of ours
-config::Deck noted_model(std::string const& text, std::filesystem::path const& file) {
-    auto const json = json_or_nothing(text);
-    bool const is_ours =
-        json.is_object() && json.contains("model.name") &&
-        std::ranges::all_of(json, [](auto const& each) { return each.is_string(); });
-    if (!is_ours) {
-        throw Error(ExitCode::data,
-                    {file.string(), "what it says of its model (lockstep_model) cannot be read",
-                     "Copy the file again from its source, or name another"});
-    }
+config::Deck noted_model(std::map<std::string, std::string> const& keys) {
     config::Deck deck;
-    for (auto const& [key, value] : json.items()) {
+    for (auto const& [key, value] : keys) {
         auto const dot = key.find('.') + 1;
-        (key.starts_with("task.") ? deck.task.own : deck.model.own)[key.substr(dot)] = value;
+        if (!key.starts_with("data.")) {
+            (key.starts_with("task.") ? deck.task.own : deck.model.own)[key.substr(dot)] = value;
+        }
     }
     deck.model.name = deck.model.own.extract("name").mapped();
     return deck;
@@ -94,11 +82,10 @@ config::Deck noted_model(std::string const& text, std::filesystem::path const& f
 std::string model_changes(config::Deck const& deck, checkpoint::VerifiedFile const& file) {
     auto const record = checkpoint::open_weights(file)->record();
     auto const now = values_of(deck);
-    auto const note = record.notes.find(checkpoint::model_note);
+    auto const noted = checkpoint::noted_keys(record, file.path());
     auto const before = !record.deck.empty() ? values_of(stored_deck(record, file.path()))
-                        : note != record.notes.end()
-                            ? values_of(noted_model(note->second, file.path()))
-                            : values_known_of(facts_of(record, file.path()), now);
+                        : !noted.empty()     ? values_of(noted_model(noted))
+                                             : values_known_of(facts_of(record, file.path()), now);
     return joined(config::changes(before, now), "; ");
 }
 

@@ -36,13 +36,14 @@ Workload open_by_data(config::Deck deck, checkpoint::VerifiedFile const& file) {
     deck.data.test.clear();
     deck.model = evaluated_model(std::move(deck.model));
     if (trimmed(deck.data.train).empty() && !task::is_played(deck.task)) {
-        auto const was = stored_deck(checkpoint::open_weights(file)->record(), file.path());
+        auto const was =
+            stored_deck(checkpoint::open_weights(file)->record(), file.path()).data.train;
         throw Error(ExitCode::usage,
                     {"data.train is not set",
                      concat("samples such as those that the model of ", file.path().string(),
                             " was trained on are needed, and a file's deck does not choose which "
-                            "files are read (it has data.train = ",
-                            was.data.train, ")"),
+                            "files are read",
+                            was.empty() ? "" : concat(" (it has data.train = ", was, ")")),
                      "Add --data.train FILE"});
     }
     auto datasets = open_datasets(deck);

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "batches/model_facts.hpp"
+#include "checkpoint/noted_keys.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
 #include "data/convert.hpp"
@@ -30,11 +31,19 @@ config::Deck deck_of_teacher(config::Deck const& deck, checkpoint::Weights const
         ignored = drop_keys_of_others(source);
         return source.parse();
     }
-    if (weights.record().deck.empty()) {
+    auto const& record = weights.record();
+    if (!record.deck.empty()) {
+        return stored_deck(record, weights.path());
+    }
+    config::DeckSource source;
+    for (auto const& [key, value] : checkpoint::noted_keys(record, weights.path())) {
+        source.set(key, {.value = value, .origin = weights.path().string()});
+    }
+    if (!source.values().contains("task.kind")) {
         throw no_teacher(deck, "the file does not describe its model",
                          "Name the deck of that model in distill.teacher-deck");
     }
-    return stored_deck(weights.record(), weights.path());
+    return source.parse();
 }
 
 void require_no_code(config::Deck const& deck, config::Deck const& teacher) {

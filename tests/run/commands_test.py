@@ -190,7 +190,7 @@ with Scratch() as scratch:
     text = run(["evaluate", one / "best.h5", "--data.test", data], RANKS).expect(0).text
     check(text.partition(":")[2] == best.partition(":")[2], f"{text} {best}")
     run(["evaluate", one / "best.h5"]).expect(64, "there is nothing to evaluate")
-    run(["evaluate", DECK]).expect(64, "it is neither a checkpoint or a best.h5 nor the directory of a run")
+    run(["evaluate", DECK]).expect(64, "it is neither a checkpoint, a best.h5 or a safetensors file nor the directory of a run")
     (one / "best.h5").rename(scratch / "kept.h5")
     run(["evaluate", DECK, one, *evaluated]).expect(0, f"with {checkpoints(one)[-1]}")
     run(["evaluate", DECK, tools, *evaluated]).expect(66, "no model in")

@@ -6,6 +6,7 @@ import shutil
 import h5py
 import numpy as np
 import torch
+from safetensors.numpy import load_file, save_file
 
 from harness import (DATA, DECK, LONG, Scratch, check, checkpoints, flip, records, run, some, train)
 from harness_compress import SHORT, alike, measured
@@ -52,7 +53,7 @@ def distilled(scratch, teacher):
         check(np.allclose(*losses, rtol=1e-4 if made == script else 0, atol=0), f"a teacher as {made}: {losses}")
 
     for teach in some((lambda: teaches(script), lambda: program_as_teacher(scratch, options),
-                       lambda: teaches(tensors, "--distill.teacher-deck", teacher / "deck.ini"))):
+                       lambda: teaches(tensors), lambda: teaches(tensors, "--distill.teacher-deck", teacher / "deck.ini"))):
         teach()
     # Another teacher under the same name is noticed when the run is resumed.
     shutil.copy(checkpoints(teacher)[0], file)
@@ -213,7 +214,8 @@ def refused_teachers(scratch, teacher, tensors):
         return other("reals", (64, 28, 28), lambda n: generator.normal(size=(n, 10)).astype(np.float32), [],
                      "--task.kind", "regression", "--task.metric", "mae")
 
-    cases = [(scratch / "none.h5", 66, "none.h5"), (tensors, 64, "distill.teacher-deck"),
+    bare = scratch / "bare.safetensors"  # as another program writes it
+    cases = [(scratch / "none.h5", 66, "none.h5"), (bare, 64, "distill.teacher-deck"),
              (tensors, 64, "does not fit", "--distill.teacher-deck", DECK),  # of other widths
              (spoilt, 65, "spoilt.h5"), (scratch / "nine.pt", 64, "distill.teacher"),
              (teacher / "best.h5", 64, "prune.begin", "--prune.pattern", "2:4", "--prune.begin", 8)]
@@ -221,8 +223,9 @@ def refused_teachers(scratch, teacher, tensors):
               (reals, 64, "trained for task.kind = regression")]
     for file, code, phrase, *options in some([*cases, *others], 2):
         file = file() if callable(file) else file
-        if file == tensors:
+        if file in (tensors, bare):
             exported(teacher, tensors)
+            save_file(load_file(tensors), bare)
         train(wrong, *SHORT, "--distill.teacher", file, *options, ranks=RANKS).expect(code, phrase)
         check(not checkpoints(wrong), "refused before the first step")
 

@@ -3,6 +3,7 @@ groups with their own rates, and adapters (LoRA); with the same bits on any numb
 form draws."""
 import json
 import random
+import re
 import sys
 
 import h5py
@@ -180,6 +181,11 @@ def names_elsewhere(scratch):
         text = run(["evaluate", deck(scratch, name, keys, data), path]).expect(0).text
         found = float(text.split("loss ")[1].split(",")[0])
         check(abs(found - wanted) < 2e-4 * wanted, f"{name}: loss {found}, {wanted} by PyTorch")
+        if "transformers" not in name:
+            named = scratch / f"{name}-named.safetensors"
+            run(["train", scratch / f"{name}.ini", "--model.weights", path, "--train.steps", 1, "--run.directory",
+                 scratch / f"{name}-whole"], 1).expect(0)
+            out_and_back(scratch / f"{name}-whole", named, name.split("-")[0], model)
         # Another head: all else is taken.
         tuned = run(["train", deck(scratch, f"{name}-3", keys, pictures(scratch / "three.h5", 3, inputs.shape[-1])),
                      "--model.weights", path, "--model.weights-match", "common", "--train.steps", 1,
@@ -187,6 +193,30 @@ def names_elsewhere(scratch):
         head = f"{'head' if 'timm' in name else 'heads.head' if 'vit' in name else 'fc' if 'vision' in name else 'classifier.1'}"
         tuned.expect(0, f"starting over from run.seed: output.weight (the file has {head}.weight [4, ",
                      f"output.bias (the file has {head}.bias [4])", f"left over in the file: ")
+
+
+def out_and_back(directory, named, package, model):
+    """A run's weights under the names of a package load there as they are, and here again with the same bits."""
+    ours, again = named.with_suffix(".ours.safetensors"), named.with_suffix(".h5")
+    run(["checkpoint", "export", directory, ours]).expect(0)
+    run(["checkpoint", "export", directory, named, "--names", package]).expect(0, f"with the names of {package}")
+    theirs = load_file(named)
+    wanted = as_torchvision(model.state_dict()) if package == "torchvision" and isinstance(model, ViT) else model.state_dict()
+    check({key: values.numel() for key, values in theirs.items()} ==
+          {key: values.numel() for key, values in wanted.items()}, f"{package}: {sorted(theirs)}")
+    if wanted.keys() == model.state_dict().keys():
+        model.load_state_dict(theirs)  # strictly
+    bits = sorted(bytes(values.numpy()) for values in load_file(ours).values())
+    joined = [part for key, values in theirs.items()
+              for part in (values.chunk(3) if re.search(r"qkv|in_proj", key) else [values])]
+    check(sorted(bytes(values.contiguous().numpy()) for values in joined) == bits, f"{package}: the same bits")
+    for file in (ours, named):
+        out = file.with_suffix(".csv")
+        with h5py.File(checkpoints(directory)[-1]) as checkpoint:
+            data = re.search(r"train = (.*)", checkpoint["record/deck"][()].decode())[1]
+        run(["predict", file, data, "--output", out]).expect(0)
+    check(named.with_suffix(".csv").read_bytes() == ours.with_suffix(".csv").read_bytes(), "the same predictions")
+    run(["checkpoint", "export", named, again, "--names", package]).expect(64, "cannot be combined with --format hdf5")
 
 
 def exported(scratch, run_directory, step):
@@ -424,6 +454,11 @@ def refused(scratch):
              ((vit, *lora, "--model.lora-targets", "blocks.block1.quer"), 64, "Did you mean blocks.block1.query?"),
              ((cnn, *lora), 64, "no projections of attention", "Set model.lora-targets to patterns of layers"),
              ((vit, "--model.lora-alpha", 2), 0, "ignored: model.lora-alpha"),
+             ((cnn, "--model.lora-rank", 5, "--model.lora-targets", "*"), 0,
+              "warning: model.lora-rank = 5 is above the highest rank that the weights of some layers can have: ",
+              "classifier.output (3)"),
+             ((vit, "--model.r", 2), 64, "Did you mean model.lora-rank?"),
+             ((vit, "--model.target_modules", "*"), 64, "Did you mean model.lora-targets?"),
              ((vit, "--optimizer.layer-decay", 0.5, "--optimizer.groups", "output.* rate 4"), 0,
               "groups", "learning rate x 0.125", "learning rate x 4")]
     for number, (words, code, *phrases) in enumerate(some(cases, 4)):

@@ -10,6 +10,7 @@ ExitCode generate_command(Invocation const& invocation);
 ExitCode predict_command(Invocation const& invocation);
 ExitCode bench_step_command(Invocation const& invocation);
 ExitCode export_script_command(Invocation const& invocation);
+ExitCode export_named_command(Invocation const& invocation);
 ExitCode quantise_command(Invocation const& invocation);
 ExitCode export_graph_command(Invocation const& invocation);
 ExitCode export_check_command(Invocation const& invocation);

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/file_kind.hpp"
+#include "checkpoint/safetensors.hpp"
 #include "comm/agree.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -23,10 +24,11 @@ void require_model(comm::Communicator const& world, std::string const& named) {
             return;
         }
         static_cast<void>(File::open_read(named)); // what cannot be read is told as such
-        if (!is_hdf5(named)) {
+        if (!is_hdf5(named) && !checkpoint::is_safetensors(named)) {
             throw Error(ExitCode::usage,
                         {named,
-                         "it is neither a checkpoint or a best.h5 nor the directory of a run",
+                         "it is neither a checkpoint, a best.h5 or a safetensors file nor the "
+                         "directory of a run",
                          "Name such a file; to use other weights, name a deck before them"});
         }
     });

@@ -2,6 +2,7 @@
 
 #include "base/notice.hpp"
 #include "base/text.hpp"
+#include "checkpoint/noted_keys.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/weights.hpp"
 #include "comm/agree.hpp"
@@ -16,6 +17,7 @@
 #include "nn/named_code.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "../output_file.hpp"
 
@@ -32,11 +34,14 @@ void leave_out_compiled_step(config::DeckSource& source) {
 }
 
 /// Where the samples of the training lay is no place to read here, unless the user names it.
-void leave_out_places(config::DeckSource& source, std::string const& file) {
-    for (auto const* const key : {"data.train", "data.validation", "data.test"}) {
+void leave_out_places(config::Deck& deck, config::DeckSource const& source,
+                      std::string const& file) {
+    for (auto const& [key, set] : {std::pair("data.train", &deck.data.train),
+                                   std::pair("data.validation", &deck.data.validation),
+                                   std::pair("data.test", &deck.data.test)}) {
         if (auto const found = source.values().find(key);
             found != source.values().end() && found->second.origin == file) {
-            source.set(key, {.value = "", .origin = file});
+            set->clear();
         }
     }
 }
@@ -81,12 +86,20 @@ Error no_deck_in(std::filesystem::path const& file) {
     bool const safetensors = checkpoint::is_safetensors(file);
     return {ExitCode::data,
             {concat(file.string(), " does not say which model it holds"),
-             safetensors ? "it is a safetensors file, which has weights and no deck"
-                         : "it has weights and no deck",
+             safetensors
+                 ? "it is a safetensors file of another program, which has weights and no deck"
+                 : "it has weights and no deck",
              concat("Name the checkpoint or best.h5 of the run. To use these weights, add a deck: "
                     "lockstep evaluate DECK ",
                     file.string(), ", or set model.weights = ", file.string(),
                     " in the deck of lockstep train")}};
+}
+
+Error no_task_in(std::filesystem::path const& file) {
+    return {ExitCode::data,
+            {concat(file.string(), " does not say which task its model learnt"),
+             "the version of this program that exported the file noted the model alone",
+             "Add --task.kind KIND (lockstep tasks lists all tasks), or export the model again"}};
 }
 
 /// The device of the training may not be here: one that is here does as well.
@@ -110,16 +123,23 @@ config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::s
     auto const deck = concat("the deck in ", file.path().string());
     auto const record = checkpoint::open_weights(file)->record();
     source.read_printed(record.deck, deck);
+    auto const noted = checkpoint::noted_keys(record, file.path());
+    for (auto const& [key, value] : noted) {
+        source.set(key, {.value = value, .origin = deck});
+    }
     leave_out_compiled_step(source);
     words = source.take_options(words);
     if (record.deck.empty() && !source.values().contains("model.name")) {
         throw no_deck_in(file.path());
     }
-    if (!out.empty()) {
-        require_not_named(out, source.parse(), DeckFrom::file);
+    if (!noted.empty() && !source.values().contains("task.kind")) {
+        throw no_task_in(file.path());
     }
-    leave_out_places(source, deck);
     auto parsed = source.parse();
+    if (!out.empty()) {
+        require_not_named(out, parsed, DeckFrom::file);
+    }
+    leave_out_places(parsed, source, deck);
     for (auto const& sentence : config::ignored_values(source, parsed)) {
         warn(sentence);
     }

@@ -1,10 +1,12 @@
-#include "names_elsewhere.hpp"
+#include "nn/models/names_elsewhere.hpp"
 
 #include "base/number.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace lockstep::nn {
 
@@ -28,7 +30,7 @@ constexpr std::array rows{
     Row{"embedding", "wte", 0, "model.embed_tokens", ""},
     Row{"positions", "wpe", 0, "", "vit.embeddings.position_embeddings", "", "pos_embed",
         "encoder.pos_embedding"},
-    Row{"class_token", "", 0, "", "vit.embeddings.cls_token", "", "cls_token"}, // torchvision: ours
+    Row{"class_token", "", 0, "", "vit.embeddings.cls_token", "", "cls_token", "class_token"},
     Row{"patches", "", 0, "", "vit.embeddings.patch_embeddings.projection", "", "patch_embed.proj",
         "conv_proj"},
     Row{"blocks.block#.attention_norm", "h.#.ln_1", 0, "model.layers.#.input_layernorm",
@@ -71,49 +73,79 @@ std::string numbered(std::string_view pattern, std::string const& number) {
                : concat(pattern.substr(0, at), number, pattern.substr(at + 1));
 }
 
+/// A parameter of ours as the rows have it.
+struct Parameter {
+    std::string stem;
+    std::string number; ///< of the block, from 0
+    std::string kind;   ///< ".weight", ".bias", or none
+
+    explicit Parameter(std::string const& name) : stem(name) {
+        constexpr std::string_view block = "blocks.block";
+        if (name.starts_with(block)) {
+            auto const end = name.find('.', block.size());
+            auto const own = number_of<std::int64_t>(name.substr(block.size(), end - block.size()));
+            number = std::to_string(own.value_or(1) - 1);
+            stem = concat(block, "#", name.substr(end));
+        }
+        if (auto const dot = stem.rfind('.');
+            stem.ends_with(".weight") || stem.ends_with(".bias")) {
+            kind = stem.substr(dot);
+            stem.resize(dot);
+        }
+    }
+
+    Row const* row() const {
+        auto const* const found = std::ranges::find(rows, stem, &Row::ours);
+        return found == rows.end() ? nullptr : found;
+    }
+    WeightSource under(std::string_view name, int part) const {
+        auto const ending = name.ends_with('_') && !kind.empty() ? kind.substr(1) : kind;
+        bool const fused = is_fused(name);
+        return {.name = concat(numbered(name, number), ending),
+                .part = fused ? part : 0,
+                .parts = fused ? 3 : 1};
+    }
+};
+
 } // namespace
 
 std::vector<WeightSource> names_elsewhere(std::string const& parameter) {
-    constexpr std::string_view block = "blocks.block";
-    auto stem = parameter;
-    std::string number; // of the block, from 0
-    if (parameter.starts_with(block)) {
-        auto const end = parameter.find('.', block.size());
-        auto const own =
-            number_of<std::int64_t>(parameter.substr(block.size(), end - block.size()));
-        number = std::to_string(own.value_or(1) - 1);
-        stem = concat(block, "#", parameter.substr(end));
-    }
-    std::string kind; // ".weight", ".bias", or none
-    if (auto const dot = stem.rfind('.'); stem.ends_with(".weight") || stem.ends_with(".bias")) {
-        kind = stem.substr(dot);
-        stem.resize(dot);
-    }
+    Parameter const asked(parameter);
+    auto const* const row = asked.row();
     std::vector<WeightSource> found;
-    for (auto const& row : rows) {
-        if (row.ours != stem) {
-            continue;
+    if (row == nullptr) {
+        return found;
+    }
+    if (!row->gpt2.empty()) {
+        bool const product =
+            row->gpt2.find(".c_") != std::string_view::npos && asked.kind == ".weight";
+        for (auto const* const prefix : {"", "transformer."}) {
+            auto source = asked.under(row->gpt2, row->part);
+            source.name = concat(prefix, source.name);
+            source.transposed = product;
+            found.push_back(std::move(source));
         }
-        if (!row.gpt2.empty()) {
-            bool const product =
-                row.gpt2.find(".c_") != std::string_view::npos && kind == ".weight";
-            auto const parts = is_fused(row.gpt2) ? 3 : 1;
-            for (auto const* const prefix : {"", "transformer."}) {
-                found.push_back(
-                    {concat(prefix, numbered(row.gpt2, number), kind), product, row.part, parts});
-            }
-        }
-        for (auto const name : {row.llama, row.vit, row.later_vit, row.timm, row.torchvision}) {
-            if (!name.empty()) {
-                auto const ending = name.ends_with('_') && !kind.empty() ? kind.substr(1) : kind;
-                bool const fused = is_fused(name);
-                found.push_back({.name = concat(numbered(name, number), ending),
-                                 .part = fused ? row.part : 0,
-                                 .parts = fused ? 3 : 1});
-            }
+    }
+    for (auto const name : {row->llama, row->vit, row->later_vit, row->timm, row->torchvision}) {
+        if (!name.empty()) {
+            found.push_back(asked.under(name, row->part));
         }
     }
     return found;
+}
+
+std::optional<WeightSource> name_in(Package package, std::string const& model,
+                                    std::string const& tensor) {
+    if (model == "resnet") {
+        auto const names = resnet_names_elsewhere(tensor);
+        return names.empty() ? std::nullopt : std::optional(names.front());
+    }
+    Parameter const asked(tensor);
+    auto const* const row = model == "vit" ? asked.row() : nullptr;
+    auto const name = row == nullptr             ? std::string_view()
+                      : package == Package::timm ? row->timm
+                                                 : row->torchvision;
+    return name.empty() ? std::nullopt : std::optional(asked.under(name, row->part));
 }
 
 } // namespace lockstep::nn

@@ -3,13 +3,13 @@
 #include "lockstep/nn/recompute.hpp"
 #include "nn/aware_layer.hpp"
 #include "nn/max_pool.hpp"
+#include "nn/models/names_elsewhere.hpp"
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 
 #include "../models.hpp"
-#include "names_elsewhere.hpp"
 #include "norm.hpp"
 #include "sample_layout.hpp"
 

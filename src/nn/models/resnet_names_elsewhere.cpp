@@ -1,12 +1,11 @@
 #include "base/number.hpp"
 #include "base/text.hpp"
+#include "nn/models/names_elsewhere.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <tuple>
-
-#include "names_elsewhere.hpp"
 
 namespace lockstep::nn {
 

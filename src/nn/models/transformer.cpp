@@ -4,6 +4,7 @@
 #include "nn/advised_model.hpp"
 #include "nn/aware_layer.hpp"
 #include "nn/axis_reader.hpp"
+#include "nn/models/names_elsewhere.hpp"
 #include "nn/to_device.hpp"
 
 #include <torch/nn/init.h>
@@ -11,7 +12,6 @@
 
 #include "../models.hpp"
 #include "config_elsewhere.hpp"
-#include "names_elsewhere.hpp"
 #include "transformer_block.hpp"
 
 namespace lockstep::nn {

@@ -1,12 +1,12 @@
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/aware_layer.hpp"
+#include "nn/models/names_elsewhere.hpp"
 
 #include <torch/nn/init.h>
 
 #include "../models.hpp"
 #include "config_elsewhere.hpp"
-#include "names_elsewhere.hpp"
 #include "sample_layout.hpp"
 #include "transformer_block.hpp"
 
