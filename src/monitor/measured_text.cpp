@@ -16,7 +16,7 @@ namespace lockstep::monitor {
 
 namespace {
 
-constexpr std::size_t max_columns = 100; ///< of a line that is read at a glance
+constexpr std::size_t max_columns = 120; ///< of a line that is read at a glance
 constexpr std::size_t max_rows_at_a_glance = 20;
 constexpr int value_digits = 6;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <numeric>
 
 #include "curve_style.hpp"
 #include "values.hpp"
@@ -126,16 +127,21 @@ std::vector<std::vector<std::string>> readable_groups(monitor::RunRecords const&
                                                       std::vector<std::string> names) {
     std::ranges::stable_partition(names,
                                   [&](std::string const& name) { return name == run.best_metric; });
-    std::vector<std::vector<std::string>> groups;
-    std::size_t curves = max_curves;
+    std::vector<std::size_t> curves;
     for (auto const& name : names) {
-        auto const own = metric_curves(run, name, "", 0).size();
-        curves += own;
-        if (curves > max_curves) {
+        curves.push_back(metric_curves(run, name, "", 0).size());
+    }
+    auto const all = std::accumulate(curves.begin(), curves.end(), std::size_t{0});
+    auto const count = (all + max_curves - 1) / max_curves;
+    std::vector<std::vector<std::string>> groups;
+    std::size_t drawn = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        drawn += curves[i];
+        if (groups.empty() || drawn * count > all + count - 1) { // all but even shares
             groups.emplace_back();
-            curves = own;
+            drawn = curves[i];
         }
-        groups.back().push_back(name);
+        groups.back().push_back(names[i]);
     }
     return groups;
 }

@@ -25,8 +25,8 @@ std::string dashed_style(std::size_t n) {
 }
 
 std::string pointed_style(std::size_t n) {
-    return concat("linespoints lw 2.5 pt ", shapes[n % shapes.size()], " ps 1.4 lc rgb '",
-                  colour(n), "'");
+    return concat("linespoints lw 2.5 dt ", 1 + n / colours.size(), " pt ",
+                  shapes[n % shapes.size()], " ps 1.4 lc rgb '", colour(n), "'");
 }
 
 std::string pale_style(std::size_t n) {

@@ -253,7 +253,7 @@ def layout_of_masks(scratch):
     for wanted, other, at in (("channels-last", "channels-first", -1), ("channels-first", "channels-last", 1)):
         values = np.moveaxis(random.normal(size=(8, 3, 8, 12)), 1, at).astype(np.float32)
         data = write(scratch / f"{wanted}.h5", values, random.integers(0, 2, (8, 8, 12)), classes=["a", "b"])
-        path = deck(scratch, wanted, data, f"name = unet; channels = 4, 4; layout = {other}", "flip", "kind = segmentation")
+        path = deck(scratch, wanted, data, f"name = unet; channels = 4; layout = {other}", "flip", "kind = segmentation")
         run(["train", path]).expect(64, "data.augment = flip", f"set model.layout = {wanted}")
 
 

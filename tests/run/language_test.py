@@ -406,8 +406,9 @@ def test_mask(scratch):
     held_out = ["--data.test", scratch / "pairs.h5"]
     before = run(["evaluate", path, scratch / "all", *held_out]).expect(0).text
     after = run(["evaluate", path, scratch / "nothing", *held_out]).expect(0).text
-    run(["evaluate", path, scratch / "nothing", "--data.mask", "", *held_out]).expect(0, "is not used")
-    check(before.split(", accuracy")[0] != after.split(", accuracy")[0], f"models of two runs: {before} {after}")
+    unmasked = run(["evaluate", path, scratch / "nothing", "--data.mask", "", *held_out]).expect(0).text
+    check(unmasked.split("loss ")[1] != after.split("loss ")[1], "all tokens count without the mask")
+    check(before.split("loss ")[1] != after.split("loss ")[1], f"models of two runs: {before} {after}")
 
     out = scratch / "no.h5"
     run(["data", "import", "text", source, out, *options, "--prompt", "task"]).expect(65, "pairs.jsonl:1", "--prompt")

@@ -67,10 +67,10 @@ def same_on_any_ranks(scratch, name, model, task, data=""):
     by_class = [line.split() for line in told.expect(0).text.splitlines() if line.startswith("  ")]
     heads = next((words for words in by_class if words[0] == "class"), [])
     for metric, value in test.items():
-        name, _, of_class = metric.partition(".")
+        over_all, _, of_class = metric.partition(".")
         if isinstance(value, float) and of_class:
             row = next(words for words in by_class if words[0] == of_class and len(words) == len(heads))
-            check(row[heads.index(name)] == f"{value:.6f}", f"{metric} {value} is in the table: {row}")
+            check(row[heads.index(over_all)] == f"{value:.6f}", f"{metric} {value} is in the table: {row}")
         elif isinstance(value, float) and metric != "epoch":
             told.expect(0, f"{metric} {value:.6f}")
     return deck, scratch / f"{name}-1", test, told
