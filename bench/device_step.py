@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """Samples per second and memory of training on one device: this program beside PyTorch's DistributedDataParallel,
-eager and compiled, each in a process of its own, with the same models, batches, precision and AdamW.
+eager and compiled, each in processes of its own, with the same models, batches, precision and AdamW.
 
     bench/device_step.py --lockstep "bundle/run lockstep" --work DIRECTORY     # all rows, best first; a table
     bench/device_step.py --side eager --model resnet50 --precision bf16        # one process of PyTorch; a JSON line
+    bench/device_step.py --lockstep "bundle/run mpirun -n {ranks} lockstep" --ranks 1 2 4 8    # how rates scale
+
+What torch.compile makes is kept in --cache: a second process, or a second day, finds it there. Compiled sides have a
+time limit of their own.
 
 Both sides copy every batch from the host's memory, as float32. Ours also reads it from a file and converts it; theirs
 has it ready in pinned memory. A rate is the median over windows of ten steps, after the first two.
@@ -44,16 +48,20 @@ PRECISIONS = {
     "fp16": ["--precision.compute", "fp16"],
 }
 # Ours as a user has it, and without the promise of the same bits; theirs.
-SIDES = ("ours", "ours, graphs", "ours, any order", "eager", "compiled", "eager, channels last")
-# In order of worth, since time may run out; of every model what is compiled last, since that takes minutes.
+SIDES = ("ours", "ours, graphs", "ours, any order", "eager", "compiled", "eager, channels last", "compiled, channels last")
+# In order of worth, since time may run out; what is compiled last, since that takes minutes, the smallest model first.
 ROWS = [("resnet50", "bf16", ("ours", "eager, channels last", "ours, graphs", "eager")),
         ("transformer", "bf16", ("ours", "eager", "ours, graphs")),
         ("cnn", "bf16", ("ours", "eager, channels last", "ours, graphs", "eager")),
         ("cnn", "fp32", ("ours", "eager", "ours, graphs")), ("resnet50", "tf32", ("ours", "eager")),
         ("transformer", "tf32", ("ours", "eager")), ("cnn", "fp16", ("ours", "eager, channels last")),
         ("resnet50", "fp16", ("ours", "eager, channels last")), ("resnet50", "fp32", ("ours", "eager")),
-        ("resnet50", "bf16", ("ours, any order",)), ("transformer", "bf16", ("ours, any order", "compiled")),
-        ("cnn", "bf16", ("compiled",)), ("resnet50", "bf16", ("compiled",))]
+        ("resnet50", "bf16", ("ours, any order",)), ("transformer", "bf16", ("ours, any order",)),
+        ("cnn", "bf16", ("compiled, channels last",)), ("transformer", "bf16", ("compiled",)),
+        ("resnet50", "bf16", ("compiled, channels last",))]
+# Of each model what is fastest on either side, for several numbers of ranks.
+SCALING = [("resnet50", "bf16", ("ours, graphs", "eager, channels last")), ("transformer", "bf16", ("ours, graphs", "eager")),
+           ("cnn", "bf16", ("ours, graphs", "eager, channels last"))]
 DECK = """
 [run]
 replicas = 1
@@ -123,9 +131,9 @@ def resnet50(shape, _tiny):
 
 
 class Block(nn.Module):
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, causal: bool = False):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attention, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
@@ -134,7 +142,7 @@ class Block(nn.Module):
         samples, tokens, width = inputs.shape
         parts = self.attention(self.first(inputs)).view(samples, tokens, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        found = nn.functional.scaled_dot_product_attention(query, key, value)
+        found = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
         inputs = inputs + self.output(found.transpose(1, 2).reshape(samples, tokens, width))
         return inputs + self.narrow(nn.functional.gelu(self.wide(self.second(inputs))))
 
@@ -188,9 +196,11 @@ class Trainer:
         self.form = torch.channels_last if "channels last" in options.side else torch.contiguous_format
         self.model = model.to(self.device, memory_format=self.form)
         on_gpu = self.device.type == "cuda"
+        if on_gpu:
+            torch.cuda.set_device(self.device)
         self.model = nn.parallel.DistributedDataParallel(
             self.model, device_ids=[self.device.index or 0] if on_gpu else None, gradient_as_bucket_view=True)
-        if options.side == "compiled":
+        if options.side.startswith("compiled"):
             # Without its own code generator where there is no GPU: that needs a compiler.
             self.model = torch.compile(self.model, backend="inductor" if on_gpu else "aot_eager")
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
@@ -221,9 +231,13 @@ def their_side(options):
     if options.tiny:
         torch.set_num_threads(1)
     on_gpu = options.device.startswith("cuda")
+    rank, ranks = (int(os.environ.get(key, otherwise)) for key, otherwise in (("RANK", 0), ("WORLD_SIZE", 1)))
+    if on_gpu and ranks > 1:
+        options.device = f"cuda:{rank}"
     with tempfile.TemporaryDirectory() as place:
-        torch.distributed.init_process_group("nccl" if on_gpu else "gloo", init_method=f"file://{place}/ranks", rank=0,
-                                             world_size=1)
+        torch.distributed.init_process_group(
+            "nccl" if on_gpu else "gloo", rank=rank, world_size=ranks,
+            init_method=f"file://{place}/ranks" if ranks == 1 else "env://")
         trainer = Trainer(options, globals()[options.model](model["shape"], options.tiny))
         batches = [(torch.randint(0, 256, (model["batch"], *model["shape"])).float() / 255,
                     torch.randint(0, CLASSES, (model["batch"],))) for _ in range(4)]
@@ -239,15 +253,15 @@ def their_side(options):
             windows.append(time.perf_counter() - begin)
         memory, loss = torch.cuda.max_memory_allocated() if on_gpu else 0, loss.item()
         torch.distributed.destroy_process_group()
-    return figures_of(options, windows, model["batch"], memory, loss)
+    return figures_of(options, windows, model["batch"], memory, loss) if rank == 0 else None
 
 
 def figures_of(options, windows, batch, memory, loss, **figures):
     """What `lockstep bench --json` prints, with the same keys."""
     seconds = [each / window_of(options.tiny) for each in windows[settled(windows):]]
     return {"what": f"step {options.model}", "variant": options.side, "precision": options.precision, "batch": batch,
-            "ranks": 1, "median_s": statistics.median(seconds), "minimum_s": min(seconds), "maximum_s": max(seconds),
-            "samples_per_s": batch / statistics.median(seconds), "memory_bytes": memory, "loss": loss, **figures}
+            "ranks": options.ranks[0], "median_s": statistics.median(seconds), "minimum_s": min(seconds), "maximum_s": max(seconds),
+            "samples_per_s": options.ranks[0] * batch / statistics.median(seconds), "memory_bytes": memory, "loss": loss, **figures}
 
 
 def settled(windows):
@@ -258,11 +272,13 @@ def settled(windows):
 def our_side(options):
     """What the records of a run of our program say."""
     model = (TINY if options.tiny else MODELS)[options.model]
-    run = options.work / f"run-{options.model}-{options.precision}-{options.side.replace(', ', '-').replace(' ', '-')}"
+    ranks = options.ranks[0]
+    run = options.work / (f"run-{options.model}-{options.precision}-{options.side.replace(', ', '-').replace(' ', '-')}"
+                          f"-{ranks}")
     window = window_of(options.tiny)
-    command = [*shlex.split(options.lockstep), "train", options.work / f"{options.model}.ini", "--run.directory", run,
+    command = [*shlex.split(options.lockstep.format(ranks=ranks)), "train", options.work / f"{options.model}.ini", "--run.directory", run,
                "--run.device", options.device, "--train.steps", window * (options.windows + 1), "--quiet",
-               "--checkpoint.resume", "none", *PRECISIONS[options.precision]]
+               "--run.replicas", ranks, "--checkpoint.resume", "none", *PRECISIONS[options.precision]]
     if options.side == "ours, graphs":
         command += ["--run.graphs", "true"]
     if options.side == "ours, any order":
@@ -278,15 +294,20 @@ def our_side(options):
 
 
 def measured(options):
-    """One side in a process of its own: what it measured, or why it measured nothing."""
+    """One side in processes of its own: what it measured, or why it measured nothing."""
     try:
         if options.side.startswith("ours"):
             return our_side(options)
-        command = [sys.executable, __file__, "--side", options.side, "--model", options.model, "--precision",
+        ranks, env = options.ranks[0], dict(os.environ)
+        if options.cache:
+            env |= {"TORCHINDUCTOR_CACHE_DIR": str(options.cache), "TORCHINDUCTOR_FX_GRAPH_CACHE": "1"}
+        start = ([sys.executable] if ranks == 1 else
+                 [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks])
+        command = [*start, __file__, "--ranks", ranks, "--side", options.side, "--model", options.model, "--precision",
                    options.precision, "--windows", options.windows, "--device", "cpu" if options.tiny else options.device,
                    *(["--tiny"] if options.tiny else [])]
-        done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True, timeout=options.limit)
-        return json.loads(done.stdout.splitlines()[-1])
+        done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True, timeout=options.limit, env=env)
+        return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("{")))
     except subprocess.TimeoutExpired:
         return {"failed": f"no end within {options.limit:.0f} s"}
     except subprocess.CalledProcessError as error:
@@ -297,16 +318,19 @@ def measured(options):
 
 def table(found, file):
     """Every row so far, with its rate beside that of the fastest DDP."""
-    lines = ["| model | precision | side | samples/s | to DDP | memory | step, ms |", "|---|---|---|---|---|---|---|"]
-    for (model, precision, side), each in found.items():
+    lines = ["| model | precision | side | ranks | samples/s | to DDP | of linear | memory | step, ms |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for (model, precision, side, ranks), each in found.items():
         if "failed" in each:
-            lines.append(f"| {model} | {precision} | {side} | {each['failed'].replace('|', '/')} | | | |")
+            lines.append(f"| {model} | {precision} | {side} | {ranks} | {each['failed'].replace('|', '/')} | | | | |")
             continue
-        theirs = [found[model, precision, other].get("samples_per_s", 0) for other in SIDES
-                  if not other.startswith("ours") and (model, precision, other) in found]
+        theirs = [found[model, precision, other, ranks].get("samples_per_s", 0) for other in SIDES
+                  if not other.startswith("ours") and (model, precision, other, ranks) in found]
         ratio = f"{each['samples_per_s'] / max(theirs):.2f}" if any(theirs) else ""
-        lines.append(f"| {model} | {precision} | {side} | {each['samples_per_s']:.0f} | "
-                     f"{ratio} | {each['memory_bytes'] / 2**30:.2f} GiB | "
+        alone = found.get((model, precision, side, 1), {}).get("samples_per_s", 0)
+        linear = f"{100 * each['samples_per_s'] / (ranks * alone):.0f} %" if alone and ranks > 1 else ""
+        lines.append(f"| {model} | {precision} | {side} | {ranks} | {each['samples_per_s']:.0f} | "
+                     f"{ratio} | {linear} | {each['memory_bytes'] / 2**30:.2f} GiB | "
                      f"{1e3 * each['median_s']:.1f} ({1e3 * each['minimum_s']:.1f} – {1e3 * each['maximum_s']:.1f}) |")
     file.write_text("\n".join(lines) + "\n")
 
@@ -319,6 +343,10 @@ def main():
     parser.add_argument("--tiny", action="store_true", help="small models, PyTorch on the CPU: a dry run")
     parser.add_argument("--windows", type=int, default=6, help="of ten steps")
     parser.add_argument("--limit", type=float, default=100, help="seconds of one process, at most")
+    parser.add_argument("--compile-limit", type=float, default=240, help="the same for a compiled side")
+    parser.add_argument("--cache", type=pathlib.Path, help="for what torch.compile makes; default: WORK/inductor")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1], help="several: how the fastest sides scale, with "
+                        "{ranks} in --lockstep")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no more processes are started")
     parser.add_argument("--table", type=pathlib.Path, help="file for the table, written again after each row")
     parser.add_argument("--side", choices=SIDES, help="measure one side alone")
@@ -326,25 +354,30 @@ def main():
     parser.add_argument("--precision", choices=list(PRECISIONS), default="fp32")
     options = parser.parse_args()
     if options.side:
-        print(json.dumps((our_side if options.side.startswith("ours") else their_side)(options)))
+        one = (our_side if options.side.startswith("ours") else their_side)(options)
+        if one:
+            print(json.dumps(one), flush=True)
         return 0
     begin, found = time.monotonic(), {}
     options.table = options.table or options.work / "table.md"
     options.work = options.work.resolve()
+    options.cache = (options.cache or options.work / "inductor").resolve()
     prepared(options.work, TINY if options.tiny else MODELS, options)
-    rows = [row for row in ROWS if row[1] == "bf16" or row[0] == "cnn"] if options.tiny else ROWS
-    for model, precision, sides in rows:
-        for side in sides:
-            left = options.seconds - (time.monotonic() - begin)
-            if left < 15:
-                found[model, precision, side] = {"failed": "no time was left"}
-            else:
-                one = argparse.Namespace(**vars(options) | {"model": model, "precision": precision, "side": side,
-                                                            "limit": min(options.limit, left)})
-                found[model, precision, side] = measured(one)
-                print(f"{time.monotonic() - begin:.0f} s: {json.dumps(found[model, precision, side])}", file=sys.stderr,
-                      flush=True)
-            table(found, options.table)
+    rows = ROWS if options.ranks == [1] else SCALING
+    if options.tiny:
+        rows = [row for row in rows if row[1] == "bf16" or row[0] == "cnn"]
+    for model, precision, side, ranks in ((model, precision, side, ranks) for model, precision, sides in rows
+                                          for ranks in options.ranks for side in sides):
+        left = options.seconds - (time.monotonic() - begin)
+        limit = options.compile_limit if side.startswith("compiled") else options.limit
+        if left < 15:
+            one = {"failed": "no time was left"}
+        else:
+            one = measured(argparse.Namespace(**vars(options) | {"model": model, "precision": precision, "side": side,
+                                                                 "ranks": [ranks], "limit": min(limit, left)}))
+            print(f"{time.monotonic() - begin:.0f} s: {json.dumps(one)}", file=sys.stderr, flush=True)
+        found[model, precision, side, ranks] = one
+        table(found, options.table)
     print(options.table.read_text())
     return 1 if any(each.get("failed", "no time").split()[0] != "no" for each in found.values() if "failed" in each) else 0
 

@@ -6,7 +6,7 @@
 namespace lockstep::sim {
 
 Blocks::Blocks(Options const& options)
-    : bytes_of_device_(options.bytes), bytes_pinned_(options.pinned),
+    : fills_(options.kernels), bytes_of_device_(options.bytes), bytes_pinned_(options.pinned),
       devices_("sim-devices", options.bytes * static_cast<std::size_t>(options.devices), false),
       pinned_("sim-pinned", options.pinned, true),
       next_(static_cast<std::size_t>(options.devices) + 1),
@@ -37,7 +37,9 @@ Block* Blocks::take_new(int device, Stream* home, std::size_t size, std::size_t 
     }
     auto* const at = device < 0 ? pinned_.at(next) : devices_.at(index * bytes_of_device_ + next);
     next += size + unit; // a gap, so that what runs over an end is in no block
-    std::memset(kernels(at), 0xFF, size);
+    if (fills_) {
+        std::memset(kernels(at), 0xFF, size);
+    }
     if (device >= 0) {
         use_[index].reserved += size;
     }

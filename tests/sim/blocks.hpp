@@ -71,6 +71,7 @@ class Blocks {
     Block* take_cached(int device, Stream* home, std::size_t size, int graph_memory);
     Block* take_new(int device, Stream* home, std::size_t size, std::size_t unit);
 
+    bool fills_; ///< with what no program expects
     std::size_t bytes_of_device_;
     std::size_t bytes_pinned_;
     AddressSpace devices_;

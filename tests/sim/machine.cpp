@@ -53,7 +53,7 @@ Machine& Machine::instance() {
 }
 
 Machine::Machine(Options const& options)
-    : options_(options), blocks_(options), counts_(options.counts) {}
+    : options_(options), blocks_(options), counts_(options.counts), calls_(options.calls) {}
 
 // --- streams
 
@@ -136,6 +136,9 @@ void Machine::use(Stream const& on, char const* kernel, Range const& range) {
 
 void Machine::enqueue(Stream& on, char const* kernel, std::vector<Range> const& ranges,
                       std::function<void()> work, bool is_kernel) {
+    if (!options_.kernels) {
+        return;
+    }
     on.clock.join(host_);
     on.clock.set(on.index(), ++on.epoch);
     for (auto const& range : ranges) {
@@ -168,6 +171,11 @@ Mark Machine::record(Stream& on) {
     std::lock_guard const lock(mutex_);
     refuse(on, "an event, or a wait of the host");
     auto mark = std::make_shared<Version>();
+    if (!options_.kernels) {
+        mark->time = now();
+        mark->done = true;
+        return mark;
+    }
     enqueue(
         on, "an event", {},
         [mark, &on] {
@@ -264,7 +272,9 @@ void Machine::reclaim() {
         }
         block->shadow = Shadow(block->size);
         blocks_.reuse(*block);
-        if (block->device < 0) {
+        if (!options_.kernels) {
+            // as it was
+        } else if (block->device < 0) {
             std::memset(block->data, 0xFF, block->size);
         } else {
             overwrite(*block);
@@ -381,6 +391,11 @@ void Machine::reset_peak(int device) {
 void Machine::count_peers(std::size_t peers) {
     std::lock_guard const lock(mutex_);
     counts_->peers = peers;
+}
+
+void Machine::count_call(char const* name) {
+    std::lock_guard const lock(mutex_);
+    calls_.add(name);
 }
 
 } // namespace lockstep::sim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "call_counts.hpp"
 #include "counts_file.hpp"
 #include "graph.hpp"
 #include "options.hpp"
@@ -52,6 +53,7 @@ class Machine {
     MemoryUse memory_use(int device);
     void reset_peak(int device);
     void count_peers(std::size_t peers);
+    void count_call(char const* name);
 
   private:
     // All of these: under the lock.
@@ -78,6 +80,7 @@ class Machine {
     std::vector<Recording> recordings_;
     int graph_memories_ = 0; ///< made so far
     CountsFile counts_;
+    CallCounts calls_;
 };
 
 } // namespace lockstep::sim

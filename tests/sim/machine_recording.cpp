@@ -71,6 +71,9 @@ void Machine::abandon_recording(Stream& on) noexcept {
 void Machine::replay(Graph const& graph, Stream& on) {
     std::lock_guard const lock(mutex_);
     refuse(on, "a replay");
+    if (!options_.kernels) {
+        return;
+    }
     for (auto const& launch : graph.launches) {
         ++counts_->launches;
         enqueue(on, launch.kernel, launch.ranges, launch.work, launch.is_kernel);

@@ -141,19 +141,23 @@ ncclResult_t launch_calls(ncclComm& comm, std::vector<NcclCall> const& calls, st
     }
     auto& on = *reinterpret_cast<Stream*>(calls.front().stream);
     bool const messages = calls.front().kind == Kind::message;
+    char const* const name = messages ? "an exchange" : "an all-reduce";
+    if (!has_kernels()) {
+        launch(on, name, {}, {});
+        return ncclSuccess;
+    }
     ++comm.running;
     bool const is_lost = comm.rank == 1 && options_of_environment().lose == comm.launched++;
     try {
-        launch(on, messages ? "an exchange" : "an all-reduce", ranges,
-               [&comm, is_lost, launched = std::move(launched)] {
-                   if (is_lost) {
-                       comm.fail(ncclSystemError, "the link is down");
-                       comm.hang();
-                   } else {
-                       carry_out(comm, launched);
-                   }
-                   --comm.running;
-               });
+        launch(on, name, ranges, [&comm, is_lost, launched = std::move(launched)] {
+            if (is_lost) {
+                comm.fail(ncclSystemError, "the link is down");
+                comm.hang();
+            } else {
+                carry_out(comm, launched);
+            }
+            --comm.running;
+        });
     } catch (...) {
         --comm.running;
         throw;

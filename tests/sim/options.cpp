@@ -40,6 +40,10 @@ void set(Options& options, std::string_view item) {
         options.lose = number_of<std::uint64_t>(item, value);
     } else if (key == "counts") {
         options.counts = value;
+    } else if (key == "calls") {
+        options.calls = value;
+    } else if (item == "kernels=off") {
+        options.kernels = false;
     } else if (item == "check=throw") {
         options.check = Check::raise;
     } else if (item == "check=report") {

@@ -11,7 +11,7 @@ namespace lockstep::sim {
 enum class Check { raise, report, off };
 
 /// LOCKSTEP_SIM="devices=4,mib=512,delay-us=300,seed=2,check=report,drop=17,hang=900,lose=5,
-/// counts=DIR"
+/// counts=DIR,calls=DIR,kernels=off"
 struct Options {
     int devices = 2;
     std::size_t bytes = std::size_t{2} << 30;  ///< of each device
@@ -24,6 +24,10 @@ struct Options {
     std::optional<std::uint64_t> lose; ///< as NCCL's operation of rank 1 it fails, and hangs
     std::string
         counts; ///< where each process keeps its counts in a file (counts_file.hpp); empty: nowhere
+    std::string calls; ///< the same for its calls, by name (call_counts.hpp)
+    /// Off: what is launched counts as done at once, and does nothing; the host finds zeros. What a
+    /// step still takes is the host's part of it.
+    bool kernels = true;
 };
 
 /// Throws  std::invalid_argument for a key or a value that is none

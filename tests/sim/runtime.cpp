@@ -19,6 +19,8 @@ struct Current {
     std::map<int, Stream*> streams; ///< by device
 };
 
+constexpr char const* host_waits = "a wait of the host";
+
 Current& current() {
     thread_local Current chosen;
     return chosen;
@@ -61,14 +63,21 @@ std::int64_t id_of(Stream const& stream) {
     return stream.id();
 }
 
+bool has_kernels() {
+    return machine().options().kernels;
+}
+
 void launch(Stream& on, char const* kernel, std::vector<Range> const& ranges,
             std::function<void()> work) {
+    machine().count_call(kernel);
     machine().launch(on, kernel, ranges, std::move(work));
 }
 Mark record(Stream& on) {
+    machine().count_call("an event");
     return machine().record(on);
 }
 void wait(Stream& later, Mark const& mark) {
+    machine().count_call("a wait of a stream");
     machine().wait(later, mark);
 }
 bool is_done(Mark const& mark) {
@@ -78,10 +87,12 @@ bool is_idle(Stream& stream) {
     return machine().is_idle(stream);
 }
 void synchronize(Mark const& mark) {
+    machine().count_call(host_waits);
     machine().synchronize(mark);
 }
 void synchronize(Stream& stream) {
-    synchronize(record(stream));
+    machine().count_call(host_waits);
+    machine().synchronize(machine().record(stream));
 }
 void synchronize_device(int device) {
     for (auto* const each : machine().streams_of(device)) {
@@ -108,10 +119,12 @@ void refuse_in_recording(Stream const& on, char const* what) {
     machine().refuse_in_recording(on, what);
 }
 void replay(Graph const& graph, Stream& on) {
+    machine().count_call("a replay");
     machine().replay(graph, on);
 }
 
 void* allocate(std::size_t bytes) {
+    machine().count_call("an allocation");
     return machine().allocate(current_device(), current_stream(current_device()), bytes);
 }
 void free(void* data) noexcept {
@@ -127,6 +140,7 @@ void* kernel_view(void const* data, std::size_t bytes) {
     return machine().kernel_view(data, bytes);
 }
 void* pin(std::size_t bytes) {
+    machine().count_call("an allocation of pinned memory");
     return machine().pin(bytes);
 }
 void unpin(void* data) noexcept {

@@ -48,6 +48,10 @@ std::int64_t id_of(Stream const& stream);
 
 // --- work
 
+/// Whether kernels do anything. Else whoever would launch one says so, with neither memory nor
+/// work.
+bool has_kernels();
+
 /// Puts a kernel on a stream.
 ///
 /// Throws  Race; std::logic_error where a range is not within one living block

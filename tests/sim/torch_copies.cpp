@@ -21,12 +21,30 @@ namespace {
 
 using at::Tensor;
 
+/// Without kernels nothing is copied but short lists of whole numbers, by which programs divide
+/// their work (PyTorch's DDP does); the host finds zeros.
+void copy_without_kernels(Tensor const& from, Tensor const& to) {
+    constexpr std::size_t longest = 1 << 16;
+    auto const view = [](Tensor const& each) {
+        return is_on_device(each) ? kernel_view(each) : each;
+    };
+    if (from.scalar_type() == at::kInt && from.nbytes() <= longest) {
+        view(to).copy_(view(from));
+    } else if (!is_on_device(to)) {
+        to.zero_();
+    }
+}
+
 void copy_within_devices(Tensor const& from, Tensor const& to) {
     auto& on = current_stream(from.device().index());
     auto& other = current_stream(to.device().index());
     bool const between = from.device() != to.device();
     if (between) {
         wait(on, record(other)); // it may still be in use there
+    }
+    if (!has_kernels()) {
+        launch(on, "copy_", {}, {});
+        return;
     }
     launch_torch(on, "copy_", {range_of(from, false), range_of(to, true)},
                  [a = kernel_view(from), b = kernel_view(to)] { b.copy_(a); });
@@ -38,7 +56,10 @@ void copy_within_devices(Tensor const& from, Tensor const& to) {
 void copy_to_device(Tensor const& from, Tensor const& to, bool non_blocking) {
     auto& on = current_stream(to.device().index());
     refuse_in_recording(on, "a copy of values of the host");
-    if (is_pinned(from.const_data_ptr())) {
+    if (!has_kernels()) {
+        launch(on, "a copy to a device", {}, {});
+        copy_without_kernels(from, to);
+    } else if (is_pinned(from.const_data_ptr())) {
         launch_torch(on, "a copy from pinned memory", {range_of(from, false), range_of(to, true)},
                      [a = kernel_view(from), b = kernel_view(to)] { b.copy_(a); });
     } else { // the driver has taken pageable memory when it returns
@@ -53,6 +74,14 @@ void copy_to_device(Tensor const& from, Tensor const& to, bool non_blocking) {
 
 void copy_to_host(Tensor const& from, Tensor const& to, bool non_blocking) {
     auto& on = current_stream(from.device().index());
+    if (!has_kernels()) {
+        launch(on, "a copy to the host", {}, {});
+        copy_without_kernels(from, to);
+        if (!non_blocking || !is_pinned(to.const_data_ptr())) {
+            synchronize(on);
+        }
+        return;
+    }
     if (is_pinned(to.const_data_ptr())) {
         launch_torch(on, "a copy to pinned memory", {range_of(from, false), range_of(to, true)},
                      [a = kernel_view(from), b = kernel_view(to)] { b.copy_(a); });

@@ -23,7 +23,7 @@ Operator::Operator(c10::OperatorHandle const& op)
     }
     waits = handle.hasTag(at::Tag::data_dependent_output) ||
             handle.hasTag(at::Tag::dynamic_output_shape) ||
-            handle.hasTag(at::Tag::nondeterministic_seeded);
+            (has_kernels() && handle.hasTag(at::Tag::nondeterministic_seeded));
     takes_host = name.find("index") != std::string::npos;
     auto const cpu = [](char const* which) {
         return c10::Dispatcher::singleton().findSchemaOrThrow(which, "");

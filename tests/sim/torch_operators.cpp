@@ -4,6 +4,7 @@
 // decide shapes, or a result is a number, the host waits, as it does on other devices.
 
 #include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -83,16 +84,23 @@ Prepared prepare(Operator const& op, std::vector<IValue> const& arguments, Strea
     return prepared;
 }
 
-/// Launches it, with memory of its own for its new tensors.
-void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream& on,
-               std::vector<IValue> const& arguments, torch::jit::Stack& stack) {
+/// Memory of its own for its new tensors.
+std::vector<Tensor> fresh_for(Forecast const& forecast, Stream const& on) {
     std::vector<Tensor> fresh;
-    std::vector<Tensor> views;
     for (auto const& shape : forecast.fresh) {
         fresh.push_back(make(shape, device_of(on)));
-        views.push_back(fresh.back().defined() ? kernel_view(fresh.back()) : Tensor());
-        if (fresh.back().defined()) {
-            prepared.ranges.push_back(range_of(fresh.back(), true));
+    }
+    return fresh;
+}
+
+/// Launches it.
+void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream& on,
+               std::vector<Tensor> const& fresh) {
+    std::vector<Tensor> views;
+    for (auto const& each : fresh) {
+        views.push_back(each.defined() ? kernel_view(each) : Tensor());
+        if (each.defined()) {
+            prepared.ranges.push_back(range_of(each, true));
         }
     }
     launch_torch(on, op.name.c_str(), prepared.ranges,
@@ -108,6 +116,10 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
                          }
                      }
                  });
+}
+
+void return_results(Operator const& op, std::vector<Tensor> const& fresh,
+                    std::vector<IValue> const& arguments, torch::jit::Stack& stack) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < op.result_is.size(); ++i) {
         auto const kind = op.handle.schema().returns()[i].type()->kind();
@@ -124,8 +136,14 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
 void run_and_wait(Operator& op, Prepared const& prepared, Stream& on,
                   std::vector<IValue> const& arguments, torch::jit::Stack& stack) {
     auto const results = std::make_shared<std::vector<IValue>>(prepared.arguments);
-    launch_torch(on, op.name.c_str(), prepared.ranges,
-                 [&op, results] { op.handle.callBoxed(results.get()); });
+    auto const run = [&op, results] { op.handle.callBoxed(results.get()); };
+    if (has_kernels()) {
+        launch_torch(on, op.name.c_str(), prepared.ranges, run);
+    } else { // of zeros
+        launch(on, op.name.c_str(), {}, {});
+        at::AutoDispatchBelowADInplaceOrView const below;
+        run();
+    }
     synchronize(on);
     for (std::size_t i = 0; i < op.result_is.size(); ++i) {
         if (op.result_is[i] >= 0) {
@@ -134,8 +152,10 @@ void run_and_wait(Operator& op, Prepared const& prepared, Stream& on,
         }
         stack.push_back(mapped((*results)[i], [&](Tensor const& tensor) {
             auto made = make(shape_of(tensor), device_of(on));
-            launch_torch(on, op.name.c_str(), {range_of(made, true)},
-                         [tensor, view = kernel_view(made)] { view.copy_(tensor); });
+            if (has_kernels()) {
+                launch_torch(on, op.name.c_str(), {range_of(made, true)},
+                             [tensor, view = kernel_view(made)] { view.copy_(tensor); });
+            }
             return made;
         }));
     }
@@ -157,13 +177,21 @@ void run_on_stream(c10::OperatorHandle const& handle, torch::jit::Stack* stack) 
         return;
     }
     resize_given(op, arguments, forecast.given);
-    run_later(op, forecast, prepare(op, arguments, on), on, arguments, *stack);
+    auto const fresh = fresh_for(forecast, on);
+    if (has_kernels()) {
+        run_later(op, forecast, prepare(op, arguments, on), on, fresh);
+    } else {
+        launch(on, op.name.c_str(), {}, {});
+    }
+    return_results(op, fresh, arguments, *stack);
 }
 
 // Those that torch would take apart, or refuse, on devices that it does not know.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    for (auto const* const name : {"convolution_overrideable", "convolution_backward_overrideable",
-                                   "native_layer_norm", "native_group_norm"}) {
+    for (auto const* const name :
+         {"convolution_overrideable", "convolution_backward_overrideable", "native_layer_norm",
+          "native_group_norm", "_foreach_copy_", "_foreach_add_.List", "_foreach_add_.Scalar",
+          "_foreach_add_.Tensor"}) {
         m.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_stream>());
     }
 }
