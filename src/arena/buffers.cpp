@@ -93,13 +93,17 @@ torch::Tensor Buffers::floats_of(torch::Tensor const& bytes) const {
 }
 
 void Buffers::collect_from(nn::Model const& model) {
+    take(nn::to_host(gathered_from(model)));
+}
+
+torch::Tensor Buffers::gathered_from(nn::Model const& model) const {
     torch::NoGradGuard const no_grad;
     model.settle_buffers();
     auto const buffers = by_type(model);
     auto const there = torch::empty_like(bytes_, torch::TensorOptions(buffers.device()));
     copy_all(places_in(integers_of(there), buffers.integers), buffers.integers);
     copy_all(places_in(floats_of(there), buffers.floats), buffers.floats);
-    bytes_.copy_(nn::to_host(there));
+    return there;
 }
 
 void Buffers::restore_into(nn::Model& model) const {

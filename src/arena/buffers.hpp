@@ -20,6 +20,9 @@ class Buffers {
     torch::Tensor integers; ///< [m] int64 on the host
 
     void collect_from(nn::Model const& model);
+    /// All of the model's buffers as bytes where they are, for `take` once they are on the host.
+    torch::Tensor gathered_from(nn::Model const& model) const;
+    void take(torch::Tensor const& bytes) const { bytes_.copy_(bytes); }
     void restore_into(nn::Model& model) const;
 
     /// All buffers as bytes.

@@ -7,6 +7,9 @@
 
 namespace lockstep::train {
 
+/// As many as threads on a CPU, and one on another device.
+std::int64_t parts_on(torch::Device device);
+
 /// Calls work(part, parts) for each part of 0 … parts - 1, each on a thread of its own on a CPU.
 /// Kernels called there stay on their thread: on their own they would cut arrays at arbitrary
 /// positions, and round differently at ragged ends.

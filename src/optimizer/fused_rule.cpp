@@ -50,6 +50,30 @@ void apply_adamw(config::Optimizer const& options, KernelArguments const& with) 
     apply_moments(options, with, [](auto const&... arguments) { at::_fused_adamw_(arguments...); });
 }
 
+/// The arguments for all that is treated alike, within one part; the same in every step but for the
+/// values of numbers.
+struct KernelCall {
+    EntryUpdate kind;
+    KernelArguments with{};
+};
+
+/// A number that kernels read on the device.
+class DeviceNumber {
+  public:
+    torch::Tensor const& set(double value, torch::Device device) {
+        if (number_.defined()) {
+            number_.fill_(value);
+        } else {
+            number_ = torch::full({}, value, torch::TensorOptions(torch::kFloat32).device(device));
+        }
+        return number_;
+    }
+    torch::Tensor const& get() const { return number_; }
+
+  private:
+    torch::Tensor number_;
+};
+
 class FusedRule final : public UpdateRule {
   public:
     FusedRule(config::Optimizer const& options, Kernel kernel, std::vector<Shard> const& shards)
@@ -61,46 +85,67 @@ class FusedRule final : public UpdateRule {
         }
     }
 
-    void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
-        auto const runs = step.idle.empty() ? runs_ : runs_of(shards_, step.idle);
-        auto const scalar = [&](double value) {
-            return torch::full(
-                {}, value,
-                torch::TensorOptions(torch::kFloat32).device(arrays.parameters.device()));
-        };
-        std::map<std::int64_t, torch::Tensor> counts; // of steps, by those before the first
+    void update(UpdateArrays const& arrays, UpdateStep const& step) override {
+        torch::NoGradGuard const no_grad;
+        auto const device = arrays.parameters.device();
+        auto const rest = step.idle.empty() ? std::vector<Shard>{} : runs_of(shards_, step.idle);
+        auto const& runs = step.idle.empty() ? runs_ : rest;
         for (auto const& run : runs) {
-            auto const [count, is_new] = counts.try_emplace(run.begun_after);
-            if (is_new) {
-                count->second = scalar(static_cast<double>(step.step - run.begun_after));
-            }
+            steps_[run.begun_after].set(static_cast<double>(step.step - run.begun_after), device);
         }
         std::optional<torch::Tensor> divisor;
         if (step.divisor != 1) {
-            divisor = scalar(step.divisor);
+            divisor = divisor_.set(step.divisor, device);
         }
-        parallel_parts(arrays.parameters.device(), [&](std::int64_t part, std::int64_t parts) {
-            for (auto const& kind : kinds_) {
-                KernelArguments with;
-                with.states.resize(arrays.states.size());
+        if (!step.idle.empty() || addresses_of(arrays) != kept_for_ ||
+            std::ssize(kept_) != parts_on(device)) {
+            kept_.assign(static_cast<std::size_t>(parts_on(device)), {});
+            kept_for_ = step.idle.empty() ? addresses_of(arrays) : std::vector<void const*>{};
+        }
+        parallel_parts(device, [&](std::int64_t part, std::int64_t parts) {
+            auto& calls = kept_[static_cast<std::size_t>(part)];
+            if (calls.empty()) {
+                calls = calls_of(arrays, runs, part, parts);
+            }
+            for (auto& [kind, with] : calls) {
                 with.divisor = divisor;
                 with.rate = step.rate * kind.rate;
                 with.decay = kind.decay;
-                for (auto const& run : runs) {
-                    auto const [first, last] = part_of(run.count, part, parts);
-                    if (run.update == kind && first < last) {
-                        add(with, arrays, run, {first, last});
-                        with.steps.push_back(counts.at(run.begun_after));
-                    }
-                }
-                if (!with.parameters.empty()) {
-                    kernel_(options_, with);
-                }
+                kernel_(options_, with);
             }
         });
     }
 
   private:
+    static std::vector<void const*> addresses_of(UpdateArrays const& arrays) {
+        std::vector<void const*> addresses{arrays.parameters.const_data_ptr(),
+                                           arrays.gradients.const_data_ptr()};
+        for (auto const& state : arrays.states) {
+            addresses.push_back(state.const_data_ptr());
+        }
+        return addresses;
+    }
+
+    std::vector<KernelCall> calls_of(UpdateArrays const& arrays, std::vector<Shard> const& runs,
+                                     std::int64_t part, std::int64_t parts) {
+        std::vector<KernelCall> calls;
+        for (auto const& kind : kinds_) {
+            KernelCall call{.kind = kind};
+            call.with.states.resize(arrays.states.size());
+            for (auto const& run : runs) {
+                auto const [first, last] = part_of(run.count, part, parts);
+                if (run.update == kind && first < last) {
+                    add(call.with, arrays, run, {first, last});
+                    call.with.steps.push_back(steps_.at(run.begun_after).get());
+                }
+            }
+            if (!call.with.parameters.empty()) {
+                calls.push_back(std::move(call));
+            }
+        }
+        return calls;
+    }
+
     static std::vector<Shard> runs_of(std::vector<Shard> const& shards,
                                       std::vector<char> const& idle) {
         std::vector<Shard> runs;
@@ -135,6 +180,10 @@ class FusedRule final : public UpdateRule {
     std::vector<Shard> shards_;
     std::vector<Shard> runs_; ///< neighbouring shards that are treated alike
     std::vector<EntryUpdate> kinds_;
+    std::map<std::int64_t, DeviceNumber> steps_; ///< of entries, by those before their first
+    DeviceNumber divisor_;
+    std::vector<std::vector<KernelCall>> kept_; ///< by part: hundreds of views are slow to make
+    std::vector<void const*> kept_for_; ///< the arrays' addresses; empty: for this step alone
 };
 
 } // namespace

@@ -100,7 +100,7 @@ class TrustRatioRule final : public UpdateRule {
                    std::vector<Shard> const& shards)
         : shards_(shards), segments_(layout), rule_(std::move(rule)) {}
 
-    void update(UpdateArrays const& arrays, UpdateStep const& step) const override {
+    void update(UpdateArrays const& arrays, UpdateStep const& step) override {
         auto const chunks = chunks_for(arrays.parameters.device(), step.idle);
         auto const trust = trust_of_entries(arrays, step, chunks);
         for_each(chunks, arrays, [&](Shard const& shard, Views const& views) {

@@ -16,7 +16,7 @@ struct UpdateArrays {
 class UpdateRule {
   public:
     virtual ~UpdateRule() = default;
-    virtual void update(UpdateArrays const& arrays, UpdateStep const& step) const = 0;
+    virtual void update(UpdateArrays const& arrays, UpdateStep const& step) = 0;
 };
 
 /// These three use torch's fused kernels.

@@ -141,8 +141,7 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const reduced = comm::in_phase(parts_->world, comm::Phase::exchange, [&] {
         return reduce(std::move(gradients), sums, outcome);
     });
-    // The first model ran other replicas last, or on other ranks.
-    parts_->buffers.restore_into(*parts_->instances->models().front());
+    local_.restore_buffers();
     take(sums, input, outcome);
     if (privacy_) {
         require_same_buffers(buffers_before, input.step + 1);

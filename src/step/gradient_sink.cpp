@@ -10,6 +10,15 @@
 
 namespace lockstep::train {
 
+namespace {
+
+// A device's host has launched them all in less time than it takes to launch a few alone; and what
+// waits keeps memory.
+constexpr std::size_t most_waiting = 64;
+constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20;
+
+} // namespace
+
 class GradientSink::Hook : public program::GradientPlace {
   public:
     Hook(GradientSink& sink, std::size_t index) : sink_(sink), index_(index) {}
@@ -68,6 +77,7 @@ void GradientSink::begin(torch::Tensor target) {
     pass_ = {};
     pass_.written.assign(states_.size(), 0);
     pass_.claimed.assign(states_.size(), 0);
+    pass_.waits.assign(states_.size(), 0);
     for (std::size_t index = 0; index < states_.size(); ++index) {
         auto& state = states_[index];
         auto const& entry = layout_.entries[index];
@@ -92,6 +102,7 @@ std::vector<char> GradientSink::record(BucketsReady complete,
     try {
         announce(std::move(complete));
         backward();
+        flush();
     } catch (...) {
         for (auto const& state : states_) {
             state.parameter.mutable_grad().reset();
@@ -104,6 +115,7 @@ std::vector<char> GradientSink::record(BucketsReady complete,
 
 void GradientSink::replayed(int last) {
     if (pass_.ready && last > pass_.next_bucket) {
+        flush();
         pass_.ready(std::exchange(pass_.next_bucket, last), last);
     }
 }
@@ -132,17 +144,52 @@ void GradientSink::arrived(std::size_t index) {
                                "precision.gradient-checkpointing = false"
                              : "Set communication.static-graph = false"});
     }
+    bool const adds = pass_.written[index] != 0;
     auto& gradient = state.parameter.mutable_grad();
-    if (pass_.written[index] != 0) {
-        state.view.add_(gradient);
-    } else if (gradient.const_data_ptr() != state.view.const_data_ptr()) {
-        state.view.copy_(gradient);
+    if (adds || gradient.const_data_ptr() != state.view.const_data_ptr()) {
+        put(index, adds);
     }
     pass_.written[index] = 1;
     gradient.reset(); // its memory is free for the next one
     if (pass_.ready) {
         settle(index);
     }
+}
+
+/// On a device, with others that arrive next to it: a launch for each would take the host longer
+/// than backward takes the device.
+void GradientSink::put(std::size_t index, bool adds) {
+    auto const& state = states_[index];
+    auto const& gradient = state.parameter.grad();
+    auto& waiting = pass_.waiting;
+    if (waiting.adds != adds || pass_.waits[index] != 0) {
+        flush();
+    }
+    bool const alike = gradient.scalar_type() == state.view.scalar_type() &&
+                       gradient.strides() == state.view.strides();
+    if (gradient.is_cpu() || !alike) { // else one of another form would slow them all down
+        adds ? state.view.add_(gradient) : state.view.copy_(gradient);
+        return;
+    }
+    waiting.adds = adds;
+    waiting.into.push_back(state.view);
+    waiting.from.push_back(gradient);
+    waiting.bytes += gradient.nbytes();
+    pass_.waits[index] = 1;
+    if (waiting.into.size() == most_waiting || waiting.bytes > most_waiting_bytes) {
+        flush();
+    }
+}
+
+void GradientSink::flush() {
+    torch::NoGradGuard const no_grad;
+    auto const waiting = std::exchange(pass_.waiting, {});
+    if (waiting.into.empty()) {
+        return;
+    }
+    waiting.adds ? at::_foreach_add_(waiting.into, waiting.from)
+                 : at::_foreach_copy_(waiting.into, waiting.from);
+    pass_.waits.assign(pass_.waits.size(), 0);
 }
 
 void GradientSink::settle(std::size_t index) {
@@ -161,12 +208,14 @@ void GradientSink::announce_complete() {
         ++last;
     }
     if (last > pass_.next_bucket) {
+        flush();
         pass_.ready(std::exchange(pass_.next_bucket, last), last);
     }
 }
 
 void GradientSink::end() {
     torch::NoGradGuard const no_grad;
+    flush();
     for (std::size_t index = 0; index < states_.size(); ++index) {
         if (!used(index)) {
             states_[index].view.zero_();

@@ -32,6 +32,8 @@ class GradientSink {
     /// Throws  Error 64 out of that backward, for a gradient that arrives a second time, or that
     ///         was not expected
     void announce(BucketsReady ready);
+    /// Puts all gradients in their places, after a backward.
+    void flush();
     /// Zeroes the entries that got no gradient, and announces the remaining buckets.
     void end();
 
@@ -70,6 +72,14 @@ class GradientSink {
         int last_bucket = 0;
     };
 
+    /// Gradients that have arrived on a device, to be copied or added to their views in one call.
+    struct Waiting {
+        std::vector<torch::Tensor> into;
+        std::vector<torch::Tensor> from;
+        std::size_t bytes = 0;
+        bool adds = false;
+    };
+
     /// What has arrived since `begin`.
     struct Pass {
         std::vector<char> written; ///< by entry
@@ -78,10 +88,13 @@ class GradientSink {
         std::vector<int> missing;  ///< by bucket
         BucketsReady ready;
         int next_bucket = 0;
+        Waiting waiting;
+        std::vector<char> waits; ///< by entry: it is among those
     };
 
     torch::Tensor claim(std::size_t index);
     void arrived(std::size_t index);
+    void put(std::size_t index, bool adds);
     void settle(std::size_t index);
     void announce_complete();
 

@@ -85,6 +85,7 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     for (auto const& instance : instances_) {
         instance->begin_step();
     }
+    left_.clear(); // of a step that failed
     used_.assign(parts_.layout.entries.size(), 0);
     if (threads_) {
         run_on_threads(batches);
@@ -104,8 +105,14 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     }
     times_.forward = longest.forward;
     times_.backward += longest.backward;
-    if (after_) {
-        std::copy(after_->bytes().begin(), after_->bytes().end(), parts_.buffers.bytes().begin());
+    // Where the first instance ran replica 0, and nothing after it.
+    first_has_buffers_ = parts_.node.first == 0 && (threads_ || parts_.node.count == 1);
+}
+
+void LocalStep::restore_buffers() {
+    if (!first_has_buffers_) {
+        parts_.buffers.restore_into(*parts_.instances.front());
+        first_has_buffers_ = true;
     }
 }
 
@@ -186,9 +193,7 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
     if (is_last && parts_.clip > 0) {
         instance.sink().announce(leave_all); // all at once: sums of clipped gradients are complete
     }
-    Stopwatch watch;
     end_replica(instance, replica);
-    times_.backward += watch.seconds(); // a device's, where the model has buffers
 }
 
 void LocalStep::start_replica(ModelInstance& instance, int replica,
@@ -197,7 +202,14 @@ void LocalStep::start_replica(ModelInstance& instance, int replica,
     instance.begin_replica(gradients);
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates; or always.
-    buffers_of(replica).restore_into(instance.model());
+    bool const is_first = &instance == instances_.front().get();
+    bool const has_them = is_first && parts_.kept.empty() && first_has_buffers_;
+    if (is_first) {
+        first_has_buffers_ = false;
+    }
+    if (!has_them) {
+        buffers_of(replica).restore_into(instance.model());
+    }
     instance.model().set_replica({parts_.sums, replica});
 }
 
@@ -218,15 +230,18 @@ void LocalStep::end_replica(ModelInstance& instance, int replica) {
     for (std::size_t index = 0; index < used_.size(); ++index) {
         used_[index] = all || used_[index] != 0 || instance.sink().used(index) ? 1 : 0;
     }
-    if (!parts_.kept.empty()) {
-        buffers_of(replica).collect_from(instance.model());
+    if (parts_.kept.empty() && replica != 0) {
+        return;
     }
-    if (replica == 0) {
-        if (after_) {
-            after_->collect_from(instance.model());
-        } else {
-            after_ = std::make_unique<Buffers>(instance.model());
-        }
+    auto const bytes = buffers_of(replica).gathered_from(instance.model());
+    if (bytes.numel() == 0) {
+        return;
+    }
+    if (!parts_.kept.empty()) {
+        left_.push_back({&instance, &buffers_of(replica), bytes});
+    }
+    if (replica == 0) { // the others start the step from those of the step before
+        left_.push_back({&instance, &parts_.buffers, bytes});
     }
 }
 
@@ -285,7 +300,7 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     }
 }
 
-/// One wait for the device, which has then done its forward and backward.
+/// One wait for the device, which has then done its forward and backward: for the buffers, too.
 void LocalStep::read_losses(ModelInstance& instance) {
     auto const losses = instance.take_losses();
     std::vector<torch::Tensor> tensors;
@@ -294,6 +309,11 @@ void LocalStep::read_losses(ModelInstance& instance) {
             if (tensor.defined()) {
                 tensors.push_back(tensor);
             }
+        }
+    }
+    for (auto const& left : left_) {
+        if (left.instance == &instance) {
+            tensors.push_back(left.bytes);
         }
     }
     auto const copies = host_copies(tensors);
@@ -307,6 +327,11 @@ void LocalStep::read_losses(ModelInstance& instance) {
         }
         if (loss.counts.defined()) {
             add_to(result.counts, *next++);
+        }
+    }
+    for (auto const& left : left_) {
+        if (left.instance == &instance) {
+            left.into->take(*next++);
         }
     }
 }

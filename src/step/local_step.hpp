@@ -81,6 +81,9 @@ class LocalStep {
     void run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
              comm::GradientSum& sum, double loss_scale = 1);
 
+    /// Gives the first instance the buffers of the step that has ended, unless it has them.
+    void restore_buffers();
+
     /// This rank's sum of gradients; after the exchange, that of all replicas in its own shards.
     torch::Tensor const& gradients() const noexcept { return gradients_; }
     std::vector<ReplicaResult> const& results() const noexcept { return results_; } ///< by replica
@@ -123,7 +126,14 @@ class LocalStep {
     std::uint64_t step_key_ = 0;
     comm::GradientSum* sum_ = nullptr; ///< while `run` does
     double loss_scale_ = 1;
-    std::unique_ptr<Buffers> after_; ///< replica 0's buffers after the step
+    /// Buffers as a replica left them, until they are read with the losses.
+    struct LeftBuffers {
+        ModelInstance const* instance = nullptr;
+        Buffers const* into = nullptr;
+        torch::Tensor bytes; ///< on the instance's device
+    };
+    std::vector<LeftBuffers> left_;
+    bool first_has_buffers_ = false; ///< the first instance, replica 0's of the step that has ended
 };
 
 } // namespace lockstep::train

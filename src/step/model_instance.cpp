@@ -82,6 +82,7 @@ void ModelInstance::run_eagerly(Pass const& pass, task::Tensors const& batch) {
     on_batch(batch, [&] {
         Scope const scope("backward", pass.replica);
         (pass.loss_scale == 1 ? loss.sum : loss.sum * pass.loss_scale).backward();
+        sink_.flush();
     });
     keep(pass.replica, loss);
     times_.backward += watch.restart();
