@@ -4,113 +4,24 @@
 #
 #     gpu_day.sh BUNDLE OUT [PART...]
 #
-# OUT gets few and small files, since little may come back: summary.md, written again after each part; speed.md;
-# timeline.json.gz; logs.tar.gz with each part's log and its runs' records.
-#
-# DEVICE         cuda, as in run.device; sim: the simulated accelerator, for a dry run (scripts/gpu_day_dry_run.sh)
-# DAY_SECONDS    530: when it has to be over; the parts' limits are shares of it
-# LOCKSTEP_PYTHON, LOCKSTEP_LIBTORCH    as in bundle/run
-# shellcheck disable=SC2317 # parts are called by their names
+# What OUT gets, and the settings of both days: day.sh. DAY_SECONDS: 530.
+# shellcheck disable=SC2034,SC2154,SC2317 # used there; parts are called by their names
 set -euo pipefail
 
-device=${DEVICE:-cuda}
-seconds=${DAY_SECONDS:-530}
-python=${LOCKSTEP_PYTHON:-python3}
-skipped=77
-steps=12
-
+whole=530
+devices=1
+replicas=4
+simulated=devices=1,mib=1024
 # Each with the most seconds that it may take of 530.
 parts=(machine:40 prepare:40 check:60 nccl:60 twice:60 graphs:60 processor:40 shared:90 resume:90 memory:60 timeline:40 matrix:150
        speed:270 sanitizer:100)
 
-# --- tools of the parts -------------------------------------------------------------------------------
-
-ours() { "$bundle/run" "${preload[@]}" "$@"; }
-
-saw() { printf '%s' "$*" | tr '\n|' ' /' >"$work/$GPU_DAY_PART.saw"; } # for the summary
-
-skip() {
-    saw "$*"
-    exit "$skipped"
-}
-
-train() { # RUN RANKS MODEL OPTIONS...
-    local run=$1 ranks=$2 model=$3 start=()
-    shift 3
-    [[ $ranks -eq 1 ]] || start=(mpirun -n "$ranks")
-    ours "${start[@]}" lockstep train "$work/small/$model.ini" --run.directory "$work/runs/$run" --run.device "$device" \
-        --run.replicas 4 --train.steps "$steps" --train.validate-every 6 "$@"
-}
-
-same() { # RUN RUN
-    local told
-    told=$("$bundle/run" lockstep checkpoint diff "$work/runs/$1" "$work/runs/$2") || { echo "$told"; return 1; }
-    echo "$told"
-    [[ $told != *"first differ"* ]]
-}
-
-# The run that others are compared with: one rank, which computes all four replicas.
-alone() { # MODEL
-    [[ -e $work/runs/alone-$1/checkpoints/step-000000$steps.h5 ]] || train "alone-$1" 1 "$1"
-}
-
-# --- parts --------------------------------------------------------------------------------------------
-
-part_machine() {
-    local built here file missing=0
-    cat "$bundle/about.txt"
-    uname -rm
-    nproc
-    free -g || true
-    nvidia-smi || true
-    "$python" - <<'TEXT'
-import torch
-print("torch", torch.__version__, "CUDA", torch.version.cuda, "devices", torch.cuda.device_count())
-if torch.cuda.is_available():
-    print("NCCL", torch.cuda.nccl.version(), "cuDNN", torch.backends.cudnn.version(), torch.cuda.get_device_properties(0))
-TEXT
-    for file in "$bundle"/bin/* "$bundle"/lib/*.so*; do
-        if "$bundle/run" ldd "$file" 2>/dev/null | grep 'not found'; then
-            echo "in $file"
-            missing=1
-        fi
-    done
-    built=$(sed -n 's/^LibTorch *//p' "$bundle/about.txt")
-    here=$("$python" -c 'import torch; print(torch.__version__)')
-    saw "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no GPU"), torch $here"
-    if [[ ${built%+*} != "${here%+*}" ]]; then
-        saw "the bundle was built for LibTorch $built, but this machine has $here: make another bundle with LOCKSTEP_TORCH_VERSION=${here%+*}"
-        return 1
-    fi
-    if [[ $missing -ne 0 ]]; then
-        saw "libraries are missing here: see the log"
-        return 1
-    fi
-}
-
-part_prepare() {
-    mkdir -p "$work/small"
-    PYTHONDONTWRITEBYTECODE=1 "$python" - "$work/small" "$steps" "$bundle/tests/run" <<'TEXT'
-import pathlib, sys
-sys.path.insert(0, sys.argv[3])
-import small_models
-place = pathlib.Path(sys.argv[1])
-small_models.write_data(place)
-for name in small_models.MODELS:
-    small_models.deck_of(place, name, int(sys.argv[2]))
-TEXT
-}
+# shellcheck source=scripts/day.sh
+. "$(dirname "${BASH_SOURCE[0]}")/day.sh"
 
 part_check() {
     ours lockstep check "$work/small/cnn.ini" --run.device "$device:0" | tee "$work/check.txt"
     saw "$(tail -1 "$work/check.txt")"
-}
-
-# Streams, events and abort of NCCL; with more ranks it needs as many devices.
-part_nccl() {
-    [[ -x $bundle/bin/mpi.comm.nccl_device && $device != sim ]] || skip "the bundle's program was built without NCCL"
-    ours mpirun -n 1 mpi.comm.nccl_device --expect-ranks 1 | tee "$work/nccl.txt"
-    saw "$(grep -v '^[= ]*$' "$work/nccl.txt" | tail -1)"
 }
 
 part_twice() {
@@ -300,7 +211,9 @@ part_speed() {
     local words=()
     [[ $device != sim ]] || words=(--tiny --windows 2)
     "$python" "$bundle/bench/device_step.py" --lockstep "$bundle/run ${preload[*]} lockstep" --work "$work/speed" \
-        --device "$device" --table "$out/speed.md" --seconds $((limit - 10)) "${words[@]}"
+        --device "$device" --table "$out/speed.md" --cache "$bundle/inductor" --seconds $((limit - 10)) "${words[@]}"
+    # For the next bundle: COMPILED=inductor make_gpu_bundle.sh
+    [[ ! -d $bundle/inductor ]] || tar -C "$bundle" -czf "$out/inductor.tar.gz" inductor
     saw "speed.md"
 }
 
@@ -309,89 +222,6 @@ part_sanitizer() {
     ours compute-sanitizer --tool memcheck --error-exitcode 99 "$bundle/bin/lockstep" train "$work/small/cnn.ini" \
         --run.directory "$work/runs/sanitizer" --run.device "$device" --train.steps 2 | tee "$work/sanitizer.txt"
     saw "$(grep 'ERROR SUMMARY' "$work/sanitizer.txt" | tail -1)"
-}
-
-# --- the day ------------------------------------------------------------------------------------------
-
-summary() {
-    local each name
-    {
-        printf '# %s, %s\n\n```\n' "$device" "$(date -u '+%F %H:%M UTC')"
-        cat "$bundle/about.txt"
-        printf '```\n\n| part | outcome | seconds | what was seen |\n|---|---|---|---|\n'
-        for each in "${parts[@]}"; do
-            name=${each%:*}
-            printf '| %s | %s | %s |\n' "$name" "$(cat "$work/$name.outcome" 2>/dev/null || echo 'not run | ')" \
-                "$(cat "$work/$name.saw" 2>/dev/null || true)"
-        done
-        printf '\n'
-        cat "$out/speed.md" 2>/dev/null || true
-    } >"$out/summary.md.partial"
-    mv "$out/summary.md.partial" "$out/summary.md"
-    tar -C "$work" --exclude='*.h5' --exclude='*.pt' --exclude='core*' -czf "$out/logs.tar.gz.partial" . || true
-    mv "$out/logs.tar.gz.partial" "$out/logs.tar.gz"
-}
-
-run_part() { # NAME LIMIT
-    local name=$1 limit=$2 left=$((seconds - SECONDS)) begin=$SECONDS code=0 outcome
-    [[ $limit -lt $left ]] || limit=$left
-    if [[ $limit -lt 5 ]]; then
-        echo 'no time was left | ' >"$work/$name.outcome"
-        return
-    fi
-    echo "== $name, at most $limit s"
-    # As a process of its own, with a time limit, in whose shell a failing command ends the part.
-    GPU_DAY_PART=$name GPU_DAY_WORK=$work GPU_DAY_LIMIT=$limit \
-        timeout -k 5 "$limit" bash "${BASH_SOURCE[0]}" "$bundle" "$out" >"$work/$name.log" 2>&1 </dev/null || code=$?
-    case $code in
-    0) outcome=passed ;;
-    "$skipped") outcome=skipped ;;
-    124 | 137) outcome="**not finished within $limit s**" ;;
-    *)
-        outcome="**failed**, $code"
-        [[ -s $work/$name.saw ]] || tail -n 1 "$work/$name.log" | cut -c1-200 | tr '|' '/' >"$work/$name.saw"
-        ;;
-    esac
-    [[ $outcome == passed || $outcome == skipped ]] || failed=$((failed + 1))
-    echo "$outcome | $((SECONDS - begin))" >"$work/$name.outcome"
-    echo "   $outcome: $(cat "$work/$name.saw" 2>/dev/null || true)"
-}
-
-main() {
-    if [[ $# -lt 2 || ! -x $1/run ]]; then
-        echo "usage: gpu_day.sh BUNDLE OUT [PART...], where BUNDLE/run comes from make_gpu_bundle.sh" >&2
-        exit 64
-    fi
-    mkdir -p "$2"
-    bundle=$(cd "$1" && pwd -P)
-    out=$(cd "$2" && pwd -P)
-    shift 2
-    jobs_at_once=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
-    preload=(env)
-    [[ $device != sim ]] ||
-        preload+=("LD_PRELOAD=$bundle/lib/liblockstep_sim.so" "LOCKSTEP_SIM=${LOCKSTEP_SIM:-devices=1,mib=1024}")
-    if [[ -n ${GPU_DAY_PART:-} ]]; then
-        work=$GPU_DAY_WORK
-        limit=$GPU_DAY_LIMIT
-        set -x
-        "part_$GPU_DAY_PART"
-        return
-    fi
-
-    local each wanted=" $* "
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    failed=0
-    summary
-    for each in "${parts[@]}"; do
-        # The others train what prepare writes.
-        if [[ $wanted == "  " || ${each%:*} == prepare || $wanted == *" ${each%:*} "* ]]; then
-            run_part "${each%:*}" $((${each#*:} * seconds / 530))
-            summary
-        fi
-    done
-    cat "$out/summary.md"
-    [[ $failed -eq 0 ]]
 }
 
 # As one function, so that an edit of this file while it runs does no harm.

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs gpu_day.sh dry, on simulated accelerators, in an empty root without a network: only the bundle of a build for
-# CPUs, some programs of a minimal userland, and Python with torch. What the bundle lacks is missing there, too.
+# Runs gpu_day.sh or multi_gpu_day.sh dry, on simulated accelerators, in an empty root without a network: only the
+# bundle of a build for CPUs, some programs of a minimal userland, and Python with torch. What the bundle lacks is
+# missing there, too.
 #
 #     ./bootstrap build && cmake --build build --target lockstep_sim
 #     scripts/make_gpu_bundle.sh build && scripts/gpu_day_dry_run.sh build/gpu_bundle.tar.xz OUT [PART...]
+#     DAY=multi_gpu_day scripts/gpu_day_dry_run.sh build/gpu_bundle.tar.xz OUT [PART...]
 #
 # Needs root. LOCKSTEP_PYTHON: the Python with the torch of that build, h5py and numpy; default: .venv/bin/python.
 set -euo pipefail
@@ -63,6 +65,6 @@ mount --bind "$out" "$root/out"
 ip link set lo up
 cd "$root"
 exec chroot "$root" /usr/bin/env -i PATH=/usr/bin HOME=/tmp TMPDIR=/tmp PYTHONPATH=/usr/local/lib/site PYTHONDONTWRITEBYTECODE=1 \
-    DEVICE=sim DAY_SECONDS="${DAY_SECONDS:-1600}" LOCKSTEP_SIM="${LOCKSTEP_SIM:-devices=1,mib=1024}" \
-    /usr/bin/bash /bundle/scripts/gpu_day.sh /bundle /out "$@"
+    DEVICE=sim DAY_SECONDS="${DAY_SECONDS:-5400}" LOCKSTEP_SIM="${LOCKSTEP_SIM:-}" DEVICES="${DEVICES:-}" \
+    /usr/bin/bash "/bundle/scripts/${DAY:-gpu_day}.sh" /bundle /out "$@"
 ' bash "$root" "$standard" "$site" "$out" "$@"

@@ -4,6 +4,8 @@
 # those of LibTorch and of NVIDIA, which that machine's Python brings. See docs/devices.md.
 #
 #     scripts/make_gpu_bundle.sh [BUILD [FILE.tar.xz]]     # build-cuda, BUILD/gpu_bundle.tar.xz
+#
+# COMPILED    the directory inductor of an earlier day (OUT/inductor.tar.gz): what torch.compile made on such a GPU
 set -euo pipefail
 
 max_mib=60 # what such machines take at once
@@ -43,12 +45,13 @@ for each in mpi.comm mpi.comm.nccl_device; do
     [[ ! -x $build/tests/$each ]] || cp "$build/tests/$each" "$bundle/bin"
 done
 [[ ! -e $build/tests/liblockstep_sim.so ]] || cp "$build/tests/liblockstep_sim.so" "$bundle/lib"
-for each in scripts/gpu_day.sh bench/device_step.py tests/run/{small_models,speech,harness}.py \
-    python/lockstep_export.py; do
+for each in scripts/{day,gpu_day,multi_gpu_day}.sh bench/{device_step,workload_steps}.py inputs/{fashion_mnist,video,boxes}.ini \
+    tests/run/{small_models,speech,harness}.py python/lockstep_export.py; do
     mkdir -p "$bundle/${each%/*}"
     cp "$each" "$bundle/$each"
 done
 cp scripts/bundle_run.sh "$bundle/run"
+[[ -z ${COMPILED:-} ]] || cp -r "$COMPILED" "$bundle/inductor"
 
 # --- Open MPI ---------------------------------------------------------------------------------------
 
