@@ -14,8 +14,8 @@ namespace {
 
 // A device's host has launched them all in less time than it takes to launch a few alone; and what
 // waits keeps memory.
-constexpr std::size_t most_waiting = 64;
-constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20;
+constexpr std::size_t max_waiting = 64;
+constexpr std::size_t max_waiting_bytes = std::size_t{16} << 20;
 
 } // namespace
 
@@ -176,7 +176,7 @@ void GradientSink::put(std::size_t index, bool adds) {
     waiting.from.push_back(gradient);
     waiting.bytes += gradient.nbytes();
     pass_.waits[index] = 1;
-    if (waiting.into.size() == most_waiting || waiting.bytes > most_waiting_bytes) {
+    if (waiting.into.size() == max_waiting || waiting.bytes > max_waiting_bytes) {
         flush();
     }
 }

@@ -1,6 +1,6 @@
-"""The days on borrowed machines, rehearsed on simulated devices: scripts/gpu_day.sh and multi_gpu_day.sh from a bundle that
-is this build, each with its parts that need no GPU; and a day finds what is wrong. LOCKSTEP_LONG=1: all parts, on 4 devices.
-scripts/gpu_day_dry_run.sh does the same in an empty root, with a bundle as it is sent.
+"""Dry runs of the days on borrowed machines, on simulated devices: scripts/gpu_day.sh and multi_gpu_day.sh from a
+bundle that is this build, each with its parts that need no GPU; and a day finds what is wrong. LOCKSTEP_LONG=1: all
+parts, on 4 devices. scripts/gpu_day_dry_run.sh does the same in an empty root, with a bundle as it is sent.
 """
 import os
 import pathlib
@@ -42,7 +42,7 @@ def day(name, bundle, out, parts, **env):
     return done.returncode, (out / "summary.md").read_text(), done.stdout + done.stderr
 
 
-def rehearsed(scratch, name, parts):
+def dry_run(scratch, name, parts):
     code, summary, said = day(name, scratch / "bundle", scratch / name, parts)
     check(code == 0, f"{name}: exit code {code}\n{summary}\n{said[-3000:]}")
     for part in parts:
@@ -63,5 +63,5 @@ if __name__ == "__main__":
     with Scratch() as scratch:
         make_bundle(scratch / "bundle")
         for name, parts in DAYS.items():
-            rehearsed(pathlib.Path(scratch), name, parts)
+            dry_run(pathlib.Path(scratch), name, parts)
         mistakes_are_told(scratch)
