@@ -52,11 +52,11 @@ def dry_run(scratch, name, parts):
 
 
 def mistakes_are_told(scratch):
-    """A wait between streams that is left out, or a device that is too small, fails its part, and only it."""
+    """A link between devices that fails ends its part, and only it."""
     code, summary, _ = day("multi_gpu_day", scratch / "bundle", scratch / "wrong", ["exchange"],
-                           LOCKSTEP_SIM="devices=2,mib=1")
+                           LOCKSTEP_SIM="devices=2,lose=4")
     check(code != 0 and "| prepare | passed |" in summary and "| exchange | **failed**" in summary,
-          f"devices without memory: exit code {code}\n{summary}")
+          f"a lost link: exit code {code}\n{summary}")
 
 
 if __name__ == "__main__":
