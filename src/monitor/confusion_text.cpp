@@ -2,8 +2,11 @@
 
 #include "base/escaped.hpp"
 #include "base/text.hpp"
+#include "monitor/terminal.hpp"
 
 #include <algorithm>
+
+#include "aligned.hpp"
 
 namespace lockstep::monitor {
 
@@ -12,25 +15,11 @@ namespace {
 constexpr std::size_t max_classes = 12;    ///< of a table with all counts
 constexpr std::size_t max_confusions = 20; ///< of a list
 
-/// How many letters a text has; of a letter of several bytes only the first counts.
-std::size_t letters_of(std::string const& text) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        text, [](char letter) { return (static_cast<unsigned char>(letter) & 0xC0) != 0x80; }));
-}
-
-std::string right_aligned(std::string const& text, std::size_t width) {
-    return std::string(width - std::min(width, letters_of(text)), ' ') + text;
-}
-
-std::string left_aligned(std::string const& text, std::size_t width) {
-    return text + std::string(width - std::min(width, letters_of(text)), ' ');
-}
-
 std::string whole_table(train::Confusion const& confusion) {
     auto const& names = confusion.classes;
     std::size_t first = 0;
     for (auto const& name : names) {
-        first = std::max(first, letters_of(name));
+        first = std::max(first, columns_of(name));
     }
     std::string heads = std::string(first + 2, ' ');
     std::vector<std::string> rows;
@@ -38,7 +27,7 @@ std::string whole_table(train::Confusion const& confusion) {
         rows.push_back(concat("  ", left_aligned(name, first)));
     }
     for (std::size_t column = 0; column < names.size(); ++column) {
-        auto width = letters_of(names[column]);
+        auto width = columns_of(names[column]);
         for (std::size_t row = 0; row < names.size(); ++row) {
             auto const count = confusion.counts[row * names.size() + column];
             width = std::max(width, std::to_string(count).size());

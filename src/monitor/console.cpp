@@ -168,19 +168,16 @@ void Console::show(train::Step const& e) {
                     "replicas"),
              Style::yellow);
     }
-    auto const now = static_cast<double>(e.samples) / e.step_s;
-    auto const first = steps_ == 0; // it warms up, and says little of the others
-    rate_ += (now - rate_) / std::clamp(steps_, 1.0, 20.0);
-    ++steps_;
+    pace_.add(e.samples, e.step_s);
     training_s_ += e.step_s;
-    auto const left =
-        static_cast<double>(e.total_steps - e.step) * static_cast<double>(e.samples) / rate_;
     std::vector<std::string> words{concat("epoch ", fixed(e.epoch, 2)),
                                    concat("loss ", fixed(e.loss, 4))};
-    if (!first) {
+    if (pace_.is_known()) {
+        auto const left = static_cast<double>(e.total_steps - e.step) * pace_.seconds_per_step();
         words.push_back(concat(duration_text(left), " left"));
     }
-    words.push_back(concat(count_text(static_cast<std::int64_t>(rate_)), " samples/s"));
+    words.push_back(
+        concat(count_text(static_cast<std::int64_t>(pace_.samples_per_s())), " samples/s"));
     if (!validated_.empty()) {
         words.push_back(validated_);
     }

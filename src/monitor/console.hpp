@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "lockstep/events/events.hpp"
 #include "monitor/progress_bar.hpp"
+#include "monitor/recent_pace.hpp"
 
 #include <map>
 #include <string>
@@ -50,12 +51,11 @@ class Console : public train::Observer {
     Stopwatch since_start_;
     Stopwatch since_line_;
     Stopwatch since_epoch_; ///< was shown
-    double rate_ = 0;       ///< samples/s, smoothed
+    RecentPace pace_;
     /// By set, of this attempt.
     std::map<std::string, train::Baseline> baselines_;
     std::string validated_; ///< the newest value of the chosen metric
     double training_s_ = 0; ///< of this attempt's steps
-    double steps_ = 0;      ///< that this attempt has shown
 };
 
 } // namespace lockstep::monitor

@@ -64,7 +64,13 @@ def same_on_any_ranks(scratch, name, model, task, data=""):
     check_same(half, scratch / f"{name}-1", f"{name}: the same weights after a resume")
     test = measured(scratch / f"{name}-1")[-1]
     told = run(["evaluate", deck, scratch / f"{name}-1"], ranks=2).expect(0)
+    by_class = [line.split() for line in told.expect(0).text.splitlines() if line.startswith("  ")]
+    heads = next((words for words in by_class if words[0] == "class"), [])
     for metric, value in test.items():
-        if isinstance(value, float) and metric not in ("epoch",):
+        over_all, _, of_class = metric.partition(".")
+        if isinstance(value, float) and of_class:
+            row = next(words for words in by_class if words[0] == of_class and len(words) == len(heads))
+            check(row[heads.index(over_all)] == f"{value:.6f}", f"{metric} {value} is in the table: {row}")
+        elif isinstance(value, float) and metric != "epoch":
             told.expect(0, f"{metric} {value:.6f}")
     return deck, scratch / f"{name}-1", test, told

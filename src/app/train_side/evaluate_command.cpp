@@ -11,6 +11,7 @@
 #include "lockstep/monitor/collective_command.hpp"
 #include "lockstep/train/evaluate_file.hpp"
 #include "monitor/confusion_text.hpp"
+#include "monitor/measured_text.hpp"
 #include "report/png.hpp"
 #include "train/not_finite.hpp"
 
@@ -141,12 +142,8 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 if (auto const text = train::not_finite_text(measured); !text.empty()) {
                     notice(concat("warning: ", text));
                 }
-                std::cout << measured.set << ": " << count_text(measured.samples)
-                          << " samples, loss " << fixed(measured.loss, 6);
-                for (auto const& [name, value] : measured.metrics) {
-                    std::cout << ", " << name << " " << fixed(value, 6);
-                }
-                std::cout << "\n" << monitor::confusion_text(measured.confusion);
+                std::cout << monitor::measured_text(measured)
+                          << monitor::confusion_text(measured.confusion);
                 if (told.worst > 0) {
                     print_worst(measured.worst, measured.samples);
                 }
