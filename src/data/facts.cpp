@@ -125,6 +125,17 @@ std::string other_fields(std::string const& kind, std::vector<FieldInfo> const& 
     return {};
 }
 
+/// The targets without data.mask, which tells what is learnt of a text and not what it means: the
+/// tokens after those of the input come first.
+std::vector<FieldInfo> targets_without_mask(Facts const& facts) {
+    auto targets = facts.targets;
+    if (targets.size() == 2 && targets[0].whole && facts.inputs.size() == 1 &&
+        targets[0].name == facts.inputs[0].name) {
+        targets.pop_back();
+    }
+    return targets;
+}
+
 } // namespace
 
 std::string difference(Facts const& set, Facts const& known, std::string const& whose, Use use) {
@@ -133,7 +144,8 @@ std::string difference(Facts const& set, Facts const& known, std::string const& 
     };
     auto found = other_fields("inputs", set.inputs, known.inputs, whose, use);
     if (found.empty() && use == Use::as_it_is) {
-        found = other_fields("targets", set.targets, known.targets, whose, use);
+        found = other_fields("targets", targets_without_mask(set), targets_without_mask(known),
+                             whose, use);
         found = found.empty() ? other_targets(set, known, whose) : found;
     }
     if (found.empty()) {

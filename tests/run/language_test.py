@@ -402,6 +402,13 @@ def test_mask(scratch):
     check([step["loss"] for step in steps] == [0, 0], f"steps without a learnt token {steps}")
     run(["train", path, "--run.directory", scratch / "all", *few, "--data.mask", ""]).expect(
         0, "To learn only the tokens that it marks, set data.mask = learnt")
+    # Whether a model was trained with a mask does not change what its texts mean.
+    held_out = ["--data.test", scratch / "pairs.h5"]
+    before = run(["evaluate", path, scratch / "all", *held_out]).expect(0).text
+    after = run(["evaluate", path, scratch / "nothing", *held_out]).expect(0).text
+    unmasked = run(["evaluate", path, scratch / "nothing", "--data.mask", "", *held_out]).expect(0).text
+    check(unmasked.split("loss ")[1] != after.split("loss ")[1], "all tokens count without the mask")
+    check(before.split("loss ")[1] != after.split("loss ")[1], f"models of two runs: {before} {after}")
 
     out = scratch / "no.h5"
     run(["data", "import", "text", source, out, *options, "--prompt", "task"]).expect(65, "pairs.jsonl:1", "--prompt")

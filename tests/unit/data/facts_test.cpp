@@ -136,6 +136,21 @@ TEST_CASE("values that are learnt are known by the names of their datasets, clas
     CHECK(data::difference(values, values, "them").empty());
 }
 
+TEST_CASE("a mask of tokens tells nothing of what a text means") {
+    Facts const text{.inputs = {{"inputs", h5::Type::u16, {8}, true, false, 300}},
+                     .targets = {{"inputs", h5::Type::u16, {8}, true, false, 300}}};
+    auto masked = text;
+    masked.targets.push_back({"learnt", h5::Type::u8, {8}, true});
+    CHECK(data::difference(masked, text, "them").empty());
+    CHECK(data::difference(text, masked, "them").empty());
+    masked.targets[0].vocabulary = 301;
+    CHECK(data::difference(masked, text, "them").find("a vocabulary of 301") != std::string::npos);
+    auto more = masked; // two values to learn
+    more.targets[0].name = "others";
+    CHECK(data::difference(more, text, "them").find("a sample has the targets others, learnt") ==
+          0);
+}
+
 TEST_CASE("another scale is told, and warned of where the units seem to be others") {
     auto const told = [](std::vector<double> mean, std::vector<double> std) {
         auto set = known();
