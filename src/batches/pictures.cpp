@@ -1,5 +1,7 @@
 #include "batches/pictures.hpp"
 
+#include "nn/axis_reader.hpp"
+
 #include <algorithm>
 
 namespace lockstep::train {
@@ -9,14 +11,15 @@ namespace {
 constexpr std::int64_t min_side = 4; ///< what is smaller is a table, no image
 
 /// [channels, height, width] of one sample; undefined where it is not an image.
-torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
-    if (sample.dim() == 2) {
+torch::Tensor arranged(torch::Tensor sample, bool channels_last, std::int64_t slice) {
+    bool const is_volume_alone = slice >= 0 && sample.dim() == 3; // without channels
+    if (sample.dim() == 2 || is_volume_alone) {
         sample = sample.unsqueeze(0);
     } else if (channels_last && sample.dim() > 2) {
         sample = sample.movedim(-1, 0);
     }
     if (sample.dim() == 4) {
-        sample = sample.select(1, sample.size(1) / 2);
+        sample = sample.select(1, slice < 0 ? sample.size(1) / 2 : slice);
     }
     if (sample.dim() != 3 || sample.size(1) < min_side || sample.size(2) < min_side) {
         return {};
@@ -25,19 +28,33 @@ torch::Tensor arranged(torch::Tensor sample, bool channels_last) {
     return channels == 1 || channels == 3 ? sample : sample.narrow(0, channels / 2, 1);
 }
 
-Picture drawn(torch::Tensor const& image) {
+} // namespace
+
+bool has_channels_last(nn::Model const& model, data::Facts const& facts,
+                       data::FieldInfo const& input) {
+    auto const places = nn::axes_of(model, facts).places;
+    return places.size() > 1 && places.back() + 1 < input.shape.size();
+}
+
+torch::Tensor levels_of(torch::Tensor const& sample, bool channels_last, std::int64_t slice) {
+    auto const image = arranged(sample.to(torch::kCPU, torch::kFloat32), channels_last, slice);
+    if (!image.defined() || !image.isfinite().all().item<bool>()) {
+        return {};
+    }
     auto const min = image.min();
     auto const range = (image.max() - min).clamp_min(1e-12);
     auto const levels = ((image - min) / range * 255).round().to(torch::kUInt8);
-    auto const pixels = levels.movedim(0, -1).contiguous();
-    auto const* const first = pixels.const_data_ptr<std::uint8_t>();
-    return {.width = image.size(2),
-            .height = image.size(1),
-            .channels = image.size(0),
-            .pixels = std::vector<std::uint8_t>(first, first + pixels.numel())};
+    return levels.movedim(0, -1).contiguous();
 }
 
-} // namespace
+Picture picture_of(torch::Tensor const& levels) {
+    auto const all = levels.contiguous();
+    auto const* const first = all.const_data_ptr<std::uint8_t>();
+    return {.width = all.size(1),
+            .height = all.size(0),
+            .channels = all.size(2),
+            .pixels = std::vector<std::uint8_t>(first, first + all.numel())};
+}
 
 std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_last,
                                  std::int64_t max) {
@@ -47,10 +64,8 @@ std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_las
         return pictures;
     }
     for (std::int64_t i = 0; i < std::min(max, samples.size(0)); ++i) {
-        auto const sample = samples[i].to(torch::kCPU, torch::kFloat32);
-        auto const image = arranged(sample, channels_last);
-        if (image.defined() && image.isfinite().all().item<bool>()) {
-            pictures.push_back(drawn(image));
+        if (auto const levels = levels_of(samples[i], channels_last); levels.defined()) {
+            pictures.push_back(picture_of(levels));
         }
     }
     return pictures;

@@ -1,12 +1,28 @@
 #pragma once
 
+#include "lockstep/data/facts.hpp"
 #include "lockstep/events/events.hpp"
+#include "lockstep/nn/model.hpp"
 #include "step/batch_source.hpp"
 
 #include <utility>
 #include <vector>
 
 namespace lockstep::train {
+
+/// Whether samples are images, clips or volumes whose last dimension holds the channels, as the
+/// model reads them or else as they seem.
+bool has_channels_last(nn::Model const& model, data::Facts const& facts,
+                       data::FieldInfo const& input);
+
+/// The grey levels or colours of an image, clip or volume, from its least value (0) to its largest
+/// (255). Of a clip or a volume, `slice` is shown; if that is negative, the middle one.
+///
+/// Returns  [height, width, 1 or 3] uint8; undefined where the sample is no image
+torch::Tensor levels_of(torch::Tensor const& sample, bool channels_last, std::int64_t slice = -1);
+
+/// Shape  levels [height, width, 1 or 3] uint8
+Picture picture_of(torch::Tensor const& levels);
 
 /// The first `max` samples as pictures, each from its least value (black) to its largest. Of clips
 /// and boxes, the middle slice is shown; with other numbers of channels than one or three, the

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "batches/place_pictures.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/data/dataset.hpp"
 #include "lockstep/events/events.hpp"
@@ -9,6 +10,14 @@
 #include <vector>
 
 namespace lockstep::train {
+
+/// A sample with a large loss, and where each of its places has a class, what a slice of it was
+/// taken for.
+struct FoundSample {
+    WorstSample told;
+    std::int64_t slice = -1; ///< the one with the most mistakes; -1: there is only one
+    PlaceClasses places{};   ///< of this slice; undefined: no places, or not asked for
+};
 
 /// Finds the samples of an evaluation whose losses are largest. The model runs once for a batch, as
 /// ever; the task measures each of its samples alone. A loss that is not finite is the largest; of
@@ -26,12 +35,19 @@ class WorstSamples {
     /// Throws  Error 64 for outputs that are not [samples, …]
     void add(std::int64_t first, torch::Tensor const& outputs, task::Tensors const& batch);
 
-    /// The worst of all ranks, the worst first, on rank 0; on others, nothing.
+    /// The worst of all ranks, the worst first, on rank 0; on others, nothing. `pictures`: with
+    /// their places.
     ///
     /// Collective  over `comm`
-    std::vector<WorstSample> collect(comm::Communicator const& comm) const;
+    std::vector<FoundSample> collect(comm::Communicator const& comm, bool pictures) const;
 
   private:
+    FoundSample found(std::int64_t sample, double loss, task::Tensors const& alone,
+                      torch::Tensor const& output) const;
+    /// Adds the places of the worst samples that other ranks have.
+    ///
+    /// Collective  over `comm`
+    void gather_places(comm::Communicator const& comm, std::vector<FoundSample>& worst) const;
     std::string text_of(torch::Tensor const& values, bool is_truth) const;
     torch::Tensor told_of(nn::Model& model, task::Tensors const& alone,
                           torch::Tensor const& output) const;
@@ -40,13 +56,15 @@ class WorstSamples {
     std::string kind_;
     task::Task const& task_;
     std::vector<std::string> names_;
-    std::vector<WorstSample> worst_;
+    std::vector<FoundSample> worst_;
 };
 
-/// Adds the place of each sample in its file and, with `pictures`, how it looks if it is one.
+/// The samples with their places in their files and, with `pictures`, how they look if they are
+/// images; where each place has a class, next to the same with the true classes in colours, and
+/// with the predicted ones.
 ///
 /// Throws  as Dataset::read
-void describe(std::vector<WorstSample>& worst, data::Dataset const& data, bool pictures,
-              bool channels_last);
+std::vector<WorstSample> described(std::vector<FoundSample> const& worst, data::Dataset const& data,
+                                   bool pictures, bool channels_last);
 
 } // namespace lockstep::train

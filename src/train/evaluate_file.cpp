@@ -6,6 +6,7 @@
 #include "batches/make_data_module.hpp"
 #include "batches/model_facts.hpp"
 #include "batches/outputs_format.hpp"
+#include "batches/pictures.hpp"
 #include "batches/teacher_outputs.hpp"
 #include "batches/validation_share.hpp"
 #include "batches/workload.hpp"
@@ -29,6 +30,7 @@
 #include "model_files/plain_deck.hpp"
 #include "model_files/quantised_file.hpp"
 #include "model_files/same_code.hpp"
+#include "model_files/stored_deck.hpp"
 #include "step/replica_state.hpp"
 #include "task/distilled.hpp"
 
@@ -437,12 +439,11 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                             std::move(result), learnt);
         all.remarks = known.remarks;
         if (worst) {
-            all.worst = worst->collect(world);
+            auto const found = worst->collect(world, told.pictures);
             comm::agree(world, "reading the worst samples", [&] {
-                auto const layout = deck.model.own.find("layout");
-                bool const channels_last =
-                    layout != deck.model.own.end() && layout->second == "channels-last";
-                describe(all.worst, *dataset, told.pictures, channels_last);
+                all.worst = described(
+                    found, *dataset, told.pictures,
+                    has_channels_last(*model, dataset->facts(), dataset->inputs().front()));
             });
         }
         return all;

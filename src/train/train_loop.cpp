@@ -6,7 +6,6 @@
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
-#include "nn/axis_reader.hpp"
 
 #include <utility>
 
@@ -22,19 +21,14 @@ std::int64_t wanted_pictures(RunFacts const& facts, Progress const& progress) {
     return begins ? facts.deck().monitor.images : 0;
 }
 
-bool has_channels_last(Workload const& work) {
-    auto const& input = work.samples.inputs.front();
-    auto const places = nn::axes_of(*work.model, work.facts).places;
-    return places.size() > 1 && places.back() + 1 < input.shape.size();
-}
-
 } // namespace
 
 void TrainLoop::open() {
     parts_.audit.start();
     batches_ = parts_.data.batches(parts_.progress.step, parts_.course.total_steps());
     pictured_.emplace(*batches_, wanted_pictures(parts_.facts, parts_.progress),
-                      has_channels_last(parts_.work));
+                      has_channels_last(*parts_.work.model, parts_.work.facts,
+                                        parts_.work.samples.inputs.front()));
     parts_.departure.agree(); // whoever was signalled while we started
     if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
         parts_.evaluation.validate();

@@ -2,11 +2,14 @@
 told by lockstep evaluate, the report and the records; what cannot be measured is refused."""
 import json
 import re
+import struct
 
 import numpy as np
 
 from harness import Scratch, check, records, run, some
 from measured_runs import same_on_any_ranks, write
+
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR"
 
 
 def classes(scratch):
@@ -85,7 +88,16 @@ def places(scratch):
     run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", output], ranks=2).expect(0)
     about, *samples = map(json.loads, (output / "worst.jsonl").read_text().splitlines())
     check(about["set"] == "test" and about["samples"] == 260 and len(samples) == 3, f"a line for each: {about} {samples}")
-    check(all((output / each["picture"]).read_bytes().startswith(b"\x89PNG") for each in samples), "and a picture")
+    # Next to each other: the sample of 8 x 8, enlarged; its classes; what was predicted.
+    check(all((output / each["picture"]).read_bytes()[:24] == PNG + struct.pack(">II", 3 * 128 + 2 * 4, 128)
+              for each in samples), "and a picture")
+    for each in samples:
+        share = 100 * (truth[each["sample"], 1:] == 1).mean()
+        check(f"bright {share:.3g} %" in each["truth"], f"the truth is told by its shares: {each}")
+        check(re.search(r"\([\d.]+ % of the positions are wrong\)", each["prediction"]), f"and the mistakes: {each}")
+    same = scratch / "same"
+    run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", same]).expect(0)
+    check(all((same / file.name).read_bytes() == file.read_bytes() for file in output.iterdir()), "on any ranks")
     run(["evaluate", deck, scratch / "places-1", "--worst-output", scratch / "new"]).expect(64, "without --worst")
     run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", output]).expect(73, "of this name already")
     run(["train", deck, "--run.directory", scratch / "places-1", "--checkpoint.resume", "none", "--train.steps", 1]).expect(0)
