@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <numeric>
 
 #include "curve_style.hpp"
 #include "values.hpp"
@@ -14,7 +15,9 @@ namespace lockstep::report {
 namespace {
 
 constexpr std::size_t max_bands = 150;
-constexpr std::size_t few_points = 40; ///< that are not worth smoothing
+constexpr std::size_t few_points = 40;   ///< that are not worth smoothing
+constexpr std::size_t max_curves = 8;    ///< of a picture of metrics
+constexpr std::size_t axis_letters = 60; ///< that fit beside an axis
 
 /// Each record pale, and their smoothed course.
 void add_smoothed(Chart& chart, Points const& points, std::string const& title, std::size_t n) {
@@ -83,20 +86,32 @@ std::string unit_of(monitor::RunRecords const& run, std::vector<std::string> con
                : " (its own unit)";
 }
 
+/// The curves of a metric, of which the run need not have all.
+std::vector<Curve> metric_curves(monitor::RunRecords const& run, std::string const& name,
+                                 std::string const& of, std::size_t n) {
+    auto const value = metric_of(name);
+    std::vector<Curve> curves{
+        {concat(of, "validation"), measured(run.validations, false, value), pointed_style(n)},
+        {concat(of, "test"), measured(run.tests, false, value), mark_style(n)},
+        {concat(of, "training, during the epoch"), measured(run.epochs, false, value),
+         dashed_style(n)}};
+    std::erase_if(curves, [](Curve const& curve) { return curve.points.empty(); });
+    return curves;
+}
+
+/// `part`: which of several it is, such as " (2 of 3)".
 Chart metric_chart(monitor::RunRecords const& run, std::string const& file,
-                   std::vector<std::string> const& names) {
-    auto chart =
-        chart_of(run, file, joined(names, ", "), concat(joined(names, ", "), unit_of(run, names)));
+                   std::vector<std::string> const& names, std::string const& part = "") {
+    auto const all = joined(names, ", ");
+    auto const called =
+        all.size() <= axis_letters ? all : std::string("metrics"); // the legend tells
+    auto chart = chart_of(run, file, called + part, called + unit_of(run, names));
     std::size_t n = 0;
     for (auto const& name : names) {
-        auto const value = metric_of(name);
         auto const of = names.size() == 1 ? std::string() : concat(name, ", ");
-        chart.curves.push_back(
-            {concat(of, "validation"), measured(run.validations, false, value), pointed_style(n)});
-        chart.curves.push_back(
-            {concat(of, "test"), measured(run.tests, false, value), mark_style(n)});
-        chart.curves.push_back({concat(of, "training, during the epoch"),
-                                measured(run.epochs, false, value), dashed_style(n)});
+        for (auto& curve : metric_curves(run, name, of, n)) {
+            chart.curves.push_back(std::move(curve));
+        }
         if (name == run.best_metric && run.best_step >= 0) {
             chart.title += concat(" (best ", name, " ", fixed(run.best, 4), " at step ",
                                   count_text(run.best_step), ")");
@@ -106,20 +121,51 @@ Chart metric_chart(monitor::RunRecords const& run, std::string const& file,
     return chart;
 }
 
-/// Shares (accuracy, F1, …) together in metric.png; each of the others, of its own unit, by itself:
-/// metric_NAME.png, and metric.png where there are no shares.
+/// Metrics in groups of so few curves that each can be told from the others; the one that chooses
+/// the best model comes first.
+std::vector<std::vector<std::string>> readable_groups(monitor::RunRecords const& run,
+                                                      std::vector<std::string> names) {
+    std::ranges::stable_partition(names,
+                                  [&](std::string const& name) { return name == run.best_metric; });
+    std::vector<std::size_t> curves;
+    for (auto const& name : names) {
+        curves.push_back(metric_curves(run, name, "", 0).size());
+    }
+    auto const all = std::accumulate(curves.begin(), curves.end(), std::size_t{0});
+    auto const count = (all + max_curves - 1) / max_curves;
+    std::vector<std::vector<std::string>> groups;
+    std::size_t drawn = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        drawn += curves[i];
+        if (groups.empty() || drawn * count > all + count - 1) { // all but even shares
+            groups.emplace_back();
+            drawn = curves[i];
+        }
+        groups.back().push_back(names[i]);
+    }
+    return groups;
+}
+
+/// Shares (accuracy, F1, …) together in metric.png and, if they are many, metrics_2.png and so on;
+/// each of the others, of its own unit, by itself: metric_NAME.png, and metric.png where there are
+/// no shares.
 std::vector<Chart> metric_charts(monitor::RunRecords const& run) {
     std::vector<std::string> shares;
     std::vector<std::string> others;
     for (auto const& name : metrics_of(run)) {
         (is_share(run, name) ? shares : others).push_back(name);
     }
-    std::vector<Chart> charts{metric_chart(run, "metric", shares)};
+    std::vector<Chart> charts;
+    auto const groups = readable_groups(run, shares);
+    for (auto const& names : groups) {
+        auto const number = charts.size() + 1;
+        charts.push_back(metric_chart(
+            run, number == 1 ? "metric" : concat("metrics_", number), names,
+            groups.size() == 1 ? "" : concat(" (", number, " of ", groups.size(), ")")));
+    }
     for (auto const& name : others) {
-        bool const first = shares.empty() && charts.back().empty();
-        auto chart =
-            metric_chart(run, first ? "metric" : concat("metric_", file_name(name)), {name});
-        charts.push_back(std::move(chart));
+        charts.push_back(metric_chart(
+            run, charts.empty() ? "metric" : concat("metric_", file_name(name)), {name}));
     }
     return charts;
 }

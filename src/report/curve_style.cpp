@@ -25,8 +25,8 @@ std::string dashed_style(std::size_t n) {
 }
 
 std::string pointed_style(std::size_t n) {
-    return concat("linespoints lw 2.5 pt ", shapes[n % shapes.size()], " ps 1.4 lc rgb '",
-                  colour(n), "'");
+    return concat("linespoints lw 2.5 dt ", 1 + n / colours.size(), " pt ",
+                  shapes[n % shapes.size()], " ps 1.4 lc rgb '", colour(n), "'");
 }
 
 std::string pale_style(std::size_t n) {
@@ -39,10 +39,11 @@ std::string mark_style(std::size_t n) {
 
 std::string layered_style(std::size_t n, std::size_t all, bool pointed) {
     auto const behind = static_cast<double>(std::min<std::size_t>(all - 1 - n, 4));
-    auto const width = fixed(2.5 + 2 * behind, 1);
-    return pointed ? concat("linespoints lw ", width, " pt ", shapes[n % shapes.size()], " ps ",
-                            fixed(1.4 + 0.5 * behind, 1), " lc rgb '", colour(n), "'")
-                   : concat("lines lw ", width, " lc rgb '", colour(n), "'");
+    auto const look = concat(" lw ", fixed(2.5 + 2 * behind, 1), " dt ", 1 + n / colours.size(),
+                             " lc rgb '", colour(n), "'");
+    return pointed ? concat("linespoints pt ", shapes[n % shapes.size()], " ps ",
+                            fixed(1.4 + 0.5 * behind, 1), look)
+                   : concat("lines", look);
 }
 
 } // namespace lockstep::report

@@ -6,6 +6,7 @@
 #include "monitor/ending.hpp"
 #include "report/summary.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "values.hpp"
@@ -62,6 +63,55 @@ std::string table(std::vector<RunSummary> const& summaries, std::optional<double
              price ? fixed(run.rank_hours * *price, 2) : "–"});
     }
     return text;
+}
+
+/// "best model (step 1,200, epoch 3.00)".
+std::string measured_at(std::string const& what, monitor::MeasuredRecord const* record) {
+    if (record == nullptr) {
+        return what;
+    }
+    return concat(what, " (step ", count_text(record->step),
+                  std::isfinite(record->epoch) ? concat(", epoch ", fixed(record->epoch, 2)) : "",
+                  ")");
+}
+
+monitor::MeasuredRecord const* best_validation(monitor::RunRecords const& run) {
+    monitor::MeasuredRecord const* best = nullptr;
+    for (auto const& record : run.validations) {
+        if (run.best_step < 0 ? record.best : record.step == run.best_step) {
+            best = &record;
+        }
+    }
+    return best;
+}
+
+/// All that a run has measured; empty where that is nothing.
+std::string metrics_table(monitor::RunRecords const& run) {
+    auto const newest = [](std::vector<monitor::MeasuredRecord> const& records) {
+        return records.empty() ? nullptr : &records.back();
+    };
+    std::array const records{best_validation(run), newest(run.validations), newest(run.tests)};
+    std::string rows;
+    auto names = metrics_of(run);
+    names.insert("loss");
+    for (auto const& name : names) {
+        std::vector<std::string> cells{cell(name)};
+        bool some = false;
+        for (auto const* const record : records) {
+            auto const value = record == nullptr ? monitor::unknown
+                               : name == "loss"  ? loss_of(*record)
+                                                 : metric_of(name)(*record);
+            some = some || std::isfinite(value);
+            cells.push_back(metric_text(name, value));
+        }
+        rows += some ? markdown_row(cells) : "";
+    }
+    return rows.empty() ? ""
+                        : concat("\n## Metrics of ", run.name(), "\n\n",
+                                 markdown_row({"metric", measured_at("best validation", records[0]),
+                                               measured_at("last validation", records[1]),
+                                               measured_at("test", records[2])}),
+                                 "|---|---:|---:|---:|\n", rows);
 }
 
 std::string attempts_table(monitor::RunRecords const& run) {
@@ -177,6 +227,9 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
                 "fewest ranks, among runs of the same model.\n";
     }
     text += options.price ? concat("\nCost: ", *options.price, " per rank-hour.\n") : "";
+    for (auto const& run : runs) {
+        text += metrics_table(run);
+    }
     for (auto const& run : runs) {
         if (run.attempts.size() > 1 || (!run.attempts.empty() && !run.attempts[0].cause.empty())) {
             text += attempts_table(run);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "../values.hpp"
 #include "cells.hpp"
@@ -17,6 +18,7 @@ namespace {
 constexpr double long_silence_s = 60;
 constexpr std::size_t label_columns = 12;
 constexpr std::size_t spark_columns = 24;
+constexpr std::size_t few_records = 5;
 
 std::string or_dash(double value, int digits) {
     return std::isfinite(value) ? fixed(value, digits) : "-";
@@ -65,6 +67,24 @@ class Page {
         auto const width = narrow() ? label.size() + 1 : label_columns;
         auto const gap = width > label.size() ? width - label.size() : 1;
         add(concat(paint_(monitor::Style::dim, label), std::string(gap, ' '), text));
+    }
+
+    /// Adds words in as many lines as they need.
+    void add_lines(std::string const& label, std::vector<std::string> const& words) {
+        auto const room =
+            columns() - std::min(columns(), narrow() ? label.size() + 1 : label_columns);
+        auto begin = label;
+        std::string line;
+        for (auto const& word : words) {
+            auto const longer = line.empty() ? word : concat(line, "  ", word);
+            if (!line.empty() && monitor::columns_of(longer) > room) {
+                add(std::exchange(begin, ""), line);
+                line = word;
+            } else {
+                line = longer;
+            }
+        }
+        add(begin, line);
     }
 
     bool ended() const { return !run_.attempts.empty() && !run_.attempts.back().reason.empty(); }
@@ -149,9 +169,19 @@ class Page {
         return count > 0 ? sum / count : 0;
     }
 
-    /// At the pace of the last records.
+    /// At the pace of the last few records, of which no single slow step counts: a run whose layers
+    /// are thawed changes its pace, and the mean of many records would long follow the one before.
     double seconds_left(std::int64_t step) const {
-        double const ms = mean(&monitor::StepRecord::step_ms);
+        std::vector<double> times;
+        for (auto i = run_.steps.size(); i > 0 && times.size() < few_records; --i) {
+            double const ms = run_.steps[i - 1].step_ms;
+            if (std::isfinite(ms) && (i > 1 || times.empty())) { // the run's first step warms up
+                times.push_back(ms);
+            }
+        }
+        auto const middle = times.begin() + std::ssize(times) / 2;
+        std::nth_element(times.begin(), middle, times.end());
+        double const ms = times.empty() ? 0 : *middle;
         return ms > 0 ? 1e-3 * ms * static_cast<double>(run_.total_steps - step) : monitor::unknown;
     }
 
@@ -178,16 +208,18 @@ class Page {
                 continue;
             }
             auto const& newest = records->back();
-            auto text = concat("loss ", or_dash(newest.loss, 4));
+            std::vector<std::string> words{concat("loss ", or_dash(newest.loss, 4))};
             for (auto const& [name, value] : newest.metrics) {
                 if (!monitor::is_of_one_class(name)) {
-                    text += concat("  ", measure_text(name, value));
+                    words.push_back(measure_text(name, value));
                 }
             }
-            add(label,
-                concat(text,
-                       paint_(monitor::Style::dim, concat("  at step ", count_text(newest.step))),
-                       newest.best ? paint_(monitor::Style::green, "  best so far") : ""));
+            words.push_back(
+                paint_(monitor::Style::dim, concat("at step ", count_text(newest.step))));
+            if (newest.best) {
+                words.push_back(paint_(monitor::Style::green, "best so far"));
+            }
+            add_lines(label, words);
         }
     }
 

@@ -68,6 +68,37 @@ TEST_CASE("a dashboard says what is known, and whether the run is alive") {
     CHECK(holds(written.page({}, 600), "no sign of activity for 10 min 00 s"));
 }
 
+TEST_CASE("the time that is left follows a change of pace, but not a single slow step") {
+    auto const at_pace = [](std::string text, int from, int to, int ms) {
+        for (int n = from; n <= to; ++n) {
+            text += concat("{\"event\": \"step\", \"step\": ", n,
+                           ", \"loss\": 1, \"step_ms\": ", ms, "}\n");
+        }
+        return text;
+    };
+    CHECK(holds(Written(at_pace(start, 1, 1, 900)).page(), "1 min 29 s left"));
+    auto const early = at_pace(at_pace(start, 1, 1, 900), 2, 20, 100);
+    CHECK(holds(Written(early).page(), "8.0 s left"));
+    CHECK(holds(Written(at_pace(early, 21, 21, 5000)).page(), "7.9 s left"));
+    CHECK(holds(Written(at_pace(early, 21, 25, 400)).page(), "30.0 s left"));
+}
+
+TEST_CASE("all metrics are shown, in as many lines as they need") {
+    std::string const validation =
+        "{\"event\": \"validation\", \"step\": 40, \"loss\": 0.5, \"accuracy\": 0.9, \"auroc\": "
+        "0.9, "
+        "\"average-precision\": 0.8, \"balanced-accuracy\": 0.7, \"kappa\": 0.6, \"best\": true}\n";
+    Written const written(steps() + validation);
+    auto const page = written.page();
+    CHECK(holds(page, "validation  loss 0.5000  accuracy 90.00 %  auroc 0.9000"));
+    CHECK(holds(page, "\n            "));
+    for (char const* const word :
+         {"balanced-accuracy 0.7000", "kappa 0.6000", "at step 40", "best so far"}) {
+        CHECK(holds(page, word));
+        CHECK(holds(written.page({.size = {30, 60}}), word));
+    }
+}
+
 TEST_CASE("a failure is shown, without commands to the terminal") {
     Written const written(steps() + "{\"event\": \"failure\", \"cause\": \"rank 1\", \"message\": "
                                     "\"lost\\u001b[2J\\nnow\"}\n");

@@ -69,6 +69,83 @@ TEST_CASE("speed-up and efficiency are over the run of the fewest ranks") {
     CHECK(text.find("(plots/loss.png)") != std::string::npos);
 }
 
+TEST_CASE("all metrics are told, of the best and the last validation and of the test") {
+    test::ScratchDir const scratch;
+    run_in(scratch / "one", 1, 1000);
+    File::append(scratch / "one/metrics.jsonl")
+        .append_text(
+            "{\"event\": \"validation\", \"step\": 30, \"epoch\": 3, \"loss\": 0.75, \"accuracy\": "
+            "0.8, \"auroc\": 0.6, \"kappa\": null}\n{\"event\": \"test\", \"step\": 20, \"epoch\": "
+            "2, "
+            "\"loss\": 0.5, \"accuracy\": 0.85}\n");
+    RunRecords run(scratch / "one");
+    run.read();
+    auto const text = write_report({run}, {scratch / "out", {}}, {});
+    CHECK(text.find("## Metrics of one\n\n| metric | best validation (step 20, epoch 2.00) | last "
+                    "validation (step 30, epoch 3.00) | test (step 20, epoch 2.00) |\n") !=
+          std::string::npos);
+    CHECK(text.find("| accuracy | 90.0 % | 80.0 % | 85.0 % |\n") != std::string::npos);
+    CHECK(text.find("| auroc | – | 0.6000 | – |\n") != std::string::npos);
+    CHECK(text.find("| loss | 0.5000 | 0.7500 | 0.5000 |\n") != std::string::npos);
+    CHECK(text.find("f1.coat") == std::string::npos);
+    CHECK(text.find("kappa") == std::string::npos); // nothing was measured
+}
+
+TEST_CASE("many metrics are drawn in several pictures, each with all names") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::filesystem::create_directory(scratch / "many");
+    std::string text = "{\"event\": \"start\", \"ranks\": 1, \"steps_per_epoch\": 10}\n";
+    std::vector<std::string> const names{"accuracy",          "auroc",  "average-precision",
+                                         "balanced-accuracy", "f1",     "kappa",
+                                         "precision",         "recall", "top-3"};
+    for (int step = 10; step <= 40; step += 10) {
+        for (char const* const set : {"validation", "test"}) {
+            text += concat("{\"event\": \"", set, "\", \"step\": ", step, ", \"loss\": 0.5");
+            for (auto const& name : names) {
+                text += concat(", \"", name, "\": 0.", step);
+            }
+            text += "}\n";
+        }
+    }
+    text +=
+        "{\"event\": \"end\", \"reason\": \"finished\", \"best_metric\": \"kappa\", \"best\": 0.4, "
+        "\"best_step\": 40}\n";
+    write_text_durably(scratch / "many/metrics.jsonl", text);
+    std::vector<RunRecords> runs{RunRecords(scratch / "many")};
+    runs[0].read();
+    auto const files = draw_plots(runs, scratch / "plots");
+    for (char const* const file : {"metric.png", "metrics_2.png", "metrics_3.png"}) {
+        CHECK(std::count(files.begin(), files.end(), file) == 1);
+    }
+    auto const script = read_text(scratch / "plots/plots.gp");
+    for (auto const& name : names) {
+        CHECK(script.find(concat("title '", name, ", validation'")) != std::string::npos);
+    }
+    auto const first = script.substr(script.find("'metric.png'"));
+    CHECK(first.find("'kappa, validation'") < first.find("'metrics_2.png'")); // chooses the best
+    CHECK(script.find(" (2 of 3)'") != std::string::npos);
+}
+
+TEST_CASE("runs of the same colour are told apart by their dashes") {
+    if (!has_gnuplot()) {
+        WARN("no gnuplot here: no pictures are drawn");
+        return;
+    }
+    test::ScratchDir const scratch;
+    std::vector<RunRecords> runs;
+    for (int n = 0; n < 8; ++n) {
+        runs.push_back(run_in(scratch / concat("run", n), 1, 1000 + n));
+    }
+    draw_plots(runs, scratch / "plots");
+    auto const script = read_text(scratch / "plots/plots.gp");
+    CHECK(script.find(" dt 1 lc rgb '#0072B2' title 'run0") != std::string::npos);
+    CHECK(script.find(" dt 2 lc rgb '#0072B2' title 'run7") != std::string::npos);
+}
+
 TEST_CASE("values at the end of what a double holds are left out of pictures") {
     if (!has_gnuplot()) {
         WARN("no gnuplot here: no pictures are drawn");
