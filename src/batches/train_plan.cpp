@@ -45,6 +45,30 @@ bool loses_its_end(std::string_view word) {
            number_of<double>(parts[1]).value_or(1) < 1;
 }
 
+/// What to do where the targets would have a value for each place if the channels were at the other
+/// end of a sample; empty: they would not.
+std::string remedy_of_layout(data::FieldInfo const& input, data::FieldInfo const& target,
+                             data::SampleAxes const& axes) {
+    auto const dimensions = input.shape.size();
+    if (input.ragged || axes.places.empty() || axes.places.size() + 1 != dimensions) {
+        return {};
+    }
+    bool const at_front = axes.places.front() != 0;
+    data::SampleAxes other;
+    for (std::size_t i = 0; i + 1 < dimensions; ++i) {
+        other.places.push_back(at_front ? i : i + 1);
+    }
+    if (!data::places_of(target.shape, input, other)) {
+        return {};
+    }
+    auto const wanted = at_front ? "channels-last" : "channels-first";
+    return concat("The targets fit samples that are stored ", wanted, ", but the ",
+                  at_front ? "first" : "last", " dimension of ", h5::shape_text(input.shape),
+                  " is taken for the channels: ",
+                  axes.known ? concat("set model.layout = ", wanted)
+                             : std::string("store the channels there"));
+}
+
 /// The target that moves with what these entries move; none where it has no places.
 std::optional<data::PlaceTarget> moving_target(config::Deck const& deck, Workload const& work,
                                                data::SampleAxes const& axes) {
@@ -84,9 +108,11 @@ std::optional<data::PlaceTarget> moving_target(config::Deck const& deck, Workloa
                             ? data::places_of(target.shape, samples.inputs.front(), axes)
                             : std::nullopt;
     if (!places) {
+        auto const remedy =
+            target.ragged ? std::string() : remedy_of_layout(samples.inputs.front(), target, axes);
         refuse(concat(list_text(moving), " would move the inputs, but not their targets, which do "
                                          "not have a value for each place of the first input"),
-               leave);
+               remedy.empty() ? leave : remedy);
     }
     return data::PlaceTarget{samples.inputs.size(), target.shape, *places, classes || target.whole};
 }

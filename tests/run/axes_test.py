@@ -247,8 +247,19 @@ def told_by_the_file(scratch):
                 check(mend in " ".join(done.text.split()), f"{kind} of {count}: {command} does not tell: {done.text}")
 
 
+def layout_of_masks(scratch):
+    """Masks that fit samples with their channels at the other end show which layout is meant."""
+    random = np.random.default_rng(4)
+    for wanted, other, at in (("channels-last", "channels-first", -1), ("channels-first", "channels-last", 1)):
+        values = np.moveaxis(random.normal(size=(8, 3, 8, 12)), 1, at).astype(np.float32)
+        data = write(scratch / f"{wanted}.h5", values, random.integers(0, 2, (8, 8, 12)), classes=["a", "b"])
+        path = deck(scratch, wanted, data, f"name = unet; channels = 4; layout = {other}", "flip", "kind = segmentation")
+        run(["train", path]).expect(64, "data.augment = flip", f"set model.layout = {wanted}")
+
+
 def main():
     with Scratch() as scratch:
+        layout_of_masks(scratch)
         seen_as_possible(scratch)
         layouts_agree(scratch)
         normalised_along(scratch)

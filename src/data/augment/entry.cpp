@@ -7,6 +7,7 @@
 #include "data/convert.hpp"
 #include "h5/element_type.hpp"
 #include "lockstep/base/error.hpp"
+#include "lockstep/h5/storage.hpp"
 
 #include <algorithm>
 #include <array>
@@ -155,9 +156,19 @@ void Entry::require_colours() const {
     static_cast<void>(picture());
     auto const channels = form_.channels();
     if (channels != 1 && channels != 3) {
-        refuse(
-            concat(kind_->name, " needs pictures of 1 or 3 channels, but a sample has ", channels),
-            concat("Leave out ", kind_->name));
+        auto const& shape = form_.input.shape;
+        auto const layout = form_.layout_text();
+        bool const at_front = layout.starts_with("channels-first");
+        auto const other = layout.empty() ? std::uint64_t{0}
+                           : at_front     ? shape.back()
+                                          : shape.front();
+        refuse(concat(kind_->name, " needs pictures of 1 or 3 channels, but a sample of shape ",
+                      h5::shape_text(shape), " has ", channels,
+                      layout.empty() ? "" : concat(" (", layout, ")")),
+               form_.axes.known && (other == 1 || other == 3)
+                   ? concat("Set model.layout = ", at_front ? "channels-last" : "channels-first",
+                            ", or leave out ", kind_->name)
+                   : concat("Leave out ", kind_->name));
     }
     if (form_.input.type != h5::Type::u8 && is_whole(form_.input.type)) {
         refuse(concat("the values of dataset ", form_.input.name,

@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 #include "data/augment/entry.hpp"
 #include "data/augment/flip_shift.hpp"
+#include "lockstep/h5/storage.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -44,10 +45,19 @@ std::size_t flipped_axis(Entry const& entry, std::optional<std::int64_t> wanted)
         for (auto const place : places) {
             others.push_back(concat("flip:", place));
         }
-        entry.refuse(concat("dimension ", axis, " of a sample holds ",
-                            places.size() > 1 ? "the channels" : "features",
-                            ", which have no mirror image"),
-                     others.empty() ? "Leave out flip" : concat("Write ", joined(others, " or ")));
+        bool const of_channels = places.size() > 1;
+        entry.refuse(
+            concat("dimension ", axis, " of a sample of shape ",
+                   h5::shape_text(entry.form().input.shape), " holds ",
+                   of_channels
+                       ? concat("the channels (", entry.form().layout_text(), "), which have")
+                       : std::string("features, which have"),
+                   " no mirror image"),
+            others.empty() ? "Leave out flip"
+                           : concat("Write ", joined(others, " or "),
+                                    of_channels && axes.known
+                                        ? "; if the samples are stored otherwise, set model.layout"
+                                        : ""));
     }
     return axis;
 }

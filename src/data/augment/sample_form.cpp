@@ -1,5 +1,7 @@
 #include "data/augment/sample_form.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -27,6 +29,17 @@ std::optional<std::size_t> SampleForm::channel_axis() const {
         }
     }
     return found;
+}
+
+std::string SampleForm::layout_text() const {
+    auto const axis = channel_axis();
+    if (!axis || (*axis != 0 && *axis + 1 != dimensions())) {
+        return {};
+    }
+    return concat(*axis == 0 ? "channels-first" : "channels-last",
+                  axes.known   ? " by model.layout"
+                  : axes.found ? " by its elements or by mean and std"
+                               : ", as nothing tells");
 }
 
 bool SampleForm::scales_fit() const {

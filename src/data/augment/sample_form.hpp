@@ -36,6 +36,9 @@ struct SampleForm {
     std::int64_t channels() const;
     /// The dimension of the channels; none where no dimension or several are left for them.
     std::optional<std::size_t> channel_axis() const;
+    /// "channels-last by model.layout": where the channels are, and who says so, for whoever stored
+    /// them elsewhere. Empty where they are at neither end.
+    std::string layout_text() const;
     /// Whether there is a mean for all, or one for each channel.
     bool scales_fit() const;
 };

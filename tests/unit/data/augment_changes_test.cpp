@@ -325,6 +325,11 @@ TEST_CASE("entries that do not fit the samples are refused") {
         CHECK(error.code() == ExitCode::usage);
         CHECK(error.text().why.find(why) != std::string::npos);
     }
+    auto stored_last = form_of_pictures(true);
+    stored_last.axes.places = {1, 2}; // a layout that the samples do not have
+    auto const error = test::error_of([&] { Augmentation("gray", stored_last, 0); });
+    CHECK(error.text().why.ends_with("(channels-first by model.layout)"));
+    CHECK(error.text().next == "Set model.layout = channels-last, or leave out gray");
     CHECK(moving_entries("noise:1, flip@0.3,gray,affine:3,flip") ==
           std::vector<std::string>{"flip", "affine"});
 }

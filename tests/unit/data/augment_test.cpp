@@ -210,10 +210,12 @@ TEST_CASE("what has no mirror image is not flipped") {
           Case{"mask:1:1", images({5}), guessed({}, images({5})), "rows and columns"},
           Case{"flip", frames, rows, "holds features"}, Case{"flip:1", frames, rows, "features"},
           Case{"flip", images({8, 5}), rows, "holds features"},
-          Case{"flip:0", images({3, 8, 8}), first, "holds the channels"},
-          Case{"flip:2", images({8, 8, 3}), last, "holds the channels"},
+          Case{"flip:0", images({3, 8, 8}), first,
+               "dimension 0 of a sample of shape [3, 8, 8] holds the channels (channels-first by "
+               "model.layout)"},
+          Case{"flip:2", images({8, 8, 3}), last, "(channels-last by model.layout)"},
           Case{"flip:0", six, at_front, "holds the channels"},
-          Case{"flip:2", images({8, 8, 3}), at_end, "holds the channels"},
+          Case{"flip:2", images({8, 8, 3}), at_end, "(channels-last by its elements"},
           Case{"mask:1:1", images({3, 4, 8, 8}), {.places = {1, 2, 3}}, "rows and columns"}}) {
         CAPTURE(wanted, why);
         auto const error =
