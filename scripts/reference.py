@@ -26,6 +26,9 @@ or task are ignored, and each of these keys is reported. Two keys for one thing,
 reported. One deck may set only one of the two. At most 64 decks can be included, at most 8 levels deep. Each deck is
 UTF-8 text of at most 1 MiB, with lines of at most 64 KiB.
 
+When a run is resumed, not all keys may differ from those it began with: `task.kind` and most keys of `model` and
+`task`, for example, may change only with `--force`. [Checkpoints](checkpoints.md#keys) lists what may change.
+
 A `#` at the start of a line or after a blank begins a comment, except in the quotes of a list's entry:
 `name = run#3` and `train = "a #1.h5", b.h5` are whole values."""
 

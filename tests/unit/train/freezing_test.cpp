@@ -161,6 +161,7 @@ TEST_CASE(
     auto const others = std::make_shared<NormedModel>();
     nn::freeze(*others, "body.linear1.*, body.norm1.weight"); // a norm is frozen as a whole
     CHECK(trains(*others, "body.norm1"));
+    CHECK(trains(*others, "body.norm2")); // has statistics alone, which no pattern names
 }
 
 TEST_CASE("a layout says which entries are trained, before and after they are thawed") {
