@@ -5,7 +5,7 @@ import time
 
 from torch_side import dist, leave, mean_over_ranks, start, tell, torch  # first: it binds the rank to a core
 
-from exported_step import CLASSES, MODELS, TEXTS, WARM_UP, F
+from exported_step import CLASSES, MODELS, TEXTS, WARM_UP, F, shape_of_targets
 
 
 def batches(model, count):
@@ -17,7 +17,7 @@ def batches(model, count):
             yield tokens[:, :-1], tokens[:, 1:]
         else:
             yield (torch.rand(size, *example.shape[1:], generator=generator),
-                   torch.randint(0, CLASSES, (size,), generator=generator))
+                   torch.randint(0, CLASSES, shape_of_targets(model, size), generator=generator))
 
 
 def main():

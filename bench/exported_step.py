@@ -85,6 +85,55 @@ def cnn():
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
 
 
+def cnn3d():
+    layers, before = [], 3
+    for after, in_time in ((12, 1), (24, 2), (48, 2)):
+        layers += [nn.Conv3d(before, after, 3, (in_time, 2, 2), 1, bias=False), nn.BatchNorm3d(after), nn.ReLU()]
+        before = after
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(before, CLASSES))
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList([self.level(3, 16), self.level(16, 32), self.level(32, 64)])
+        self.up = nn.ModuleList([self.level(64 + 32, 32), self.level(32 + 16, 16)])
+        self.scores = nn.Conv2d(16, CLASSES, 1)
+
+    @staticmethod
+    def level(before, after):
+        return nn.Sequential(*(layer for width in (before, after) for layer in (
+            nn.Conv2d(width, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU())))
+
+    def forward(self, values):
+        kept = []
+        for level in self.down:
+            values = level(F.max_pool2d(values, 2) if kept else values)
+            kept.append(values)
+        kept.pop()
+        for level in self.up:
+            across = kept.pop()
+            values = level(torch.cat([across, F.interpolate(values, across.shape[2:])], 1))
+        return self.scores(values)
+
+
+class Frames(nn.Module):
+    """Convolutions along time with layer norms of the channels."""
+
+    def __init__(self):
+        super().__init__()
+        widths = [40, 64, 64, 96, 128]
+        self.convolutions = nn.ModuleList(nn.Conv1d(before, after, 3 if at else 5, 2 if at else 1, 1 if at else 2)
+                                          for at, (before, after) in enumerate(zip(widths, widths[1:])))
+        self.norms = nn.ModuleList(nn.LayerNorm(after) for after in widths[1:])
+        self.scores = nn.Linear(widths[-1], CLASSES)
+
+    def forward(self, frames):
+        for convolution, norm in zip(self.convolutions, self.norms):
+            frames = F.gelu(norm(convolution(frames.transpose(1, 2)).transpose(1, 2)))
+        return self.scores(frames.mean(1))
+
+
 def keys_of_blocks(form):
     return (f"name = transformer\nlayers = {form.layers}\nwidth = {form.width}\nheads = {form.heads}\nnorm = layer\n"
             "activation = gelu\nbias = true\npositions = learnt")
@@ -185,10 +234,20 @@ TEXTS = {"transformer": Texts(512, 128, 192, 6, 4), "gpt": Texts(4096, 256, 384,
 MODELS = {"mlp18m": (mlp18m, IMAGES, "name = mlp\nhidden = 2048, 4096, 2048", 64),
           "cnn": (cnn, IMAGES, "name = cnn", 64),
           "resnet18": (resnet18, IMAGES, "name = resnet\nstem = small", 16),
+          "unet": (UNet, torch.rand(2, 3, 64, 64), "name = unet", 8),
+          "cnn3d": (cnn3d, torch.rand(2, 3, 8, 64, 64), "name = cnn3d", 8),
+          "cnn1d": (Frames, torch.rand(2, 96, 40), "name = cnn1d", 64),
           **{name: (lambda form=form: Encoder(form), form.example(), form.keys(), 64)
              for name, form in ENCODERS.items()},
           **{name: (lambda form=form: Transformer(form), form.example(), form.keys(), batch)
              for (name, form), batch in zip(TEXTS.items(), (16, 4))}}
+MASKS = {"unet"}  # models of masks
+
+
+def shape_of_targets(name, samples):
+    """A class for each sample, or of masks for each place."""
+    example = MODELS[name][1]
+    return (samples, *example.shape[2:]) if name in MASKS else (samples,)
 
 
 def loss(scores, targets):
@@ -205,7 +264,7 @@ def write(scratch, name, options):
     data, texts = scratch / f"{name}.h5", TEXTS.get(name)
     if "compiled" in options.sides:
         own = lockstep_export.language_loss() if texts else loss
-        targets = torch.zeros(example.shape if texts else len(example), dtype=torch.int64)
+        targets = torch.zeros(example.shape if texts else shape_of_targets(name, len(example)), dtype=torch.int64)
         lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
                              weight="tokens" if texts else "samples")
         lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=options.segments)
@@ -214,9 +273,9 @@ def write(scratch, name, options):
             file["inputs"] = torch.randint(0, texts.vocabulary, (batch * texts.sequence * 8 + 1,)).numpy().astype("u2")
         else:
             file["inputs"] = torch.rand(batch * 8, *example.shape[1:]).numpy()
-            file["targets"] = torch.randint(0, CLASSES, (batch * 8,)).numpy()
+            file["targets"] = torch.randint(0, CLASSES, shape_of_targets(name, batch * 8)).numpy()
             file.attrs["classes"] = [str(each) for each in range(CLASSES)]
-    task = f"kind = language\nvocabulary = {texts.vocabulary}" if texts else "kind = classification"
+    task = f"kind = language\nvocabulary = {texts.vocabulary}" if texts else "kind = segmentation" if name in MASKS else "kind = classification"
     decks = {}
     sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
              "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}

@@ -1,6 +1,7 @@
 #include "lockstep/nn/hidden_states.hpp"
 
 #include "base/text.hpp"
+#include "nn/run_layers.hpp"
 
 #include <algorithm>
 
@@ -25,7 +26,7 @@ std::vector<torch::Tensor> HiddenStates::outputs() const {
 torch::Tensor forward_kept(torch::nn::Sequential& sequence, char const* prefix,
                            HiddenLink const& link, torch::Tensor const& input) {
     if (link.states == nullptr) {
-        return sequence->forward(input);
+        return run_layers(std::span(sequence->begin(), sequence->end()), input);
     }
     auto const names = sequence->named_children().keys();
     auto outputs = input;

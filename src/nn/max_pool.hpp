@@ -14,6 +14,12 @@ class MaxPoolImpl : public torch::nn::Module {
     torch::Tensor forward(torch::Tensor const& inputs) {
         return program::max_pool(inputs, options_);
     }
+    /// The pool of the inputs' ReLU.
+    torch::Tensor forward_rectified(torch::Tensor const& inputs) {
+        auto options = options_;
+        options.rectified = true;
+        return program::max_pool(inputs, options);
+    }
 
   private:
     program::MaxPoolOptions options_;

@@ -1,5 +1,7 @@
 #include "lockstep/nn/recompute.hpp"
 
+#include "nn/run_layers.hpp"
+
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -164,10 +166,7 @@ Block block_of(torch::nn::Sequential const& sequence, std::size_t first, std::si
         }
     }
     block.forward = [modules](torch::Tensor value) mutable {
-        for (auto& module : modules) {
-            value = module.forward(value);
-        }
-        return value;
+        return run_layers(modules, std::move(value));
     };
     block.random_key = std::move(random_key);
     return block;

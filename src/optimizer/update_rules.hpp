@@ -11,7 +11,7 @@
 namespace lockstep::train {
 
 /// A value of optimizer.name, with all that depends on it. The keys that a rule reads stand in
-/// config/idle_keys.cpp.
+/// config/needs.hpp.
 struct RuleKind {
     std::string_view name;
     /// Names the arrays of its state, which may depend on the other keys.

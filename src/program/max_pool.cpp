@@ -1,15 +1,15 @@
 #include "program/max_pool.hpp"
 
+#include "program/own_kernels.hpp"
 #include "program/pool_planes.hpp"
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/native/Pool.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
+#include <ATen/ops/relu.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -21,21 +21,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Whether LibTorch does more with calls on this thread than to compute them: it records or traces
-/// them, or converts their types.
-bool calls_are_observed() {
-    auto const added =
-        c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set;
-    return !added.empty() || at::autocast::is_autocast_enabled(at::kCPU);
-}
-
-bool is_plain(at::Tensor const& inputs) {
-    return inputs.is_cpu() && inputs.scalar_type() == at::kFloat &&
-           inputs.layout() == at::kStrided && inputs.numel() > 0 && inputs.is_contiguous() &&
-           inputs.suggest_memory_format() == at::MemoryFormat::Contiguous && !inputs.is_neg() &&
-           !at::isTensorSubclassLike(inputs);
-}
 
 /// The value of one of `dimensions`; 0 where there is none.
 std::int64_t option_of(std::vector<std::int64_t> const& values, std::size_t dimension,
@@ -54,6 +39,7 @@ std::optional<PoolWindows> windows_of(at::Tensor const& inputs, MaxPoolOptions c
         return std::nullopt;
     }
     PoolWindows windows;
+    windows.rectified = options.rectified;
     for (std::size_t i = 0; i < dimensions; ++i) {
         auto const to = 3 - dimensions + i;
         auto const input = inputs.size(static_cast<std::int64_t>(given - dimensions + i));
@@ -120,7 +106,7 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
         auto pooled = c10::make_intrusive<Pooled>();
         pooled->windows = windows;
         pooled->sizes = inputs.sizes().vec();
-        context->save_for_backward({places});
+        context->save_for_backward({places, windows.rectified ? outputs : at::Tensor()});
         context->saved_data["pooled"] = c10::IValue::make_capsule(pooled);
         return outputs;
     }
@@ -132,17 +118,20 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
         TORCH_CHECK(!(at::GradMode::is_enabled() && gradients[0].requires_grad()),
                     "the gradient of a max pool has no gradient of its own");
         auto const gradient = gradients[0].contiguous();
-        auto const places = context->get_saved_variables()[0];
+        auto const saved = context->get_saved_variables();
         auto of_inputs = at::empty(pooled->sizes, gradient.options());
         auto const* const from = gradient.const_data_ptr<float>();
-        auto const* const from_places = places.const_data_ptr<std::uint8_t>();
+        auto const* const places = saved[0].const_data_ptr<std::uint8_t>();
+        auto const* const outputs =
+            windows.rectified ? saved[1].const_data_ptr<float>() : gradient.const_data_ptr<float>();
         auto* const to = of_inputs.mutable_data_ptr<float>();
         auto const from_size = PoolWindows::product(windows.outputs);
         auto const to_size = PoolWindows::product(windows.inputs);
         for_planes(
             windows, of_inputs.numel() / to_size, [&](std::int64_t first, std::int64_t count) {
-                unpool_planes(windows, {count, from + first * from_size,
-                                        from_places + first * from_size, to + first * to_size});
+                auto const at = first * from_size;
+                unpool_planes(windows,
+                              {count, from + at, places + at, outputs + at, to + first * to_size});
             });
         return {of_inputs, {}, {}};
     }
@@ -152,14 +141,14 @@ at::Tensor max_pool_of_torch(at::Tensor const& inputs, MaxPoolOptions const& opt
     auto const pool = options.dimensions == 1   ? &at::max_pool1d
                       : options.dimensions == 2 ? &at::max_pool2d
                                                 : &at::max_pool3d;
-    return pool(inputs, options.kernel, options.stride, options.padding, options.dilation,
-                options.ceil_mode);
+    return pool(options.rectified ? at::relu(inputs) : inputs, options.kernel, options.stride,
+                options.padding, options.dilation, options.ceil_mode);
 }
 
 } // namespace
 
 at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options) {
-    if (calls_are_observed() || !is_plain(inputs)) {
+    if (!may_compute(inputs)) {
         return max_pool_of_torch(inputs, options);
     }
     auto const windows = windows_of(inputs, options);

@@ -16,11 +16,12 @@ struct MaxPoolOptions {
     std::vector<std::int64_t> padding{0};
     std::vector<std::int64_t> dilation{1};
     bool ceil_mode = false;
+    bool rectified = false; ///< of the inputs' ReLU
 };
 
-/// The maxima of windows: LibTorch's max_poolNd, with the same bits and gradients, by own kernels
-/// for contiguous float32 on the CPU. Everything else LibTorch computes, also where it records or
-/// traces the calls. Own gradients have no gradients.
+/// The maxima of windows: LibTorch's max_poolNd, perhaps behind its relu, with the same bits and
+/// gradients, by own kernels for contiguous float32 on the CPU. Everything else LibTorch computes,
+/// also where it records or traces the calls. Own gradients have no gradients.
 ///
 /// Shape   as LibTorch: with or without a batch, channels, then the dimensions
 /// Throws  c10::Error, that of LibTorch

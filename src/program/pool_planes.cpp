@@ -58,8 +58,14 @@ struct PooledRow {
     }
 }
 
+/// LibTorch's ReLU: zero in place of what is below it, everything else as it is.
+template <class Values>
+[[gnu::always_inline]] inline Values rectified(Values values) {
+    return values < 0 ? Values{} : values;
+}
+
 /// Pools rows whose windows have this width and stride; 0: that of `windows`.
-template <int fixed_width, int fixed_stride>
+template <int fixed_width, int fixed_stride, bool rectifies>
 struct RowPool {
     PoolWindows const& windows;
     std::int64_t width = fixed_width > 0 ? fixed_width : windows.kernel[2];
@@ -98,7 +104,8 @@ struct RowPool {
         part.fill(lowest);
         for (std::int64_t i = 0; i < count; ++i, column += stride) {
             if (column >= 0 && column < windows.inputs[2]) {
-                part[static_cast<std::size_t>(i)] = inputs[column];
+                part[static_cast<std::size_t>(i)] =
+                    rectifies ? rectified(inputs[column]) : inputs[column];
             }
         }
         std::memcpy(&values, part.data(), sizeof(values));
@@ -122,6 +129,7 @@ struct RowPool {
                     load_within(row.inputs[i], column + k, count, values);
                 } else {
                     load(row.inputs[i] + column + k, values);
+                    values = rectifies ? rectified(values) : values;
                 }
                 auto const wins = (values > most) | (values != values);
                 most = wins ? values : most;
@@ -155,9 +163,9 @@ struct RowPool {
     }
 };
 
-template <int fixed_width, int fixed_stride>
+template <int fixed_width, int fixed_stride, bool rectifies>
 [[gnu::always_inline]] inline void pool_all(PoolWindows const& windows, PlanesToPool planes) {
-    RowPool<fixed_width, fixed_stride> const pool{windows};
+    RowPool<fixed_width, fixed_stride, rectifies> const pool{windows};
     auto const size = PoolWindows::product(windows.inputs);
     PooledRow row; // NOLINT: filled for each row
     row.outputs = planes.outputs;
@@ -181,20 +189,26 @@ template <int fixed_width, int fixed_stride>
     }
 }
 
+template <int fixed_width, int fixed_stride>
+[[gnu::always_inline]] inline void pool_either(PoolWindows const& windows, PlanesToPool planes) {
+    windows.rectified ? pool_all<fixed_width, fixed_stride, true>(windows, planes)
+                      : pool_all<fixed_width, fixed_stride, false>(windows, planes);
+}
+
 LOCKSTEP_VECTOR_CLONES void pool_2_by_2(PoolWindows const& windows, PlanesToPool planes) {
-    pool_all<2, 2>(windows, planes);
+    pool_either<2, 2>(windows, planes);
 }
 
 LOCKSTEP_VECTOR_CLONES void pool_3_by_2(PoolWindows const& windows, PlanesToPool planes) {
-    pool_all<3, 2>(windows, planes);
+    pool_either<3, 2>(windows, planes);
 }
 
 LOCKSTEP_VECTOR_CLONES void pool_by_1(PoolWindows const& windows, PlanesToPool planes) {
-    pool_all<0, 1>(windows, planes);
+    pool_either<0, 1>(windows, planes);
 }
 
 LOCKSTEP_VECTOR_CLONES void pool_others(PoolWindows const& windows, PlanesToPool planes) {
-    pool_all<0, 0>(windows, planes);
+    pool_either<0, 0>(windows, planes);
 }
 
 } // namespace

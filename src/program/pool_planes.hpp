@@ -15,7 +15,7 @@ struct PlanesToPool {
 };
 
 /// Computes the maxima of all windows, with the bits of LibTorch's: of equal values the first wins,
-/// of values that are no numbers the last.
+/// of values that are no numbers the last. Rectified: those of LibTorch's ReLU and max pool.
 void pool_planes(PoolWindows const& windows, PlanesToPool planes);
 
 /// Gradients of pooled planes, and memory for those of the inputs.
@@ -25,11 +25,12 @@ struct PlanesToUnpool {
     std::int64_t count;
     float const* gradients;
     std::uint8_t const* places;
+    float const* outputs; ///< of rectified pools
     float* of_inputs;
 };
 
 /// Adds each gradient to that of the input that was the maximum: from zero, in the order of the
-/// outputs, as LibTorch does.
+/// outputs, as LibTorch does. Rectified: outputs of zero have no gradient.
 void unpool_planes(PoolWindows const& windows, PlanesToUnpool planes);
 
 } // namespace lockstep::program

@@ -17,6 +17,7 @@ struct PoolWindows {
     Extents kernel{1, 1, 1};
     Extents stride{1, 1, 1};
     Extents padding{0, 0, 0};
+    bool rectified = false; ///< the inputs are those of a ReLU, which the pool computes itself
 
     static std::int64_t product(Extents const& extents) {
         return extents[0] * extents[1] * extents[2];

@@ -25,27 +25,32 @@ Offsets offsets_of(PoolWindows const& windows) {
     return offsets;
 }
 
-} // namespace
-
-void unpool_planes(PoolWindows const& windows, PlanesToUnpool planes) {
+template <bool rectified>
+void unpool_all(PoolWindows const& windows, PlanesToUnpool planes) {
     auto const offsets = offsets_of(windows);
     auto const& [depth, height, width] = windows.outputs;
     auto const& stride = windows.stride;
     auto const size = PoolWindows::product(windows.inputs);
-    auto const* gradient = planes.gradients;
-    auto const* place = planes.places;
+    std::size_t from = 0;
     auto* to = planes.of_inputs;
     for (std::int64_t plane = 0; plane < planes.count; ++plane, to += size) {
         std::fill_n(to, size, 0.0F);
         for (std::int64_t d = 0; d < depth; ++d) {
             for (std::int64_t h = 0; h < height; ++h) {
                 auto at = (d * stride[0] * windows.inputs[1] + h * stride[1]) * windows.inputs[2];
-                for (std::int64_t w = 0; w < width; ++w, at += stride[2]) {
-                    to[at + offsets[*place++]] += *gradient++;
+                for (std::int64_t w = 0; w < width; ++w, at += stride[2], ++from) {
+                    bool const ends = rectified && planes.outputs[from] <= 0;
+                    to[at + offsets[planes.places[from]]] += ends ? 0.0F : planes.gradients[from];
                 }
             }
         }
     }
+}
+
+} // namespace
+
+void unpool_planes(PoolWindows const& windows, PlanesToUnpool planes) {
+    windows.rectified ? unpool_all<true>(windows, planes) : unpool_all<false>(windows, planes);
 }
 
 } // namespace lockstep::program

@@ -6,6 +6,7 @@
 #include "nn/aware_layer.hpp"
 #include "nn/axis_reader.hpp"
 #include "nn/to_device.hpp"
+#include "program/transposed.hpp"
 
 #include <torch/nn/modules/normalization.h>
 
@@ -41,7 +42,8 @@ class FrameBlockImpl : public torch::nn::Module {
     /// Shape  frames [n, frames, from]; left [n] on their device, as `shorter` gives it, undefined
     ///        where samples are alike; returned [n, fewer frames, to]
     torch::Tensor forward(torch::Tensor const& frames, torch::Tensor const& left) {
-        auto const convolved = convolution_.forward(frames.transpose(1, 2)).transpose(1, 2);
+        auto const convolved =
+            program::transposed(convolution_.forward(program::transposed(frames)));
         auto const found = torch::gelu(norm_(convolved));
         if (!left.defined()) {
             return found; // all are its own

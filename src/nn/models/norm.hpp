@@ -3,6 +3,9 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/any.h>
 
+#include <memory>
+
+#include "../batch_norm.hpp"
 #include "../sync_batch_norm.hpp"
 
 namespace lockstep::nn {
@@ -14,8 +17,12 @@ inline torch::nn::AnyModule batch_norm(std::int64_t channels, std::size_t dimens
     if (sync) {
         return torch::nn::AnyModule(SyncBatchNorm(channels, link));
     }
-    return dimensions == 3 ? torch::nn::AnyModule(torch::nn::BatchNorm3d(channels))
-                           : torch::nn::AnyModule(torch::nn::BatchNorm2d(channels));
+    if (dimensions == 3) {
+        return torch::nn::AnyModule(
+            std::make_shared<BatchNormLayer<torch::nn::BatchNorm3dImpl>>(channels));
+    }
+    return torch::nn::AnyModule(
+        std::make_shared<BatchNormLayer<torch::nn::BatchNorm2dImpl>>(channels));
 }
 
 } // namespace lockstep::nn

@@ -2,6 +2,7 @@
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/recompute.hpp"
 #include "nn/aware_layer.hpp"
+#include "program/widened.hpp"
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -32,11 +33,6 @@ torch::nn::Sequential double_convolution(std::int64_t from, std::int64_t to,
         from = to;
     }
     return block;
-}
-
-torch::Tensor widened(torch::Tensor const& inputs, torch::IntArrayRef extents) {
-    return extents.size() == 2 ? torch::upsample_nearest2d(inputs, extents)
-                               : torch::upsample_nearest3d(inputs, extents);
 }
 
 /// U-Net (Ronneberger et al., arXiv 1505.04597; of volumes Çiçek et al., arXiv 1606.06650), padded,
@@ -79,7 +75,7 @@ class UNet : public PictureModel {
         }
         kept.pop_back();
         for (auto& block : up_) {
-            auto const wide = widened(found, kept.back().sizes().slice(2));
+            auto const wide = program::widened(found, kept.back().sizes().slice(2));
             found = run(block, concat("up", kept.size()), torch::cat({kept.back(), wide}, 1));
             kept.pop_back();
         }

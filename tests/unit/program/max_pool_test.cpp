@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "catch.hpp"
+#include "same_bits.hpp"
 
 using namespace lockstep;
 
@@ -20,14 +21,8 @@ torch::Tensor pooled_by_torch(torch::Tensor const& inputs, MaxPoolOptions const&
     auto const pool = options.dimensions == 1   ? &at::max_pool1d
                       : options.dimensions == 2 ? &at::max_pool2d
                                                 : &at::max_pool3d;
-    return pool(inputs, options.kernel, options.stride, options.padding, options.dilation,
-                options.ceil_mode);
-}
-
-bool same_bits(torch::Tensor const& a, torch::Tensor const& b) {
-    auto const type = a.element_size() == 4 ? torch::kInt : torch::kLong;
-    return a.sizes() == b.sizes() && a.strides() == b.strides() &&
-           torch::equal(a.detach().view(type), b.detach().view(type));
+    return pool(options.rectified ? torch::relu(inputs) : inputs, options.kernel, options.stride,
+                options.padding, options.dilation, options.ceil_mode);
 }
 
 torch::Tensor drawn_from(std::vector<float> const& values, torch::IntArrayRef shape) {
@@ -61,12 +56,14 @@ void check_as_torch(torch::Tensor const& inputs, MaxPoolOptions const& options) 
     auto const outputs = program::max_pool(ours, options);
     auto const wanted = pooled_by_torch(theirs, options);
     CHECK(same_bits(outputs, wanted));
+    CHECK(outputs.strides() == wanted.strides());
     auto const gradient = torch::where(torch::rand_like(wanted) < 0.3,
                                        drawn_from({-0.0F, 1e-42F, 1e30F}, wanted.sizes()),
                                        torch::randn_like(wanted.detach()));
     outputs.backward(gradient);
     wanted.backward(gradient);
     CHECK(same_bits(ours.grad(), theirs.grad()));
+    CHECK(ours.grad().strides() == theirs.grad().strides());
     torch::NoGradGuard const no_gradients;
     CHECK(same_bits(program::max_pool(inputs, options), wanted));
 }
@@ -79,12 +76,13 @@ void walk(std::vector<std::int64_t> const& shape, std::vector<std::int64_t> cons
     for (auto const& inputs : inputs_of(shape)) {
         for (std::int64_t const stride : {0, 1, 2, 3}) {
             for (auto const& padding : {std::vector<std::int64_t>{0}, half}) {
-                for (bool const ceil : {false, true}) {
+                for (int const which : {0, 1, 2, 3}) {
                     MaxPoolOptions options{.dimensions = dimensions, .kernel = kernel};
                     options.stride.assign(stride > 0 ? 1 : 0, stride);
                     options.padding = padding;
-                    options.ceil_mode = ceil;
-                    CAPTURE(shape, kernel, stride, padding, ceil);
+                    options.ceil_mode = which % 2 == 1;
+                    options.rectified = which > 1;
+                    CAPTURE(shape, kernel, stride, padding, options.ceil_mode, options.rectified);
                     REQUIRE(is_own(inputs, options));
                     check_as_torch(inputs, options);
                 }
