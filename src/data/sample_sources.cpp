@@ -9,8 +9,46 @@
 
 namespace lockstep::data {
 
+namespace {
+
+bool is_ours(h5::File const& file) {
+    return file.text_attribute("/", "format") == format_name;
+}
+
+/// None where the file does not say; other programs may mean something else by these names.
+std::optional<h5::TextRows> sources_in(h5::File const& file) {
+    auto rows = h5::TextRows::in(file, sources_name);
+    auto const offsets = concat(sources_name, "_offsets");
+    if (!rows && is_ours(file) && file.exists(offsets)) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", sources_name, " of ", file.path().string()),
+                     concat("it and ", offsets, " are not bytes and the first byte of each name"),
+                     "Import the data again, or remove this dataset and its offsets"});
+    }
+    return rows;
+}
+
+void require_count(h5::File const& file, h5::TextRows const& rows, std::uint64_t samples) {
+    if (rows.count() != samples) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", sources_name, " of ", file.path().string()),
+                     concat("it has ", amount_of(rows.count(), "name"), " for ",
+                            amount_of(samples, "sample")),
+                     "Import the data again, or remove this dataset and its offsets"});
+    }
+}
+
+/// Of samples, or of documents.
+std::uint64_t rows_of(h5::File const& file, std::string const& field) {
+    auto const offsets = field + "_offsets";
+    return file.exists(offsets) ? file.info(offsets).shape.front() - 1
+                                : file.info(field).shape.front();
+}
+
+} // namespace
+
 bool has_sources(std::filesystem::path const& path) {
-    return h5::TextRows::in(h5::File::open(path), sources_name).has_value();
+    return sources_in(h5::File::open(path)).has_value();
 }
 
 SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
@@ -33,16 +71,18 @@ std::string SampleSources::of(std::int64_t sample) {
         auto const after = std::ranges::upper_bound(documents_, number * sequence_);
         row = static_cast<std::uint64_t>(after - documents_.begin() - 1);
     }
-    bool const tells =
-        rows_ && (row < rows_->count() || file_->text_attribute("/", "format") == format_name);
+    bool const tells = rows_ && (row < rows_->count() || is_ours(*file_));
     return tells ? rows_->at(*file_, row) : std::string();
 }
 
 void SampleSources::open(std::filesystem::path const& path) {
     file_.emplace(h5::File::open(path));
-    rows_ = h5::TextRows::in(*file_, sources_name);
+    rows_ = sources_in(*file_);
     documents_.clear();
     auto const& tokens = set_.inputs().front().name;
+    if (rows_ && is_ours(*file_)) {
+        require_count(*file_, *rows_, rows_of(*file_, tokens));
+    }
     if (rows_ && sequence_ > 0 && file_->exists(tokens + "_offsets")) {
         documents_ =
             h5::read_offsets(*file_, tokens + "_offsets", file_->info(tokens).shape.front());
@@ -50,13 +90,9 @@ void SampleSources::open(std::filesystem::path const& path) {
 }
 
 void require_sources(h5::File const& file, std::uint64_t samples) {
-    auto rows = h5::TextRows::in(file, sources_name);
-    if (rows && rows->count() != samples) {
-        throw Error(ExitCode::data,
-                    {concat("dataset ", sources_name, " of ", file.path().string()),
-                     concat("it has ", amount_of(rows->count(), "name"), " for ",
-                            amount_of(samples, "sample")),
-                     "Import the data again, or remove this dataset and its offsets"});
+    auto rows = sources_in(file);
+    if (rows) {
+        require_count(file, *rows, samples);
     }
     for (std::uint64_t i = 0; rows && i < samples; ++i) {
         static_cast<void>(rows->at(file, i));

@@ -15,7 +15,7 @@ namespace lockstep::data {
 
 /// Whether a file says what its samples, or its documents, were made from.
 ///
-/// Throws  Error 66 or 65 as File::open
+/// Throws  Error 66 or 65 as File::open; 65 for a file of ours that says it in another form
 bool has_sources(std::filesystem::path const& path);
 
 /// Tells what samples were made from: the names of pictures and recordings, the lines of tables, as
@@ -28,7 +28,7 @@ class SampleSources {
 
     /// Empty where the file does not say, or has a field of this name.
     ///
-    /// Throws  Error 65 for a file of ours that is damaged
+    /// Throws  Error 65 for a file of ours that is damaged, or has another number of names
     std::string of(std::int64_t sample);
 
   private:

@@ -55,7 +55,11 @@ void TextRows::read_block(File const& file, std::uint64_t first) {
     auto const is_wrong = [](std::int64_t begin, std::int64_t end) {
         return end < begin || static_cast<std::uint64_t>(end - begin) > max_row_text;
     };
-    if (offsets.front() < 0 || std::ranges::adjacent_find(offsets, is_wrong) != offsets.end() ||
+    bool const begins_late = first == 0 && offsets.front() != 0;
+    bool const ends_early = first + offsets.size() == count_ + 1 &&
+                            static_cast<std::uint64_t>(offsets.back()) != bytes_;
+    if (offsets.front() < 0 || begins_late || ends_early ||
+        std::ranges::adjacent_find(offsets, is_wrong) != offsets.end() ||
         static_cast<std::uint64_t>(offsets.back()) > bytes_) {
         refuse(file, name_,
                concat("its offsets do not divide ", bytes_, " bytes into texts of at most ",

@@ -25,8 +25,8 @@ class TextRows {
     /// The text of a row; rows that follow each other are read together. `file` is the one that
     /// they were found in.
     ///
-    /// Throws  Error 65 for a row that is not there, and where the offsets do not ascend within the
-    ///         bytes, or a text has more than `max_row_text` of them
+    /// Throws  Error 65 for a row that is not there, and where the offsets do not ascend from the
+    ///         first byte to the last, or a text has more than `max_row_text` of them
     std::string at(File const& file, std::uint64_t row);
 
   private:

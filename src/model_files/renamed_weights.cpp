@@ -25,6 +25,7 @@ class RenamedWeights : public checkpoint::Weights {
             if (!theirs) {
                 throw without_name(entry.name);
             }
+            require_large_stem(*theirs, entry);
             auto const [place, is_new] = places.try_emplace(theirs->name, entries_.size());
             if (is_new) {
                 auto& joined = entries_.emplace_back(entry);
@@ -40,6 +41,18 @@ class RenamedWeights : public checkpoint::Weights {
     }
 
   private:
+    /// Neither package has the stem for small images, whose names are the same.
+    void require_large_stem(nn::WeightSource const& theirs, TensorInfo const& entry) const {
+        constexpr std::uint64_t side = 7;
+        if (model_ == "resnet" && theirs.name == "conv1.weight" && entry.shape.back() != side) {
+            throw Error(ExitCode::usage,
+                        {concat("--names cannot be used for ", path_.string()),
+                         "its first convolution is 3 x 3 (model.stem = small), and those of the "
+                         "packages' ResNets are 7 x 7, with a max pool behind them",
+                         "Leave --names out: the tensors then have the names of this program"});
+        }
+    }
+
     Error without_name(std::string const& tensor) const {
         auto const* const name = package_ == nn::Package::timm ? "timm" : "torchvision";
         return {ExitCode::usage,

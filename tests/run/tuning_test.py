@@ -238,6 +238,8 @@ def tuned_resnet(scratch):
     run(["train", deck(scratch, "ten", keys, pictures(scratch / "ten.h5", 10)), "--run.directory", first, *whole,
          "--train.steps", 2], 2).expect(0)
     before = exported(scratch, first, 2)
+    run(["checkpoint", "export", checkpoints(first)[-1], scratch / "other.safetensors", "--names", "timm"]).expect(
+        64, "its first convolution is 3 x 3")
     three = deck(scratch, "three", keys, pictures(scratch / "three.h5", 3))
     weights = ("--model.weights", checkpoints(first)[-1])
     run(["train", three, "--run.directory", scratch / "strict", *weights], 2).expect(

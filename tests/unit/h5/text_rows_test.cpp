@@ -55,8 +55,13 @@ TEST_CASE("texts of rows are read back in any order") {
 
 TEST_CASE("texts whose offsets cannot be right are refused") {
     test::ScratchDir const scratch;
-    for (auto const& offsets : std::vector<std::vector<std::int64_t>>{
-             {0, 5, 3}, {-1, 5, 7}, {0, 5, 20001}, {0, 8193, 8200}, {0, INT64_MAX, 3}}) {
+    for (auto const& offsets : std::vector<std::vector<std::int64_t>>{{0, 5, 3},
+                                                                      {-1, 5, 7},
+                                                                      {0, 5, 20001},
+                                                                      {0, 8193, 8200},
+                                                                      {0, INT64_MAX, 3},
+                                                                      {1, 8000, 16000, 20000},
+                                                                      {0, 8000, 16000, 19999}}) {
         CAPTURE(offsets);
         auto const file = with_offsets(scratch / "a.h5", offsets);
         auto rows = h5::TextRows::in(file, "names").value();
@@ -64,6 +69,6 @@ TEST_CASE("texts whose offsets cannot be right are refused") {
         CHECK(error.code() == ExitCode::data);
         CHECK(test::says(error, "its offsets do not divide 20000 bytes"));
     }
-    auto const file = with_offsets(scratch / "a.h5", {0, 8192, 8200});
+    auto const file = with_offsets(scratch / "a.h5", {0, 8192, 12000, 20000});
     CHECK(h5::TextRows::in(file, "names")->at(file, 0).size() == 8192);
 }
