@@ -38,7 +38,7 @@ void require_count(h5::File const& file, h5::TextRows const& rows, std::uint64_t
     }
 }
 
-/// Of samples, or of documents.
+/// How many samples, or documents, a file has.
 std::uint64_t rows_of(h5::File const& file, std::string const& field) {
     auto const offsets = field + "_offsets";
     return file.exists(offsets) ? file.info(offsets).shape.front() - 1

@@ -6,6 +6,7 @@ import zipfile
 
 import h5py
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from harness import DATA, DECK, Scratch, check, checkpoints, run, some, train
 
@@ -125,12 +126,14 @@ with Scratch() as scratch:
          "--run.directory", scratch / "run"]).expect(65, "a safetensors file", "model.weights")
 
     # Weights without a deck, and outputs, are no model to export or quantise.
-    weights, outputs = scratch / "m.safetensors", scratch / "outputs.h5"
+    weights, outputs = scratch / "bare.safetensors", scratch / "outputs.h5"
+    save_file(load_file(scratch / "m.safetensors"), weights)
     trained = ("--data.train", DATA / "train.h5", *data)
     run(["evaluate", DECK, best, *trained, "--outputs", outputs]).expect(0)
     for words in (["export", weights, scratch / "x.onnx"], ["export", weights, scratch / "x.pt"],
                   ["export", weights, scratch / "x.c"], ["quantise", weights, scratch / "x.h5"]):
-        run(["checkpoint", *words]).expect(65, "a safetensors file, which has weights and no deck", "model.weights")
+        run(["checkpoint", *words]).expect(65, "a safetensors file of another program, which has weights and no deck",
+                                            "model.weights")
     for words in (["checkpoint", "export", outputs, scratch / "x.onnx"],
                   ["checkpoint", "export", outputs, scratch / "x.h5"],
                   ["checkpoint", "export", outputs, scratch / "x.safetensors"],
