@@ -102,6 +102,8 @@ class Hdf5Source : public ImportSource {
             form_.fields.push_back(field.kept());
         }
         take_origins();
+        // Read now: after the import, a fault would look as if there were no data set.
+        unscaled_ = form_.mean.empty() ? unscaled_text(file_, fields_.front()) : std::string();
     }
 
     std::string identity() const override {
@@ -133,10 +135,8 @@ class Hdf5Source : public ImportSource {
                                        "are rounded to f64"));
             }
         }
-        if (form_.mean.empty()) {
-            if (auto line = unscaled_text(file_, fields_.front()); !line.empty()) {
-                lines.push_back(std::move(line));
-            }
+        if (!unscaled_.empty()) {
+            lines.push_back(unscaled_);
         }
         if (auto const names = left_out(); !names.empty()) {
             constexpr std::size_t max_shown = 8;
@@ -416,6 +416,7 @@ class Hdf5Source : public ImportSource {
     bool by_position_ = false;         ///< --classes names the classes of positions
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
     mutable std::optional<h5::TextRows> origins_; ///< of the samples, as the file has them
+    std::string unscaled_; ///< a warning, if the inputs are far from mean 0 and deviation 1
     ImportForm form_;
 };
 

@@ -93,7 +93,31 @@ void SetWriter::write_offsets(std::vector<ImportField> const& fields,
         auto const offsets = extents[i].offsets();
         auto const at =
             h5::File::open(partial_.path()).info(fields[i].name + "_offsets").offset.value();
-        file_->write_at(at, std::as_bytes(std::span(offsets)));
+        auto const bytes = std::as_bytes(std::span(offsets));
+        file_->write_at(at, bytes);
+        offsets_.push_back({fields[i].name + "_offsets", at, bytes.size(), hash64(bytes)});
+    }
+}
+
+void SetWriter::require_as_written() const {
+    auto const refuse = [&](std::string const& dataset, std::uint64_t first, std::uint64_t last) {
+        throw Error(ExitCode::io,
+                    {concat("cannot write dataset ", dataset, " of ", partial_.path().string()),
+                     concat("the data read back in bytes ", first, " to ", last,
+                            " is not what was written"),
+                     "Check this disk for faults (dmesg), or name an OUT on another disk"});
+    };
+    if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
+        auto const& first = damages.front();
+        refuse(first.dataset, first.first_byte, first.last_byte);
+    }
+    auto const file = File::open_read(partial_.path());
+    for (auto const& [name, at, size, hash] : offsets_) {
+        std::vector<std::byte> bytes(size);
+        file.read_at(at, bytes);
+        if (hash64(bytes) != hash) {
+            refuse(name, 0, size - 1);
+        }
     }
 }
 
@@ -131,15 +155,7 @@ std::uint64_t SetWriter::commit() {
     std::uint64_t const rest = data::checksum_outside(*file_, covered);
     file_->write_at(rest_sum_at_, std::as_bytes(std::span(&rest, 1)));
     file_->sync();
-    if (auto const damages = data::verify(partial_.path()); !damages.empty()) {
-        auto const& first = damages.front();
-        throw Error(
-            ExitCode::io,
-            {concat("cannot write dataset ", first.dataset, " of ", partial_.path().string()),
-             concat("the data read back in bytes ", first.first_byte, " to ", first.last_byte,
-                    " is not what was written"),
-             "Check this disk for faults (dmesg), or name an OUT on another disk"});
-    }
+    require_as_written();
     auto const size = file_->size();
     partial_.rename(path_);
     return size;

@@ -54,10 +54,20 @@ class SetWriter {
     void lay_out(ImportForm const& form, std::vector<FieldExtent> const& extents);
     void write_offsets(std::vector<ImportField> const& fields,
                        std::vector<FieldExtent> const& extents);
+    void require_as_written() const;
+
+    /// Offsets, which the file's checksums cover as they lie on the disk.
+    struct Offsets {
+        std::string name;
+        std::uint64_t at = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t hash = 0; ///< as written
+    };
 
     std::filesystem::path path_;
     PartialFile partial_;
     std::vector<Stream> streams_;
+    std::vector<Offsets> offsets_;
     std::optional<File> file_;
     std::uint64_t rest_sum_at_ = 0;
 };
