@@ -3,7 +3,7 @@
 #include "base/list.hpp"
 #include "base/text.hpp"
 #include "data/format.hpp"
-#include "h5/text_rows.hpp"
+#include "data/sample_sources.hpp"
 
 #include <algorithm>
 
@@ -27,11 +27,11 @@ std::string place_of(h5::File const& file, std::string const& name) {
 }
 
 /// What the first and the last sample were made from, if the file says so.
-std::pair<std::string, std::string> sources_in(h5::File const& file,
-                                               std::vector<FieldInfo> const& fields) {
-    auto rows = h5::TextRows::in(file, sources_name);
+std::pair<std::string, std::string> outer_sources(h5::File const& file,
+                                                  std::vector<FieldInfo> const& fields) {
     bool const is_field = std::ranges::find(fields, sources_name, &FieldInfo::name) != fields.end();
-    return is_field || !rows || rows->count() == 0
+    auto rows = is_field ? std::nullopt : sources_in(file);
+    return !rows || rows->count() == 0
                ? std::pair<std::string, std::string>()
                : std::pair(rows->at(file, 0), rows->at(file, rows->count() - 1));
 }
@@ -94,7 +94,7 @@ DataInfo describe(DatasetOptions const& options) {
             documents = static_cast<std::int64_t>(file.info(offsets).shape.front()) - 1;
         }
     }
-    auto const [first, last] = sources_in(file, fields);
+    auto const [first, last] = outer_sources(file, fields);
     return {path,
             std::filesystem::file_size(path),
             file.text_attribute("/", "format") == format_name,

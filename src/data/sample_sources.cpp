@@ -15,19 +15,6 @@ bool is_ours(h5::File const& file) {
     return file.text_attribute("/", "format") == format_name;
 }
 
-/// None where the file does not say; other programs may mean something else by these names.
-std::optional<h5::TextRows> sources_in(h5::File const& file) {
-    auto rows = h5::TextRows::in(file, sources_name);
-    auto const offsets = concat(sources_name, "_offsets");
-    if (!rows && is_ours(file) && file.exists(offsets)) {
-        throw Error(ExitCode::data,
-                    {concat("dataset ", sources_name, " of ", file.path().string()),
-                     concat("it and ", offsets, " are not bytes and the first byte of each name"),
-                     "Import the data again, or remove this dataset and its offsets"});
-    }
-    return rows;
-}
-
 void require_count(h5::File const& file, h5::TextRows const& rows, std::uint64_t samples) {
     if (rows.count() != samples) {
         throw Error(ExitCode::data,
@@ -47,8 +34,16 @@ std::uint64_t rows_of(h5::File const& file, std::string const& field) {
 
 } // namespace
 
-bool has_sources(std::filesystem::path const& path) {
-    return sources_in(h5::File::open(path)).has_value();
+std::optional<h5::TextRows> sources_in(h5::File const& file) {
+    auto rows = h5::TextRows::in(file, sources_name);
+    auto const offsets = concat(sources_name, "_offsets");
+    if (!rows && is_ours(file) && file.exists(offsets)) {
+        throw Error(ExitCode::data,
+                    {concat("dataset ", sources_name, " of ", file.path().string()),
+                     concat("it and ", offsets, " are not bytes and the first byte of each name"),
+                     "Import the data again, or remove this dataset and its offsets"});
+    }
+    return rows;
 }
 
 SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
@@ -56,6 +51,12 @@ SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
     for (auto const* const fields : {&set.inputs(), &set.targets()}) {
         is_field_ |= std::ranges::find(*fields, sources_name, &FieldInfo::name) != fields->end();
     }
+}
+
+bool SampleSources::tell(std::span<std::filesystem::path const> files) const {
+    return !is_field_ && std::ranges::any_of(files, [](std::filesystem::path const& path) {
+        return sources_in(h5::File::open(path)).has_value();
+    });
 }
 
 std::string SampleSources::of(std::int64_t sample) {

@@ -13,10 +13,11 @@
 
 namespace lockstep::data {
 
-/// Whether a file says what its samples, or its documents, were made from.
+/// The names in a file; none where it does not say. Other programs may mean something else by such
+/// datasets.
 ///
-/// Throws  Error 66 or 65 as File::open; 65 for a file of ours that says it in another form
-bool has_sources(std::filesystem::path const& path);
+/// Throws  Error 65 for a file of ours that says it in another form
+std::optional<h5::TextRows> sources_in(h5::File const& file);
 
 /// Tells what samples were made from: the names of pictures and recordings, the lines of tables, as
 /// an import has noted them. One thread of the process at a time.
@@ -25,6 +26,11 @@ class SampleSources {
     /// `set` must outlive it; `sequence` as in its options: then a sample comes from the document
     /// in which it begins.
     explicit SampleSources(Dataset const& set, std::int64_t sequence = 0);
+
+    /// Whether any of the set's files says what its samples, or its documents, were made from.
+    ///
+    /// Throws  Error 66 or 65 as File::open and sources_in
+    bool tell(std::span<std::filesystem::path const> files) const;
 
     /// Empty where the file does not say, or has a field of this name.
     ///

@@ -118,10 +118,10 @@ std::function<std::string(std::int64_t)> sources_of(Asked const& asked, config::
             return set.place_of(sample).first.string();
         };
     }
-    if (std::ranges::none_of(data::expand_files(samples.files), data::has_sources)) {
+    auto const known = std::make_shared<data::SampleSources>(*asked.samples, data.sequence);
+    if (!known->tell(data::expand_files(samples.files))) {
         return {};
     }
-    auto const known = std::make_shared<data::SampleSources>(*asked.samples, data.sequence);
     return [known](std::int64_t sample) { return known->of(sample); };
 }
 
