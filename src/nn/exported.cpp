@@ -264,22 +264,22 @@ class Exported : public Model, public HasAdapterPlaces {
 
     /// Statistics over all replicas' samples, where the program has batch norm.
     void synchronise() {
-        programs_.train.replace(
-            "aten.batch_norm.default", [link = replica_link()](std::vector<c10::IValue>& stack) {
-                auto const given = std::exchange(stack, {});
-                auto const tensor = [&](std::size_t at) {
-                    return given[at].isNone() ? torch::Tensor() : given[at].toTensor();
-                };
-                BatchNorm const norm{tensor(1), tensor(2),           tensor(3),
-                                     tensor(4), given[6].toDouble(), given[7].toDouble()};
-                bool const trains = given[5].toBool();
-                stack.emplace_back(trains && link->sums != nullptr
-                                       ? synchronised(tensor(0), norm, link).second
-                                       : torch::batch_norm(tensor(0), norm.weight, norm.bias,
-                                                           norm.running_mean, norm.running_var,
-                                                           trains, norm.momentum, norm.epsilon,
-                                                           given[8].toBool()));
-            });
+        programs_.train.replace("aten.batch_norm.default", [link = replica_link()](
+                                                               std::vector<c10::IValue>& stack) {
+            auto const given = std::exchange(stack, {});
+            auto const tensor = [&](std::size_t at) {
+                return given[at].isNone() ? torch::Tensor() : given[at].toTensor();
+            };
+            program::BatchNormTerms const norm{tensor(1), tensor(2),           tensor(3),
+                                               tensor(4), given[6].toDouble(), given[7].toDouble()};
+            bool const trains = given[5].toBool();
+            stack.emplace_back(trains && link->sums != nullptr
+                                   ? synchronised(tensor(0), norm, link).second
+                                   : torch::batch_norm(tensor(0), norm.weight, norm.bias,
+                                                       norm.running_mean, norm.running_var, trains,
+                                                       norm.momentum, norm.epsilon,
+                                                       given[8].toBool()));
+        });
     }
 
     /// Under their names in Python, through modules of those names.

@@ -105,7 +105,8 @@ class Normalise : public torch::autograd::Function<Normalise> {
 
 } // namespace
 
-std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs, BatchNorm const& norm,
+std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs,
+                                            program::BatchNormTerms const& norm,
                                             std::shared_ptr<ReplicaLink> const& link) {
     auto const found = statistics_of(inputs.detach(), *link);
     auto const mean = for_channels(found.mean, inputs);
@@ -137,7 +138,7 @@ SyncBatchNormImpl::SyncBatchNormImpl(std::int64_t channels, std::shared_ptr<Repl
 }
 
 torch::Tensor SyncBatchNormImpl::forward(torch::Tensor const& inputs) {
-    BatchNorm const norm{weight, bias, running_mean, running_var};
+    program::BatchNormTerms const norm{weight, bias, running_mean, running_var};
     if (!is_training() || link_->sums == nullptr) {
         if (is_training()) {
             num_batches_tracked += 1;

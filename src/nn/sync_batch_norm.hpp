@@ -1,28 +1,20 @@
 #pragma once
 
 #include "lockstep/nn/model.hpp"
+#include "program/batch_norm.hpp"
 
 #include <memory>
 #include <utility>
 
 namespace lockstep::nn {
 
-/// What a batch norm consists of besides its inputs: weight and bias, or neither; running
-/// statistics, or none.
-struct BatchNorm {
-    torch::Tensor weight;
-    torch::Tensor bias;
-    torch::Tensor running_mean;
-    torch::Tensor running_var;
-    double momentum = 0.1;
-    double epsilon = 1e-5;
-};
-
-/// `SyncBatchNorm` in training, where there are several replicas.
+/// `SyncBatchNorm` in training, where there are several replicas. `norm` has weight and bias, or
+/// neither.
 ///
 /// Returns     whether there was any sample, and the normalised inputs
 /// Collective  over all replicas
-std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs, BatchNorm const& norm,
+std::pair<bool, torch::Tensor> synchronised(torch::Tensor const& inputs,
+                                            program::BatchNormTerms const& norm,
                                             std::shared_ptr<ReplicaLink> const& link);
 
 /// Batch norm whose statistics are those of all replicas' samples together, in forward and in
