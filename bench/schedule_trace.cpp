@@ -143,31 +143,25 @@ class Trace {
         }
         compute(bytes / job_.bytes_per_s);
     }
-    /// One shard bucket by bucket, several at once, as in HostReduction::spread.
-    int trips(HostSchedule::Message const& message) const {
-        return message.owners.size() == 1 ? partition_.buckets() : 1;
-    }
-    std::int64_t elements_back(HostSchedule::Message const& message, int trip) const {
+    std::int64_t elements_back(HostSchedule::Message const& message, int bucket) const {
         std::int64_t sum = 0;
-        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
-            for (int const owner : message.owners) {
-                bool const along = trips(message) == 1 || bucket == trip;
-                sum += along ? partition_.shard(bucket, owner).count() : 0;
-            }
+        for (int const owner : message.owners) {
+            sum += partition_.shard(bucket, owner).count();
         }
         return sum;
     }
+    /// Each bucket by itself, the last one first, as HostGather does.
     void give_back(int stage) {
-        auto const for_each_trip = [&](auto const& messages, auto const& act) {
+        auto const for_each_bucket = [&](auto const& messages, auto const& act) {
             for (auto const& message : messages) {
-                for (int trip = 0; trip < trips(message); ++trip) {
-                    act(message, tag(message, trip) + down, elements_back(message, trip));
+                for (int bucket = partition_.buckets() - 1; bucket >= 0; --bucket) {
+                    act(message, tag(message, bucket) + down, elements_back(message, bucket));
                 }
             }
         };
-        for_each_trip(at(stage).sends, [&](auto const&... what) { receive(what...); });
-        for_each_trip(at(stage).receives, [&](auto const&... what) { send(what...); });
-        for_each_trip(at(stage).sends, [&](auto const&... what) { await(what...); });
+        for_each_bucket(at(stage).sends, [&](auto const&... what) { receive(what...); });
+        for_each_bucket(at(stage).receives, [&](auto const&... what) { send(what...); });
+        for_each_bucket(at(stage).sends, [&](auto const&... what) { await(what...); });
     }
 
     Job const& job_;

@@ -24,6 +24,8 @@ class Arena {
     void adopt(nn::Model& model);
     /// Updates parameters of shorter types from the array.
     void refresh() const;
+    /// Whether there are such parameters.
+    bool has_followers() const noexcept { return !followers_.empty(); }
 
   private:
     torch::Tensor view(ParameterRange const& entry) const;

@@ -68,7 +68,8 @@ class GradientSum {
 
 /// Sums gradients over all replicas and distributes updated parameters: the part of a step in which
 /// ranks depend on each other. One step is begin, ready for every bucket in order, finish, the
-/// caller's update of its own shards, publish. Every wait ends at a deadline.
+/// caller's update of its own shards, publish. Parameters may still be on their way when the next
+/// step has begun: who reads a bucket's waits for them first. Every wait ends at a deadline.
 class Exchange {
   public:
     Exchange(Exchange const&) = delete;
@@ -85,7 +86,8 @@ class Exchange {
     /// This rank's gradients [partition().size()], which backward writes.
     virtual float* gradients() noexcept = 0;
     /// The parameters [partition().size()], perhaps one array for all ranks of the host: between
-    /// begin and finish they are only read; after finish a rank writes its own shards only.
+    /// begin and finish they are only read; after finish a rank writes its own shards only. What
+    /// has not arrived yet is not to be read.
     virtual float* parameters() noexcept = 0;
 
     virtual std::vector<Carried> carried() { return {}; }
@@ -102,13 +104,48 @@ class Exchange {
         return GradientSum(*this);
     }
 
+    /// Begins to send every rank's shards of the parameters to all ranks: the last bucket first,
+    /// since it is that of a model's first layers. Not while a sum is under way. Until all have
+    /// arrived, a rank waits for others only by the functions below, or where the others need
+    /// nothing from it meanwhile.
+    ///
+    /// Collective  over all ranks; does not wait for them where the exchange can do without
+    /// Throws      Error 76 naming a rank that does not come
+    void begin_publish() {
+        expects(!is_summing_ && is_whole(),
+                "parameters are published between two sums of gradients, one time after the other");
+        send_parameters();
+    }
+    /// Whether all parameters are those that all ranks have published. Not collective.
+    virtual bool is_whole() const noexcept { return true; }
+    /// Buckets, counted from the last one, whose parameters are there by now; does what can be done
+    /// for the others without waiting. Not collective.
+    virtual int arrived() { return partition_.buckets(); }
+    /// Waits for the parameters of bucket `index`, in any order.
+    ///
+    /// Not collective, but all other ranks must have published
+    /// Throws  Error 76 naming a rank that does not come
+    void wait_parameters(int index) {
+        if (!is_whole()) {
+            wait_arrived(partition_.buckets() - index);
+        }
+    }
+    /// Waits for all parameters, and until this rank's own have left.
+    ///
+    /// Not collective, but all other ranks must have published, and must come to where they wait
+    /// Throws  Error 76 naming a rank that does not come
+    void wait_whole() {
+        if (!is_whole()) {
+            finish_publishing();
+        }
+    }
     /// Sends every rank's shards of the parameters to all ranks; not while a sum is under way.
     ///
     /// Collective  over all ranks
     /// Throws      Error 76 naming a rank that does not come
     void publish() {
-        expects(!is_summing_, "parameters are published between two sums of gradients");
-        publish_parameters();
+        begin_publish();
+        wait_whole();
     }
 
     /// For a rank that an error of its own ends: it will not wait for the others when it is
@@ -117,9 +154,13 @@ class Exchange {
 
     /// The cost of the step so far; complete after publish.
     ExchangeCost const& cost() const noexcept { return cost_; }
+    /// The same, for who will not look again: what parameters cost that arrive later counts in the
+    /// next step.
+    virtual ExchangeCost take_cost() { return cost_; }
 
   protected:
     explicit Exchange(Partition partition) : partition_(std::move(partition)) {}
+    bool is_summing() const noexcept { return is_summing_; }
 
     Partition partition_;
     ExchangeCost cost_;
@@ -130,7 +171,11 @@ class Exchange {
     virtual void bucket_ready(int index) = 0;
     virtual void finish_sum(std::span<double> step_sums, std::span<std::byte> payload) = 0;
     virtual std::span<double const> squares() const = 0;
-    virtual void publish_parameters() = 0;
+    /// Begins to publish, or does all of it.
+    virtual void send_parameters() = 0;
+    /// Waits for `count` buckets, as `arrived` counts them; called while not all is there.
+    virtual void wait_arrived(int /*count*/) {}
+    virtual void finish_publishing() {}
 
     bool is_summing_ = false;
 };

@@ -11,12 +11,12 @@ HostReduction::HostReduction(Setup parts)
         return;
     }
     std::int64_t values = 0;
-    sends_ = slots_of(&HostSchedule::Stage::sends, values);
-    receives_ = slots_of(&HostSchedule::Stage::receives, values);
-    buffers_ = std::make_shared<Buffers>(
-        Buffers{memory_, std::vector<float>(static_cast<std::size_t>(values))});
+    slots_.sends = slots_of(&HostSchedule::Stage::sends, values);
+    slots_.receives = slots_of(&HostSchedule::Stage::receives, values);
+    slots_.buffers = std::make_shared<HostSlots::Buffers>(
+        HostSlots::Buffers{memory_, std::vector<float>(static_cast<std::size_t>(values))});
     if (rounds()) {
-        buffers_->packed.resize(buffers_->values.size());
+        slots_.buffers->packed.resize(slots_.buffers->values.size());
     }
     for (auto const& stage : schedule_.stages()) {
         sums_.emplace_back(stage.node, stage.children, options_.rounding);
@@ -56,11 +56,11 @@ float* HostReduction::own(int home, int bucket, int owner) const {
 
 /// What a message of the way to the sums carries, in its slot.
 std::span<std::byte> HostReduction::carried(Slot const& slot, int bucket) const {
-    auto const at = static_cast<std::size_t>(bucket);
-    auto const first = static_cast<std::size_t>(slot.bounds[at]);
-    auto const count = static_cast<std::size_t>(slot.bounds[at + 1]) - first;
-    return rounds() ? std::as_writable_bytes(std::span(buffers_->packed).subspan(first, count))
-                    : std::as_writable_bytes(std::span(buffers_->values).subspan(first, count));
+    auto const first = slot.first(bucket);
+    auto const count = slot.count(bucket);
+    auto& buffers = *slots_.buffers;
+    return rounds() ? std::as_writable_bytes(std::span(buffers.packed).subspan(first, count))
+                    : std::as_writable_bytes(std::span(buffers.values).subspan(first, count));
 }
 
 void HostReduction::begin() {
@@ -68,11 +68,11 @@ void HostReduction::begin() {
     finished_ = 0;
     std::fill(sent_.begin(), sent_.end(), 0);
     std::fill(added_.begin(), added_.end(), 0);
-    leaving_ = wire_->flight(buffers_);
+    leaving_ = wire_->flight(slots_.buffers);
     arriving_.clear();
     for (int bucket = 0; bucket < options_.partition.buckets(); ++bucket) {
-        for (auto const& slots : receives_) {
-            auto& flight = *arriving_.emplace_back(wire_->flight(buffers_));
+        for (auto const& slots : slots_.receives) {
+            auto& flight = *arriving_.emplace_back(wire_->flight(slots_.buffers));
             for (auto const& slot : slots) {
                 if (auto const bytes = carried(slot, bucket); !bytes.empty()) {
                     flight.receive(slot.message->partner, 2 * slot.message->tag, bytes);
@@ -117,7 +117,7 @@ bool HostReduction::send_next(int bucket) {
 bool HostReduction::add_next(int bucket) {
     auto const at = static_cast<std::size_t>(bucket);
     auto const stage = added_[at];
-    if (!arriving_[at * receives_.size() + stage]->done()) {
+    if (!arriving_[at * slots_.receives.size() + stage]->done()) {
         return false;
     }
     add(stage, bucket);
@@ -127,9 +127,9 @@ bool HostReduction::add_next(int bucket) {
 
 void HostReduction::send(std::size_t stage, int bucket) {
     auto const& homes = schedule_.stages()[stage].homes;
-    for (auto const& slot : sends_[stage]) {
+    for (auto const& slot : slots_.sends[stage]) {
         auto const& message = *slot.message;
-        auto into = static_cast<std::size_t>(slot.bounds[static_cast<std::size_t>(bucket)]);
+        auto into = slot.first(bucket);
         std::span<std::byte const> bytes;
         for (auto const& entry : message.entries) {
             std::span const shard(
@@ -138,9 +138,9 @@ void HostReduction::send(std::size_t stage, int bucket) {
             if (in_place(message)) { // it stays there until the step's end
                 bytes = std::as_bytes(shard);
             } else if (rounds()) {
-                pack(options_.rounding, shard, buffers_->packed.data() + into);
+                pack(options_.rounding, shard, slots_.buffers->packed.data() + into);
             } else {
-                std::copy(shard.begin(), shard.end(), buffers_->values.data() + into);
+                std::copy(shard.begin(), shard.end(), slots_.buffers->values.data() + into);
             }
             into += shard.size();
         }
@@ -156,11 +156,10 @@ void HostReduction::send(std::size_t stage, int bucket) {
 }
 
 void HostReduction::unpack(Slot const& slot, int bucket) {
-    auto const at = static_cast<std::size_t>(bucket);
-    auto const first = static_cast<std::size_t>(slot.bounds[at]);
-    auto const count = static_cast<std::size_t>(slot.bounds[at + 1]) - first;
-    comm::unpack(options_.rounding, std::span(buffers_->packed).subspan(first, count),
-                 buffers_->values.data() + first);
+    auto const first = slot.first(bucket);
+    auto& buffers = *slots_.buffers;
+    comm::unpack(options_.rounding, std::span(buffers.packed).subspan(first, slot.count(bucket)),
+                 buffers.values.data() + first);
 }
 
 void HostReduction::add(std::size_t stage, int bucket) {
@@ -172,11 +171,11 @@ void HostReduction::add(std::size_t stage, int bucket) {
             sources.push_back(home < 0 ? nullptr : own(home, bucket, owner));
         }
     }
-    for (auto const& slot : receives_[stage]) {
+    for (auto const& slot : slots_.receives[stage]) {
         if (rounds()) {
             unpack(slot, bucket);
         }
-        auto const* from = buffers_->values.data() + slot.bounds[static_cast<std::size_t>(bucket)];
+        auto const* from = slots_.buffers->values.data() + slot.first(bucket);
         for (auto const& entry : slot.message->entries) {
             sources[static_cast<std::size_t>(entry.at) * children +
                     static_cast<std::size_t>(entry.child)] = from;
@@ -203,77 +202,6 @@ void HostReduction::add(std::size_t stage, int bucket) {
 void HostReduction::wait_sent() {
     if (leaving_) {
         leaving_->wait(options_.timeout_seconds);
-    }
-}
-
-void HostReduction::spread(float* array) {
-    leaving_ = wire_->flight(buffers_);
-    for (auto stage = schedule_.stages().size(); stage > 0; --stage) {
-        spread_stage(stage - 1, array);
-    }
-    wait_sent();
-}
-
-/// What came on the way to the sums goes back. One shard lies together in the array, and each
-/// bucket's travels by itself; several are put together in the slot, which nobody needs any more,
-/// for all buckets at once.
-void HostReduction::spread_stage(std::size_t stage, float* array) {
-    auto const arriving = wire_->flight(buffers_);
-    for (auto const& slot : sends_[stage]) {
-        for_each_part(slot, array, [&](std::span<float> part) {
-            arriving->receive(slot.message->partner, 2 * slot.message->tag + 1,
-                              std::as_writable_bytes(part));
-        });
-    }
-    for (auto const& slot : receives_[stage]) {
-        auto* into = buffers_->values.data() + slot.bounds.front();
-        if (slot.message->owners.size() > 1) {
-            for_each_shard(slot, [&](Range shard) {
-                into = std::copy(array + shard.first, array + shard.last, into);
-            });
-        }
-        for_each_part(slot, array, [&](std::span<float> part) {
-            leaving_->send(slot.message->partner, 2 * slot.message->tag + 1, std::as_bytes(part));
-            bytes_ += static_cast<std::int64_t>(part.size_bytes());
-            ++messages_;
-        });
-    }
-    arriving->wait(options_.timeout_seconds);
-    for (auto const& slot : sends_[stage]) {
-        auto const* from = buffers_->values.data() + slot.bounds.front();
-        if (slot.message->owners.size() > 1) {
-            for_each_shard(slot, [&](Range shard) {
-                std::copy(from, from + shard.count(), array + shard.first);
-                from += shard.count();
-            });
-        }
-    }
-}
-
-/// The shards that a slot's message carries back, of all buckets.
-template <class Action>
-void HostReduction::for_each_shard(Slot const& slot, Action const& action) const {
-    for (int bucket = 0; bucket < options_.partition.buckets(); ++bucket) {
-        for (int const owner : slot.message->owners) {
-            action(options_.partition.shard(bucket, owner));
-        }
-    }
-}
-
-/// The messages that carry them, but empty ones.
-template <class Action>
-void HostReduction::for_each_part(Slot const& slot, float* array, Action const& action) const {
-    std::size_t whole = 0;
-    for_each_shard(slot, [&](Range shard) {
-        auto const count = static_cast<std::size_t>(shard.count());
-        whole += count;
-        if (slot.message->owners.size() == 1 && count > 0) {
-            action(std::span(array + shard.first, count));
-        }
-    });
-    if (slot.message->owners.size() > 1 && whole > 0) {
-        action(std::span(buffers_->values)
-                   .subspan(static_cast<std::size_t>(slot.bounds.front()), whole));
     }
 }
 

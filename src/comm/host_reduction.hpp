@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host_memory.hpp"
+#include "host_slots.hpp"
 
 namespace lockstep::comm {
 
@@ -50,24 +51,11 @@ class HostReduction {
     /// Throws  Error 76 when what was sent has not left in time
     void wait_sent();
 
-    /// Sends the shards of an array to the other hosts by the schedule in reverse. Afterwards
-    /// `array` has the shards of all ranks that this rank serves.
-    ///
-    /// Throws   Error 76 when they do not arrive in time
-    void spread(float* array);
+    /// Where messages lie, also on the way back.
+    HostSlots const& slots() const noexcept { return slots_; }
 
   private:
-    /// Where one message's values lie for each bucket.
-    struct Slot {
-        HostSchedule::Message const* message;
-        std::vector<std::int64_t> bounds; ///< [buckets + 1], in the room of all values
-    };
-    /// What MPI may read and write while messages are under way.
-    struct Buffers {
-        HostMemory memory;
-        std::vector<float> values;           ///< in the slots
-        std::vector<std::uint16_t> packed{}; ///< the same places in 16 bits; where sums are rounded
-    };
+    using Slot = HostSlots::Slot;
 
     bool rounds() const { return options_.rounding != Rounding::none; }
     std::int64_t count_of(int bucket, int owner) const {
@@ -87,11 +75,6 @@ class HostReduction {
     void send(std::size_t stage, int bucket);
     void add(std::size_t stage, int bucket);
     void unpack(Slot const& slot, int bucket);
-    void spread_stage(std::size_t stage, float* array);
-    template <class Action>
-    void for_each_shard(Slot const& slot, Action const& action) const;
-    template <class Action>
-    void for_each_part(Slot const& slot, float* array, Action const& action) const;
 
     Wire* wire_;
     TreeExchangeOptions const& options_;
@@ -99,10 +82,8 @@ class HostReduction {
     HostSchedule schedule_;
     HostMemory memory_;
     int rank_;
-    std::vector<TreeSum> sums_;               ///< of each stage
-    std::vector<std::vector<Slot>> sends_;    ///< [stages, messages]
-    std::vector<std::vector<Slot>> receives_; ///< [stages, messages]
-    std::shared_ptr<Buffers> buffers_;
+    std::vector<TreeSum> sums_; ///< of each stage
+    HostSlots slots_;
 
     std::vector<std::unique_ptr<Flight>> arriving_; ///< [buckets × stages]
     std::unique_ptr<Flight> leaving_;

@@ -63,7 +63,7 @@ class NativeExchange : public Exchange {
         cost_.exposed_s += watch.seconds();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish_parameters() override {
+    void send_parameters() override {
         if (sums_everywhere_) {
             return;
         }

@@ -39,6 +39,7 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
                 HostSchedule(root_of(options.nodes), partials, hosts_, rank,
                              options.route.value_or(Route::direct)),
                 memory_, rank_}),
+      gather_({wire_.get(), options_.partition, between_.schedule(), between_.slots()}),
       summed_at_ns_(static_cast<std::size_t>(partition_.buckets())) {
     for (auto const& partial : partials) {
         if (partial.host == host_) {
@@ -54,19 +55,30 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
 
 TreeExchange::~TreeExchange() = default;
 
+/// Parameters may still be on their way.
 void TreeExchange::begin_sum(double /*unit*/) {
-    settle_imbalance(); // of a step that was not published
-    cost_ = {};
-    start_ = arrivals_.count();
+    cost_ = std::exchange(late_, {});
+    cost_is_taken_ = false;
+    start_ = publishing_ ? published_ + static_cast<std::uint32_t>(partition_.buckets())
+                         : arrivals_.count();
     announced_ = summed_ = 0;
     in_backward_ = true;
     odd_step_ = !odd_step_;
+    if (!publishing_) {
+        begin_between();
+    }
+}
+
+/// The gradients' messages and the parameters' share their room.
+void TreeExchange::begin_between() {
+    settle_imbalance(); // also of a step that was not published
     if (!one_host()) {
         between_.begin();
     }
 }
 
 void TreeExchange::bucket_ready(int /*index*/) {
+    wait_whole(); // a rank without samples has not read them
     ++announced_;
     arrivals_.arrive();
     progress();
@@ -182,8 +194,8 @@ void TreeExchange::settle_imbalance() {
     if (min_flight_) {
         min_flight_->wait(options_.timeout_seconds);
         min_flight_.reset();
-        cost_.imbalance_s += exposed_s_ - *min_exposed_s_;
-        cost_.exposed_s -= exposed_s_ - *min_exposed_s_;
+        spent().imbalance_s += exposed_s_ - *min_exposed_s_;
+        spent().exposed_s -= exposed_s_ - *min_exposed_s_;
     }
 }
 
@@ -226,17 +238,12 @@ void TreeExchange::share_step_sums(std::span<double> step_sums, std::span<std::b
     std::ranges::copy(*payload_, payload.begin());
 }
 
-/// Makes the shards of an array known to the other hosts; where each rank has an array of its own,
-/// to all ranks of them.
+/// Makes the shards of the summed gradients known to all ranks.
 void TreeExchange::spread(float* array) {
-    auto const bytes = between_.bytes();
-    auto const messages = between_.messages();
-    between_.spread(array);
-    cost_.bytes += between_.bytes() - bytes;
-    cost_.messages += between_.messages() - messages;
-    if (!options_.sums_everywhere) {
-        return;
-    }
+    gather_.begin(array);
+    gather_.wait(options_.timeout_seconds);
+    cost_.bytes += gather_.bytes();
+    cost_.messages += gather_.messages();
     for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
         for (int const owner : served_) {
             auto const shard = partition_.shard(bucket, owner);
@@ -250,17 +257,78 @@ void TreeExchange::spread(float* array) {
     }
 }
 
-void TreeExchange::publish_parameters() {
+void TreeExchange::send_parameters() {
     Stopwatch const watch;
-    if (!options_.sums_everywhere) { // else every rank has updated all of its own parameters
-        if (!one_host()) {
-            spread(parameters());
-        }
+    if (options_.sums_everywhere) { // every rank has updated all of its own parameters
+        settle_imbalance();
+    } else if (one_host()) {
         arrivals_.arrive();
         arrivals_.wait_all(arrivals_.count());
+    } else {
+        publishing_ = true;
+        published_ = arrivals_.count();
+        taken_ = arrived_ = 0;
+        gather_.begin(parameters());
+        cost_.bytes += gather_.bytes();
+        cost_.messages += gather_.messages();
     }
-    settle_imbalance();
     cost_.exposed_s += watch.seconds();
+}
+
+/// A bucket is there when every rank of the host has updated its shard and received those that it
+/// serves.
+int TreeExchange::arrived() {
+    if (!publishing_) {
+        return partition_.buckets();
+    }
+    wire_->progress();
+    gather_.advance();
+    for (; taken_ < gather_.finished(); ++taken_) {
+        arrivals_.arrive();
+    }
+    while (arrived_ < taken_ &&
+           arrivals_.all_reached(published_ + static_cast<std::uint32_t>(arrived_) + 1)) {
+        ++arrived_;
+    }
+    return arrived_;
+}
+
+void TreeExchange::wait_arrived(int count) {
+    wait_for_parameters([&] { return arrived() >= count; });
+}
+
+void TreeExchange::finish_publishing() {
+    wait_for_parameters(
+        [&] { return arrived() == partition_.buckets() && gather_.is_done(); });
+    publishing_ = false;
+    if (is_summing()) {
+        begin_between();
+    } else {
+        settle_imbalance();
+    }
+}
+
+/// Until it is known how much of what this rank was exposed to was a wait, it counts as neither.
+ExchangeCost TreeExchange::take_cost() {
+    auto taken = cost_;
+    if (min_flight_) {
+        taken.exposed_s -= exposed_s_;
+        late_.exposed_s += exposed_s_;
+    }
+    cost_is_taken_ = true;
+    return taken;
+}
+
+/// Messages move only while MPI is called: no sleep on an arrival here.
+template <class Condition>
+void TreeExchange::wait_for_parameters(Condition const& condition) {
+    Stopwatch const watch;
+    Backoff backoff(options_.timeout_seconds, "gradients or parameters from other ranks",
+                    wire_->longest_pause_s());
+    while (!condition()) {
+        backoff.pause();
+    }
+    spent().exposed_s += watch.seconds();
 }
 
 } // namespace lockstep::comm

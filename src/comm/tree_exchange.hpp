@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arrivals.hpp"
+#include "host_gather.hpp"
 #include "host_memory.hpp"
 #include "host_reduction.hpp"
 #include "partial.hpp"
@@ -42,9 +43,15 @@ class TreeExchange : public Exchange {
         return one_host() ? std::span<double const>(memory_.squares(), reduction_blocks())
                           : std::span<double const>(all_squares_).last(reduction_blocks());
     }
-    void publish_parameters() override;
+    bool is_whole() const noexcept override { return !publishing_; }
+    int arrived() override;
+    ExchangeCost take_cost() override;
 
   private:
+    void send_parameters() override;
+    void wait_arrived(int count) override;
+    void finish_publishing() override;
+
     std::size_t reduction_blocks() const {
         return static_cast<std::size_t>(partition_.reduction_blocks());
     }
@@ -57,8 +64,12 @@ class TreeExchange : public Exchange {
     void share_step_sums(std::span<double> step_sums, std::span<std::byte> payload);
     void spread(float* array);
     void poll_until_summed(std::uint32_t computed);
+    void begin_between();
     void compare_hosts(double exposed_s);
+    ExchangeCost& spent() { return cost_is_taken_ ? late_ : cost_; }
     void settle_imbalance();
+    template <class Condition>
+    void wait_for_parameters(Condition const& condition);
 
     TreeExchangeOptions options_;
     HostMemory memory_;
@@ -74,8 +85,15 @@ class TreeExchange : public Exchange {
     std::vector<int> served_;        ///< whose shards this rank works on for its host
     Arrivals arrivals_;
     HostReduction between_;
+    HostGather gather_; ///< the way back
 
-    std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
+    bool publishing_ = false;     ///< parameters are on their way between hosts
+    std::uint32_t published_ = 0; ///< arrivals of this rank when that began
+    int taken_ = 0;               ///< buckets, from the last one, that this rank has for its host
+    int arrived_ = 0;             ///< buckets that all ranks of the host have
+    ExchangeCost late_;           ///< of the step, since its cost was taken
+    bool cost_is_taken_ = false;
+    std::uint32_t start_ = 0;     ///< arrivals of this rank when the step began
     int announced_ = 0;                      ///< buckets that this rank has given
     int summed_ = 0;                         ///< buckets summed on this host
     std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock

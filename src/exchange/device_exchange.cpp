@@ -135,7 +135,7 @@ class DeviceExchange : public comm::Exchange {
     }
     std::span<double const> squares() const override { return squares_; }
 
-    void publish_parameters() override {
+    void send_parameters() override {
         if (devices_ && !sums_everywhere()) {
             Stopwatch const watch;
             c10::DeviceGuard const guard(device_);

@@ -174,7 +174,7 @@ class PowerSgdExchange : public comm::Exchange {
         add_squares();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish_parameters() override { // every rank has updated all of its own parameters
+    void send_parameters() override { // every rank has updated all of its own parameters
         first_->publish();
         then_->publish();
         add_costs();

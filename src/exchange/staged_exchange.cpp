@@ -64,7 +64,7 @@ class StagedExchange : public comm::Exchange {
         cost_ = host_->cost();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish_parameters() override {
+    void send_parameters() override {
         if (sums_everywhere()) {
             host_->publish();
             cost_ = host_->cost();

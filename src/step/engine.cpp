@@ -79,7 +79,7 @@ ChosenGraphs graphs_of(EngineSetup const& setup, bool several_instances) {
 Engine::Engine(std::unique_ptr<EngineParts> parts)
     : parts_(std::move(parts)), seed_(static_cast<std::uint64_t>(parts_->setup.deck.run.seed)),
       graphs_(graphs_of(parts_->setup, parts_->instances->models().size() > 1)),
-      optimizer_(parts_->setup.deck.optimizer, parts_->layout, parts_->arena.parameters(),
+      optimizer_(parts_->setup.deck.optimizer, parts_->layout, parts_->own().parameters(),
                  parts_->updated),
       privacy_(parts_->setup.privacy),
       local_({parts_->instances->models(), parts_->setup.task, parts_->layout, parts_->buffers,
@@ -88,10 +88,10 @@ Engine::Engine(std::unique_ptr<EngineParts> parts)
               rounding_of(parts_->communication), std::move(graphs_.graphs),
               privacy_ ? privacy_->clip() : 0,
               concat("model.name = ", parts_->setup.deck.model.name),
-              !nn::named_code(parts_->setup.deck).empty()}),
+              !nn::named_code(parts_->setup.deck).empty(), parts_->gate.get()}),
       loss_scale_(parts_->setup.deck.precision),
       compression_scale_(compression_scale(parts_->setup.deck)),
-      state_({parts_->layout, parts_->arena, parts_->buffers, parts_->setup.model, optimizer_,
+      state_({parts_->layout, parts_->own(), parts_->buffers, parts_->setup.model, optimizer_,
               parts_->owned, parts_->world.is_root(), parts_->exchange->carried(),
               parts_->kept_buffers, parts_->own_node().first, parts_->replicas,
               parts_->pruning ? parts_->pruning->state() : ReplicaState::MoreState{}}) {}
@@ -103,7 +103,7 @@ void Engine::set_correction(nn::Model const& model) {
     for (auto const& entry : parts_->layout.entries) {
         flat.narrow(0, entry.first, entry.count).copy_(named[entry.name].reshape(-1));
     }
-    optimizer_.set_correction(flat.to(parts_->arena.parameters().device()));
+    optimizer_.set_correction(flat.to(parts_->own().parameters().device()));
 }
 
 /// What this rank tells the others after its forward and backward.
@@ -157,9 +157,9 @@ StepOutcome Engine::step(StepInput const& input) {
             apply(input, verdict, outcome, watch);
         }
         outcome.update_s = watch.restart();
-        parts_->publish();
+        parts_->publish(input.followed);
     });
-    outcome.exchange = parts_->exchange->cost(); // whole only now
+    outcome.exchange = parts_->exchange->take_cost(); // whole only now
     record_exchange(reduced.computed_ns, reduced.exchanged_ns, outcome.exchange.imbalance_s);
     return outcome;
 }
@@ -254,7 +254,7 @@ void Engine::apply(StepInput const& input, Verdict const& verdict, StepOutcome& 
         watch.restart();
     }
     if (parts_->pruning) {
-        parts_->pruning->before_update(parts_->arena.parameters(), local_.gradients(),
+        parts_->pruning->before_update(parts_->own().parameters(), local_.gradients(),
                                        verdict.divisor, input.step);
     }
     update(input.rate, verdict.step, verdict.divisor, outcome.grad_norm);
@@ -274,20 +274,20 @@ void Engine::find_signal(int own, StepOutcome& outcome) const {
 /// Every rank has all parameters between two steps, and finds the same weights.
 std::string Engine::prune(std::int64_t steps) {
     PruneMask mask;
+    parts_->whole();
     comm::agree(parts_->world, concat("pruning after step ", steps), [&] {
-        mask = parts_->pruning->choose(parts_->arena.parameters(), steps, parts_->gather_sums());
+        mask = parts_->pruning->choose(parts_->own().parameters(), steps, parts_->gather_sums());
     });
     // They may be one array for the host: nobody changes it before all have read it, which `agree`
     // has made sure of.
-    parts_->pruning->remove(mask, parts_->arena.parameters(), optimizer_);
-    parts_->exchange->publish();
-    parts_->arena.refresh();
+    parts_->pruning->remove(mask, parts_->own().parameters(), optimizer_);
+    parts_->publish();
     return concat("pruned after step ", steps, ": ", count_text(mask.count), " of ",
                   count_text(mask.candidates), " weights are 0");
 }
 
 torch::Tensor Engine::prune_scores() const {
-    return parts_->pruning->scores(parts_->arena.parameters(), parts_->gather_sums());
+    return parts_->pruning->scores(parts_->whole().parameters(), parts_->gather_sums());
 }
 
 std::vector<torch::Tensor> Engine::whole_state() const {
@@ -311,7 +311,7 @@ void Engine::update(double rate, std::int64_t step, double divisor, double norm)
     UpdateStep update{.rate = rate, .step = step, .divisor = divisor, .norm = norm};
     update.gather = parts_->gather_sums();
     update.idle = idle_;
-    optimizer_.update(parts_->arena.parameters(), local_.gradients(), update);
+    optimizer_.update(parts_->own().parameters(), local_.gradients(), update);
 }
 
 /// A parameter without gradient on every replica is left as it is, as in torch.
@@ -342,15 +342,15 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
 }
 
 AveragedWeights Engine::averaged_weights() {
+    auto const& arena = parts_->whole(); // also for the weights as they are
     if (!optimizer_.averages()) {
         return {};
     }
-    AveragedWeights averaged(parts_->arena.parameters(), [this] { parts_->arena.refresh(); });
+    AveragedWeights averaged(arena.parameters(), [&arena] { arena.refresh(); });
     // Nobody overwrites them before all have kept a copy: they may be one array for the host.
     comm::barrier_with_deadline(parts_->world, parts_->timeout_s());
-    optimizer_.write_average(parts_->arena.parameters());
-    parts_->exchange->publish();
-    parts_->arena.refresh();
+    optimizer_.write_average(arena.parameters());
+    parts_->publish();
     return averaged;
 }
 
@@ -371,16 +371,16 @@ std::string Engine::memory_text() const {
         auto const address = reinterpret_cast<std::uintptr_t>(at);
         return concat(what, " at ", at, ", aligned to ", bytes_text(address & -address));
     };
-    return concat(place("parameters", parts_->arena.parameters().const_data_ptr()), "; ",
+    return concat(place("parameters", parts_->own().parameters().const_data_ptr()), "; ",
                   place("gradients", local_.gradients().const_data_ptr()));
 }
 
 trace::HeldMemory Engine::held_memory() const {
     trace::HeldMemory held{
-        .parameters = static_cast<std::int64_t>(parts_->arena.parameters().nbytes()),
+        .parameters = static_cast<std::int64_t>(parts_->own().parameters().nbytes()),
         .gradients = static_cast<std::int64_t>(local_.gradients().nbytes()),
         .optimizer = 0,
-        .on_device = !parts_->arena.parameters().is_cpu(),
+        .on_device = !parts_->own().parameters().is_cpu(),
     };
     for (std::size_t at = 0; at < optimizer_.state_names().size(); ++at) {
         held.optimizer += static_cast<std::int64_t>(optimizer_.state(at).nbytes());

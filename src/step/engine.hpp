@@ -69,6 +69,9 @@ class Engine {
         std::int64_t profile = 0;    ///< steps to record a timeline of; counts on rank 0 only
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
         bool thawed = false;         ///< frozen parameters train from now on
+        /// Another step follows: parameters may be on their way when this one returns, until
+        /// `whole`, or until the forward of the next step has ended.
+        bool followed = false;
     };
 
     /// One optimizer step.
@@ -83,6 +86,13 @@ class Engine {
     /// collective.
     void abandon() noexcept { parts_->exchange->abandon(); }
 
+    /// The parameters, all of which are there: for whoever reads those of the model after a step
+    /// that was followed. The functions below do the same.
+    ///
+    /// Collective  over the world, where such a step was the last call
+    /// Throws      Error 76 naming a rank that does not come
+    Arena const& whole() const { return parts_->whole(); }
+
     /// Puts the averaged weights into the model until the returned object dies; does nothing
     /// where optimizer.ema is 0. Buffers stay those of the last step.
     ///
@@ -91,9 +101,9 @@ class Engine {
 
     /// Compares the ranks' replicas as they are when it is called.
     ///
-    /// Not collective
+    /// Collective  as `whole`
     ReplicaCheck replica_check() const {
-        return {parts_->world, parts_->nodes, parts_->layout, parts_->arena, parts_->buffers};
+        return {parts_->world, parts_->nodes, parts_->layout, whole(), parts_->buffers};
     }
 
     /// Why run.graphs changes nothing here, for people; empty: it does, or was not asked for.
@@ -124,7 +134,11 @@ class Engine {
     /// owns.
     void take_state(std::vector<torch::Tensor> const& arrays);
 
-    ReplicaState& state() noexcept { return state_; }
+    /// Collective  as `whole`
+    ReplicaState& state() {
+        parts_->whole();
+        return state_;
+    }
     LossScale& loss_scale() noexcept { return loss_scale_; }
     LossScale const& loss_scale() const noexcept { return loss_scale_; }
     /// Steps that another optimizer did, which do not count for the bias correction.
@@ -136,7 +150,6 @@ class Engine {
     void set_thawed_after(std::int64_t steps) noexcept { thawed_after_ = steps; }
     Pruning const* pruning() const noexcept { return parts_->pruning.get(); } ///< null: none
     Layout const& layout() const noexcept { return parts_->layout; }
-    Arena const& arena() const noexcept { return parts_->arena; }
     comm::Exchange const& exchange() const noexcept { return *parts_->exchange; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return parts_->nodes; }
 

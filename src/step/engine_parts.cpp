@@ -10,6 +10,7 @@
 #include "exchange/power_sgd_exchange.hpp"
 #include "lockstep/base/error.hpp"
 #include "nn/freezing.hpp"
+#include "nn/named_code.hpp"
 
 #include <utility>
 
@@ -64,6 +65,7 @@ std::unique_ptr<EngineParts> EngineParts::open(EngineSetup setup) {
     parts->make_instances();
     parts->make_layer_sums();
     parts->make_pruning();
+    parts->make_gate();
     return parts;
 }
 
@@ -73,7 +75,7 @@ EngineParts::EngineParts(EngineSetup given, std::vector<comm::TreeNode> of_ranks
       replicas(static_cast<int>(setup.deck.run.replicas)), layout(std::move(of_model)),
       nodes(std::move(of_ranks)), told(form_of(setup.task, layout)), buffers(std::move(of_first)),
       kept_buffers(kept_of(setup, own_node())), exchange(std::move(chosen)),
-      arena(layout, borrowed(exchange->parameters(), layout.size, setup.device)),
+      arena_(layout, borrowed(exchange->parameters(), layout.size, setup.device)),
       owned(exchange->partition().owned(world.rank())),
       updated(exchange->sums_everywhere() ? std::vector<Range>{{0, layout.size}} : owned) {}
 
@@ -94,7 +96,7 @@ void require_concurrent(config::Communication const& communication, bool concurr
 /// alike whatever their modules held.
 void EngineParts::make_instances() {
     place(setup.model, setup.device);
-    arena.fill_from(setup.model, updated);
+    arena_.fill_from(setup.model, updated);
     exchange->publish();
     bool const concurrent =
         setup.another && setup.model.runs_on_threads() &&
@@ -106,7 +108,7 @@ void EngineParts::make_instances() {
                              .another = setup.another,
                              .device = setup.device,
                              .devices = setup.devices},
-        layout, arena);
+        layout, arena_);
 }
 
 void EngineParts::make_layer_sums() {
@@ -126,7 +128,7 @@ void EngineParts::make_pruning() {
     auto const& prune = setup.deck.prune;
     if (prune.pattern != "none") {
         comm::agree(world, "looking for weights to remove", [&] {
-            pruning = std::make_unique<Pruning>(prune, layout, arena.parameters(), updated);
+            pruning = std::make_unique<Pruning>(prune, layout, whole().parameters(), updated);
         });
     }
 }
@@ -138,13 +140,34 @@ GatherSums EngineParts::gather_sums() const {
     return [this](std::span<double> sums) { comm::sum_with_deadline(world, sums, timeout_s()); };
 }
 
-void EngineParts::publish() const {
-    {
-        comm::WaitScope const wait(world, comm::Wait::exchange);
-        Scope const scope("publishing parameters", -1, ScopeKind::communication);
-        exchange->publish();
+/// Layers that talk with other ranks in the middle of forward would wait for ranks that wait for
+/// parameters; code of a user's may read them past LibTorch's operators, and so may a program.
+void EngineParts::make_gate() {
+    auto const& deck = setup.deck;
+    bool const of_operators = nn::named_code(deck).empty() && deck.model.name != "export" &&
+                              deck.model.name != "script";
+    if (of_operators && setup.device.is_cpu() && !deck.run.graphs && !layer_sums &&
+        instances->models().size() == 1 && !arena_.has_followers()) {
+        gate = std::make_unique<ParameterGate>(*exchange, arena_, world);
     }
-    arena.refresh();
+}
+
+void EngineParts::publish(bool followed) const {
+    comm::WaitScope const wait(world, comm::Wait::exchange);
+    Scope const scope("publishing parameters", -1, ScopeKind::communication);
+    exchange->begin_publish();
+    if (!followed || !gate) {
+        exchange->wait_whole();
+        arena_.refresh();
+    }
+}
+
+Arena const& EngineParts::whole() const {
+    if (!exchange->is_whole()) {
+        comm::WaitScope const wait(world, comm::Wait::message);
+        exchange->wait_whole();
+    }
+    return arena_;
 }
 
 std::vector<std::size_t> EngineParts::thaw() {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "parameter_gate.hpp"
 #include "rank_instances.hpp"
 #include "step_sums.hpp"
 #include "thread_replica_sums.hpp"
@@ -61,11 +62,20 @@ class EngineParts {
     double timeout_s() const { return static_cast<double>(communication.timeout_seconds); }
     /// Sums over the world; empty where every rank owns the whole arena.
     GatherSums gather_sums() const;
-    /// Gives every rank the parameters that their owners have written.
+    /// Gives every rank the parameters that their owners have written. `followed`: with `gate`, they
+    /// may still be on their way afterwards.
     ///
     /// Collective  over the world
     /// Throws      Error 76 naming a rank that does not come
-    void publish() const;
+    void publish(bool followed = false) const;
+    /// The parameters, all of which have arrived and have left.
+    ///
+    /// Collective  over the world, where they have been published since the last call
+    /// Throws      Error 76 naming a rank that does not come
+    Arena const& whole() const;
+    /// The parameters, of which only what this rank has updated is known to be there.
+    Arena& own() noexcept { return arena_; }
+    Arena const& own() const noexcept { return arena_; }
     /// Lets the frozen parameters train, on all instances of the model.
     ///
     /// Returns  their entries of the layout
@@ -81,13 +91,19 @@ class EngineParts {
     Buffers buffers;                         ///< replica 0's
     std::vector<Buffers> kept_buffers;       ///< of each replica here; empty: replica 0's
     std::unique_ptr<comm::Exchange> const exchange;
-    Arena arena;
+
+  private:
+    Arena arena_; ///< reached by `whole` and `own`
+
+  public:
     std::vector<Range> const owned;   ///< by this rank, of what the exchange shares out
     std::vector<Range> const updated; ///< by this rank
     std::optional<RankInstances> instances;
     std::optional<comm::Communicator> layers_world; ///< for layers that talk with other ranks
     std::unique_ptr<ThreadReplicaSums> layer_sums;  ///< null: no layer does
     std::unique_ptr<Pruning> pruning;               ///< null: no weights are removed
+    /// Null: a forward begins only when all parameters have arrived.
+    std::unique_ptr<ParameterGate> gate;
 
   private:
     EngineParts(EngineSetup given, std::vector<comm::TreeNode> of_ranks, Layout of_model,
@@ -95,6 +111,7 @@ class EngineParts {
     void make_instances();
     void make_layer_sums();
     void make_pruning();
+    void make_gate();
 };
 
 /// Throws  Error 64 where batch norms are to be computed over all replicas, and several replicas of

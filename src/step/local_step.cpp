@@ -57,7 +57,8 @@ LocalStep::LocalStep(Setup parts)
                                  .clip = parts_.clip,
                                  .graphs = parts_.graphs.get(),
                                  .name = parts_.model,
-                                 .calls_own_code = parts_.calls_own_code}));
+                                 .calls_own_code = parts_.calls_own_code,
+                                 .gate = parts_.gate}));
     }
     auto const replicas = static_cast<std::size_t>(parts_.node.count);
     bool const concurrent = instances_.size() > 1;

@@ -20,6 +20,7 @@ namespace lockstep::train {
 
 class InstanceThreads;
 class ModelInstance;
+class ParameterGate;
 
 /// The result of one replica's forward and backward in a step.
 struct ReplicaResult {
@@ -69,6 +70,8 @@ class LocalStep {
         double clip = 0;
         std::string model{};         ///< its name, in the deck
         bool calls_own_code = false; ///< as for a ModelInstance
+        /// Behind which forward runs; null: all parameters are there before.
+        ParameterGate* gate = nullptr;
     };
 
     explicit LocalStep(Setup parts);

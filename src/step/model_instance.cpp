@@ -78,7 +78,7 @@ void ModelInstance::run_eagerly(Pass const& pass, task::Tensors const& batch) {
         Scope const scope("forward", pass.replica);
         return forward(batch);
     });
-    times_.forward += watch.restart();
+    times_.forward += watch.restart() - waited();
     on_batch(batch, [&] {
         Scope const scope("backward", pass.replica);
         (pass.loss_scale == 1 ? loss.sum : loss.sum * pass.loss_scale).backward();
@@ -98,7 +98,7 @@ void ModelInstance::run_samples(Pass const& pass, task::Tensors const& batch) {
             Scope const scope("forward", pass.replica);
             return forward(one);
         });
-        times_.forward += watch.restart();
+        times_.forward += watch.restart() - waited();
         if (loss.weight > 0) {
             sink_.begin(sample_);
             on_batch(one, [&] {
@@ -116,9 +116,15 @@ void ModelInstance::run_samples(Pass const& pass, task::Tensors const& batch) {
 task::Loss ModelInstance::forward(task::Tensors const& batch) {
     Autocast const autocast(parts_.precision, device_);
     untouched_.begin();
-    auto loss = parts_.task.training_loss(parts_.model, batch);
+    auto const compute = [&] { return parts_.task.training_loss(parts_.model, batch); };
+    auto loss = parts_.gate == nullptr ? compute() : parts_.gate->open(compute);
     untouched_.require();
     return loss;
+}
+
+/// Seconds since the last call; they are the exchange's.
+double ModelInstance::waited() const {
+    return parts_.gate == nullptr ? 0 : parts_.gate->take_waited();
 }
 
 void ModelInstance::keep(int replica, task::Loss const& loss) {

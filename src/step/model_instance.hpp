@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradient_sink.hpp"
+#include "parameter_gate.hpp"
 #include "step_graphs.hpp"
 #include "untouched_parameters.hpp"
 
@@ -28,6 +29,7 @@ class ModelInstance {
         StepGraphs* graphs = nullptr; ///< null: every pass runs eagerly
         std::string name{};           ///< of the model, in the deck
         bool calls_own_code = false;  ///< a user's, in the model or the task
+        ParameterGate* gate = nullptr; ///< as for a LocalStep
     };
     /// A micro-batch of a replica.
     struct Pass {
@@ -39,7 +41,7 @@ class ModelInstance {
         int replica = 0;
         task::Loss loss; ///< detached
     };
-    /// Seconds in a step.
+    /// Seconds in a step, without waits for parameters.
     struct Times {
         double forward = 0;
         double backward = 0;
@@ -66,6 +68,7 @@ class ModelInstance {
     void run_eagerly(Pass const& pass, task::Tensors const& batch);
     void run_samples(Pass const& pass, task::Tensors const& batch);
     task::Loss forward(task::Tensors const& batch);
+    double waited() const;
     void keep(int replica, task::Loss const& loss);
 
     Setup parts_;

@@ -26,7 +26,9 @@ void count(StepTimes& times, RecordedScope const& scope) {
         times.waited += spent;
     } else if (scope.kind == ScopeKind::communication) {
         times.communication += spent;
-        times.update -= scope.name.starts_with("publishing") ? spent : 0; // a part of that phase
+        // Parts of those phases.
+        times.update -= scope.name.starts_with("publishing") ? spent : 0;
+        times.compute -= scope.name.starts_with("waiting for parameters") ? spent : 0;
     }
 }
 

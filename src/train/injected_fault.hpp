@@ -4,6 +4,7 @@
 #include "base/inject.hpp"
 #include "lockstep/nn/model.hpp"
 
+#include <functional>
 #include <optional>
 
 #include "poisoned_gradient.hpp"
@@ -19,9 +20,9 @@ class InjectedFault {
     /// Throws  Error as inject_fault does
     InjectedFault(int rank, std::int64_t step, nn::Model const& model);
 
-    /// Flips a bit of the arena's first parameter, as faulty memory does, where that is requested.
-    /// Where ranks of a host share the arena, it flips for all of them.
-    void end_step(Arena const& arena) const;
+    /// Flips a bit of the first parameter, as faulty memory does, where that is requested: `whole`
+    /// is called then. Where ranks of a host share the arena, it flips for all of them.
+    void end_step(std::function<Arena const&()> const& whole) const;
 
   private:
     Damage damage_;

@@ -55,6 +55,7 @@ void TrainLoop::run_epoch() {
             break;
         }
     }
+    parts_.engine->whole(); // from here on, the model is anyone's to read
 }
 
 void TrainLoop::take_step() {
@@ -102,8 +103,10 @@ StepOutcome TrainLoop::one_step() {
                                  .profile = profiler_.asked(),
                                  .histograms = parts_.records.wants_histograms("gradients") &&
                                                in_epoch + 1 == parts_.course.steps_per_epoch(),
-                                 .thawed = parts_.course.is_thawed(step)});
-        fault.end_step(parts_.engine->arena());
+                                 .thawed = parts_.course.is_thawed(step),
+                                 // Episodes are played between steps, by the model.
+                                 .followed = parts_.work.train != nullptr});
+        fault.end_step([this]() -> Arena const& { return parts_.engine->whole(); });
         if (!removed.empty()) {
             outcome.pruned = removed;
         }
@@ -153,6 +156,7 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
         parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});
     }
     if (parts_.course.in_epoch(step) == 0) {
+        parts_.engine->whole(); // they are pictured
         parts_.records.end_epoch();
     }
     measure_after(outcome);

@@ -141,6 +141,7 @@ measure::Measurement measure(Communicator const& world, BenchStepTold const& tol
             times.push_back(taken);
         }
     }
+    training->end();
     comm::barrier(world); // memory is shared with ranks that are all still here
     auto const after = static_cast<double>(proportional_memory());
     auto result = summary(world, told, times, *training);

@@ -32,8 +32,10 @@ class EngineTraining : public BenchTraining {
 
     StepTimes step() override {
         Stopwatch const watch;
-        auto const outcome = engine_.step(
-            {.batches = batches_, .step = step_++, .rate = deck_.optimizer.learning_rate});
+        auto const outcome = engine_.step({.batches = batches_,
+                                           .step = step_++,
+                                           .rate = deck_.optimizer.learning_rate,
+                                           .followed = true});
         StepTimes const times{watch.seconds(),
                               outcome.local.data + outcome.local.forward,
                               outcome.local.backward,
@@ -43,6 +45,7 @@ class EngineTraining : public BenchTraining {
         loss_ = outcome.loss_sum / outcome.weight;
         return times;
     }
+    void end() override { engine_.whole(); }
     double loss() const override { return loss_; }
     std::uint64_t parameter_bytes() const override {
         return static_cast<std::uint64_t>(engine_.layout().parameters) * sizeof(float);

@@ -25,6 +25,10 @@ class BenchTraining {
     virtual ~BenchTraining() = default;
     /// Collective  over the ranks that train together
     virtual StepTimes step() = 0;
+    /// Call it after the last step.
+    ///
+    /// Collective  as step
+    virtual void end() {}
     virtual double loss() const = 0; ///< mean over the samples of the last step
     virtual std::uint64_t parameter_bytes() const = 0;
 };

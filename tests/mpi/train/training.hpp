@@ -105,13 +105,15 @@ class Training {
           loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
           batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
 
-    train::StepOutcome step(double rate = 0.05) {
+    /// `followed`: as in Engine::StepInput.
+    train::StepOutcome step(double rate = 0.05, bool followed = false) {
         auto const in_epoch = step_ % plan_.steps_per_epoch();
         auto const outcome = engine_.step({.batches = batches_,
                                            .step = step_,
                                            .micro_batches = plan_.micro_batches(in_epoch),
                                            .samples = plan_.samples_in_step(in_epoch),
-                                           .rate = rate});
+                                           .rate = rate,
+                                           .followed = followed});
         ++step_;
         return outcome;
     }

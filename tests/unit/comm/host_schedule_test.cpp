@@ -171,9 +171,7 @@ std::int64_t messages_of(Job const& job, int rank) {
                             return job.options.partition.shard(bucket, owner).count() > 0;
                         });
                 }
-                // On the way back several shards travel together, of all buckets.
-                bool const at_once = all == &stage.receives && message.owners.size() > 1;
-                sum += at_once ? std::min<std::int64_t>(full, 1) : full;
+                sum += full; // each bucket by itself, there and back
             }
         }
     }

@@ -122,7 +122,7 @@ class PausingExchange : public comm::Exchange {
         schedule_.maybe_pause();
     }
     std::span<double const> squares() const override { return squares_; }
-    void publish_parameters() override {
+    void send_parameters() override {
         schedule_.maybe_pause();
         inner_->publish();
     }

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "comm/host_schedule.hpp"
+#include "comm/partition.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host_memory.hpp"
+
+namespace lockstep::comm {
+
+/// Where the values of a rank's messages between hosts lie, for each bucket: in the same room on
+/// the way to the sums and on the way back, which are never under way at once.
+struct HostSlots {
+    struct Slot {
+        HostSchedule::Message const* message;
+        std::vector<std::int64_t> bounds; ///< [buckets + 1], in the room of all values
+
+        /// First and number of a bucket's values.
+        std::size_t first(int bucket) const {
+            return static_cast<std::size_t>(bounds[static_cast<std::size_t>(bucket)]);
+        }
+        std::size_t count(int bucket) const {
+            return static_cast<std::size_t>(bounds[static_cast<std::size_t>(bucket) + 1]) -
+                   first(bucket);
+        }
+    };
+    /// What MPI may read and write while messages are under way.
+    struct Buffers {
+        HostMemory memory;
+        std::vector<float> values;           ///< in the slots
+        std::vector<std::uint16_t> packed{}; ///< the same places in 16 bits; where sums are rounded
+    };
+
+    std::vector<std::vector<Slot>> sends{};    ///< [stages, messages]
+    std::vector<std::vector<Slot>> receives{}; ///< [stages, messages]
+    std::shared_ptr<Buffers> buffers{};        ///< null: there are no other hosts
+};
+
+} // namespace lockstep::comm
