@@ -194,9 +194,17 @@ void TreeExchange::settle_imbalance() {
     if (min_flight_) {
         min_flight_->wait(options_.timeout_seconds);
         min_flight_.reset();
-        spent().imbalance_s += exposed_s_ - *min_exposed_s_;
-        spent().exposed_s -= exposed_s_ - *min_exposed_s_;
+        owed_s_ += exposed_s_ - *min_exposed_s_;
+        pay_owed(spent());
     }
+}
+
+/// Where it is found out after the step's cost was taken, a later step's has to do.
+void TreeExchange::pay_owed(ExchangeCost& cost) {
+    auto const paid = std::clamp(cost.exposed_s, 0.0, owed_s_);
+    cost.imbalance_s += paid;
+    cost.exposed_s -= paid;
+    owed_s_ -= paid;
 }
 
 /// Messages move only while MPI is called: no sleep on an arrival here.
@@ -308,15 +316,10 @@ void TreeExchange::finish_publishing() {
     }
 }
 
-/// Until it is known how much of what this rank was exposed to was a wait, it counts as neither.
 ExchangeCost TreeExchange::take_cost() {
-    auto taken = cost_;
-    if (min_flight_) {
-        taken.exposed_s -= exposed_s_;
-        late_.exposed_s += exposed_s_;
-    }
+    pay_owed(cost_);
     cost_is_taken_ = true;
-    return taken;
+    return cost_;
 }
 
 /// Messages move only while MPI is called: no sleep on an arrival here.

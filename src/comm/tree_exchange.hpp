@@ -68,6 +68,7 @@ class TreeExchange : public Exchange {
     void compare_hosts(double exposed_s);
     ExchangeCost& spent() { return cost_is_taken_ ? late_ : cost_; }
     void settle_imbalance();
+    void pay_owed(ExchangeCost& cost);
     template <class Condition>
     void wait_for_parameters(Condition const& condition);
 
@@ -103,6 +104,7 @@ class TreeExchange : public Exchange {
     std::shared_ptr<std::vector<std::byte>> payload_; ///< on its way from rank 0; the same
     std::unique_ptr<Flight> payload_flight_;
     double exposed_s_ = 0;                  ///< in finish, as this host's ranks alone tell
+    double owed_s_ = 0;                     ///< exposed, and found out to have been a wait
     std::shared_ptr<double> min_exposed_s_; ///< of all ranks
     std::unique_ptr<Flight> min_flight_;    ///< that of min_exposed_s_; null: none
 };

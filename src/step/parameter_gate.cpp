@@ -30,6 +30,7 @@ std::unique_ptr<at::ObserverContext> before_operator(at::RecordFunction const& a
 } // namespace
 
 ParameterGate::Watch::Watch(ParameterGate& gate) {
+    gate.arrived_ = 0;
     watching = &gate;
     handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(before_operator)
                                              .needsInputs(true)
@@ -103,11 +104,14 @@ void ParameterGate::wait(int count) {
     waited_s_ += watch.seconds();
 }
 
-void ParameterGate::close() {
-    arrived_ = 0;
+void ParameterGate::throw_failure() {
     if (failure_) {
         std::rethrow_exception(std::exchange(failure_, nullptr));
     }
+}
+
+void ParameterGate::close() {
+    throw_failure();
     if (!exchange_.is_whole()) {
         comm::WaitScope const wait(world_, comm::Wait::message);
         Scope const scope("waiting for parameters", -1, ScopeKind::communication);

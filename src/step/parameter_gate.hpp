@@ -42,12 +42,17 @@ class ParameterGate {
         if (exchange_.is_whole()) {
             return std::forward<Forward>(forward)();
         }
-        auto result = [&] {
-            Watch const watch(*this);
-            return std::forward<Forward>(forward)();
-        }();
-        close();
-        return result;
+        try {
+            auto result = [&] {
+                Watch const watch(*this);
+                return std::forward<Forward>(forward)();
+            }();
+            close();
+            return result;
+        } catch (...) {
+            throw_failure(); // of which this one may be a consequence
+            throw;
+        }
     }
 
     /// What LibTorch calls before an operator: waits for what `inputs` need. An error comes out of
@@ -74,6 +79,7 @@ class ParameterGate {
     int needed(torch::Tensor const& tensor) const;
     void wait(int count);
     void close();
+    void throw_failure();
 
     comm::Exchange& exchange_;
     comm::Communicator const& world_;
