@@ -116,9 +116,15 @@ with Scratch() as scratch, Hosts(3) as hosts:
         finish(running, time.monotonic()).expect(0, "finished at step 60")
 
     def is_killed():
-        killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5")
+        """While parameters of the step before are on their way; what follows has the bits of a run without a fault."""
+        lasts = ("--train.steps", 12, "--checkpoint.every-steps", 3)
+        killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5", *lasts)
         check(killed.code in (76, 137), killed.text)
         root_cause(killed, "rank 1 (host2, cpu)", "its process is gone")
+        for name in ("killed", "unkilled"):
+            job(name, "host1:1,host2:1", "", *lasts).expect(0)
+        check_same(checkpoints(scratch / "unkilled")[-1], checkpoints(scratch / "killed")[-1],
+                   "the same bits after a kill")
 
     def hears_strangers():
         """Whatever others send to the ports by which hosts watch each other changes nothing: random bytes, and true
