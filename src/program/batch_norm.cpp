@@ -9,6 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace lockstep::program {
 
@@ -144,6 +146,9 @@ at::Tensor batch_norm(at::Tensor const& inputs, BatchNormTerms const& terms) {
                               terms.running_var, /*training=*/true, terms.momentum, terms.epsilon,
                               /*cudnn_enabled=*/false);
     }
+    // As LibTorch tells of its operators: parameters may still be on their way to this rank.
+    RECORD_FUNCTION("lockstep::batch_norm",
+                    std::vector<c10::IValue>({inputs, terms.weight, terms.bias}));
     return BatchNormFunction::apply(inputs, terms.weight, terms.bias, terms);
 }
 

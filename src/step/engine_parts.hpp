@@ -11,6 +11,7 @@
 #include "lockstep/task/task.hpp"
 #include "optimizer/privacy.hpp"
 #include "optimizer/pruning.hpp"
+#include "step/parameter_gate.hpp"
 
 #include <functional>
 #include <memory>
@@ -18,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "parameter_gate.hpp"
 #include "rank_instances.hpp"
 #include "step_sums.hpp"
 #include "thread_replica_sums.hpp"

@@ -2,6 +2,7 @@
 
 #include "lockstep/config/deck.hpp"
 #include "lockstep/task/task.hpp"
+#include "step/parameter_gate.hpp"
 
 #include <cstdint>
 #include <string>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "gradient_sink.hpp"
-#include "parameter_gate.hpp"
 #include "step_graphs.hpp"
 #include "untouched_parameters.hpp"
 

@@ -22,10 +22,13 @@ namespace lockstep::train {
 /// it does not matter in which order layers run, and none can be forgotten; while nothing is on its
 /// way, it is not asked to. Between operators the exchange makes progress.
 ///
-/// What reads parameters past LibTorch's operators, or on other threads, does not run behind it.
+/// What reads parameters past LibTorch's operators, or on other threads, does not run behind it;
+/// own kernels announce themselves as operators do (program/own_kernels.hpp).
 class ParameterGate {
   public:
-    /// Who computes; what it is given outlives it. The parameters are on the CPU.
+    /// What it is given outlives it; the parameters are on the CPU.
+    ///
+    /// Not collective
     ParameterGate(comm::Exchange& exchange, Arena const& arena, comm::Communicator const& world);
     ParameterGate(ParameterGate const&) = delete;
     ParameterGate& operator=(ParameterGate const&) = delete;

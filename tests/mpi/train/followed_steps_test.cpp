@@ -35,7 +35,7 @@ void compare(Training& ours, Training& waiting, int step) {
               waiting.engine().replica_check().hash().value);
         break;
     case 3:
-        CHECK(snapshot_of(ours.engine()) == snapshot_of(waiting.engine()));
+        CHECK((snapshot_of(ours.engine()) == snapshot_of(waiting.engine())));
         break;
     case 4: {
         auto const averaged = ours.engine().averaged_weights();
