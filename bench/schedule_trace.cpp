@@ -1,6 +1,6 @@
-// Writes what the ranks of a job would send each other in one step, as a time-independent trace for
-// SimGrid: made by the functions that training follows, so that what is simulated is what runs. One
-// rank of each host is traced; the other ranks of a host do the same on links of their own.
+// Writes what the ranks of a job would send each other in some steps, as a time-independent trace
+// for SimGrid: made by the functions that training follows, so that what is simulated is what runs.
+// One rank of each host is traced; the other ranks of a host do the same on links of their own.
 
 #include "base/text.hpp"
 #include "comm/host_schedule.hpp"
@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 using namespace lockstep;
 using namespace lockstep::comm;
@@ -29,6 +30,7 @@ struct Job {
     double backward_s = 0;
     double update_s = 0;        ///< of all parameters
     double bytes_per_s = 200e9; ///< that additions read and write
+    int steps = 1;
 };
 
 constexpr double flops_per_s = 1e10; ///< of the simulated hosts
@@ -45,15 +47,38 @@ class Trace {
 
     void write() {
         line("init");
-        compute(job_.forward_s);
+        for (int step = 0; step < job_.steps; ++step) {
+            forward();
+            messages_ = 0;
+            backward();
+            update();
+        }
+        wait_for_bucket(0); // which comes last
+        line("finalize");
+    }
+
+    /// In a step.
+    std::int64_t messages() const { return messages_; }
+
+  private:
+    int stages() const { return static_cast<int>(schedule_.stages().size()); }
+
+    /// A bucket after the other, from the last one on, as it is gathered.
+    void forward() {
+        for (int bucket = partition_.buckets() - 1; bucket >= 0; --bucket) {
+            wait_for_bucket(bucket);
+            compute(job_.forward_s / partition_.buckets());
+            gather_on();
+        }
+    }
+    /// Gives one bucket after the other; meanwhile each earlier one is a stage further.
+    void backward() {
         auto const buckets = partition_.buckets();
-        auto const stages = static_cast<int>(schedule_.stages().size());
-        // Backward gives one bucket after the other; meanwhile each earlier one is a stage further.
-        for (int slot = 0; slot <= buckets + stages; ++slot) {
+        for (int slot = 0; slot <= buckets + stages(); ++slot) {
             if (slot < buckets) {
                 compute(job_.backward_s / buckets);
             }
-            for (int stage = 0; stage <= stages; ++stage) {
+            for (int stage = 0; stage <= stages(); ++stage) {
                 int const bucket = slot - stage;
                 if (bucket < 0 || bucket >= buckets) {
                     continue;
@@ -61,25 +86,50 @@ class Trace {
                 if (stage > 0) {
                     add(stage - 1, bucket);
                 }
-                if (stage < stages) {
+                if (stage < stages()) {
                     exchange(stage, bucket);
                 }
             }
         }
+    }
+    void update() {
         std::int64_t own = 0;
         for (auto const& range : partition_.owned(host_ * job_.ranks_per_host)) {
             own += range.count();
         }
         compute(job_.update_s * static_cast<double>(own) / static_cast<double>(job_.elements));
-        for (int stage = stages - 1; stage >= 0; --stage) {
-            give_back(stage);
-        }
-        line("finalize");
+        gathered_.clear();
+        is_gathering_ = true;
+        gather_on();
     }
 
-    std::int64_t messages() const { return messages_; }
+    /// Each bucket by itself, the last one first, as HostGather does: those under way get a stage
+    /// further, and one more begins.
+    void gather_on() {
+        auto const first = partition_.buckets() - 1;
+        for (std::size_t place = 0; place < gathered_.size(); ++place) {
+            auto& done = gathered_[place];
+            if (done < stages()) {
+                await_back(stages() - 1 - done, first - static_cast<int>(place));
+                if (++done < stages()) {
+                    give_back(stages() - 1 - done, first - static_cast<int>(place));
+                }
+            }
+        }
+        if (std::ssize(gathered_) < partition_.buckets()) {
+            if (stages() > 0) {
+                give_back(stages() - 1, first - static_cast<int>(gathered_.size()));
+            }
+            gathered_.push_back(0);
+        }
+    }
+    void wait_for_bucket(int bucket) {
+        auto const place = static_cast<std::size_t>(partition_.buckets() - 1 - bucket);
+        while (is_gathering_ && (place >= gathered_.size() || gathered_[place] < stages())) {
+            gather_on();
+        }
+    }
 
-  private:
     template <class... Words>
     void line(Words const&... words) {
         out_ << host_;
@@ -150,18 +200,18 @@ class Trace {
         }
         return sum;
     }
-    /// Each bucket by itself, the last one first, as HostGather does.
-    void give_back(int stage) {
-        auto const for_each_bucket = [&](auto const& messages, auto const& act) {
-            for (auto const& message : messages) {
-                for (int bucket = partition_.buckets() - 1; bucket >= 0; --bucket) {
-                    act(message, tag(message, bucket) + down, elements_back(message, bucket));
-                }
-            }
-        };
-        for_each_bucket(at(stage).sends, [&](auto const&... what) { receive(what...); });
-        for_each_bucket(at(stage).receives, [&](auto const&... what) { send(what...); });
-        for_each_bucket(at(stage).sends, [&](auto const&... what) { await(what...); });
+    void give_back(int stage, int bucket) {
+        for (auto const& message : at(stage).sends) {
+            receive(message, tag(message, bucket) + down, elements_back(message, bucket));
+        }
+        for (auto const& message : at(stage).receives) {
+            send(message, tag(message, bucket) + down, elements_back(message, bucket));
+        }
+    }
+    void await_back(int stage, int bucket) {
+        for (auto const& message : at(stage).sends) {
+            await(message, tag(message, bucket) + down, elements_back(message, bucket));
+        }
     }
 
     Job const& job_;
@@ -169,13 +219,15 @@ class Trace {
     int host_;
     std::ofstream out_;
     HostSchedule schedule_;
+    bool is_gathering_ = false; ///< there was an update
+    std::vector<int> gathered_; ///< stages of the buckets, from the last one on, that have begun
     std::int64_t messages_ = 0;
 };
 
 [[noreturn]] void usage() {
     std::fputs("schedule_trace DIRECTORY hosts=H ranks_per_host=R elements=N bucket=N "
                "route=halving|direct\n"
-               "    forward_s=S backward_s=S update_s=S\n",
+               "    forward_s=S backward_s=S update_s=S steps=N\n",
                stderr);
     std::exit(64);
 }
@@ -195,6 +247,7 @@ Job job_of(std::map<std::string, std::string> words) {
     number("forward_s", job.forward_s);
     number("backward_s", job.backward_s);
     number("update_s", job.update_s);
+    number("steps", job.steps);
     job.route = words["route"] == "direct" ? Route::direct : Route::halving;
     words.erase("route");
     if (!words.empty()) {

@@ -116,6 +116,8 @@ class Exchange {
                 "parameters are published between two sums of gradients, one time after the other");
         send_parameters();
     }
+    /// Whether, on several hosts, parameters may arrive after begin_publish. Not collective.
+    virtual bool can_publish_later() const noexcept { return false; }
     /// Whether all parameters are those that all ranks have published. Not collective.
     virtual bool is_whole() const noexcept { return true; }
     /// Buckets, counted from the last one, whose parameters are there by now; does what can be done

@@ -49,11 +49,9 @@ double update_on(ScalingInputs const& inputs, int ranks, int here) {
     return alone / shares * slowdown;
 }
 
-/// Latencies that a step waits for between hosts: the way to the sums and back, and the all-reduce
-/// of the step's sums, a binomial tree up and down.
-int latencies_of(int rounds, int hosts) {
-    auto const levels = static_cast<int>(std::bit_width(static_cast<unsigned>(hosts - 1)));
-    return 2 * rounds + 2 * levels;
+/// Latencies of the all-reduce of the step's sums, a binomial tree up and down.
+int latencies_of_sums(int hosts) {
+    return 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(hosts - 1)));
 }
 
 /// The number of a rank's shards that rank 0 sends to other hosts than its own.
@@ -68,8 +66,13 @@ double shards_to_other_hosts(HostSchedule const& schedule, int ranks_per_host) {
     return shards;
 }
 
-/// Sums between hosts on the route that training takes, there and back, as far as backward does not
-/// hide them.
+/// What is not hidden of `whole` seconds behind `behind` of them: the last bucket never is.
+double exposed(double whole, double behind, int buckets) {
+    return std::max(whole - behind, whole / buckets);
+}
+
+/// Sums between hosts on the route that training takes, and parameters on the way back, as far as
+/// backward and forward do not hide them.
 double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> const& nodes) {
     auto const ranks = static_cast<int>(nodes.size());
     if (ranks <= inputs.ranks_per_host) {
@@ -89,11 +92,14 @@ double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> cons
     auto const of_bucket = [&](double bytes) {
         return link.seconds(effort, bytes) - effort.rounds * link.latency_s;
     };
-    auto const whole =
-        latencies_of(effort.rounds, hosts.count()) * link.latency_s +
-        inputs.buckets * (of_bucket(shard_bytes * inputs.carried) + of_bucket(shard_bytes));
-    return inputs.overlaps ? std::max(whole - inputs.alone.backward, whole / inputs.buckets)
-                           : whole;
+    auto const there = (effort.rounds + latencies_of_sums(hosts.count())) * link.latency_s +
+                       inputs.buckets * of_bucket(shard_bytes * inputs.carried);
+    auto const back = effort.rounds * link.latency_s + inputs.buckets * of_bucket(shard_bytes);
+    auto const forward_s = inputs.alone.compute - inputs.alone.backward;
+    if (inputs.overlaps) {
+        return exposed(there + back, inputs.alone.backward, inputs.buckets);
+    }
+    return there + (inputs.follows ? exposed(back, forward_s, inputs.buckets) : back);
 }
 
 StepLoad load_on(ScalingInputs const& inputs, int ranks) {
@@ -151,7 +157,7 @@ NetworkModel NetworkModel::of_sums(int hosts, double small_bytes, double small_s
     auto const root = root_of(nodes);
     auto const effort =
         faster_route(root, partials_of(root, nodes, layout), layout, small_bytes / hosts);
-    network.latency_s /= latencies_of(effort.rounds, hosts);
+    network.latency_s /= 2 * effort.rounds + latencies_of_sums(hosts);
     network.bytes_per_s *= 2.0 * (hosts - 1) / hosts; // what a sum moves through each host
     return network;
 }

@@ -51,6 +51,7 @@ struct ScalingInputs {
     int buckets = 1;
     bool sharded = true;   ///< optimizer.update
     bool overlaps = false; ///< the network works while backward runs (NCCL)
+    bool follows = false;  ///< parameters travel while the next forward runs (ParameterGate)
     /// Each rank is a host of the schedule: ranks that share one add nothing up first (NCCL).
     bool ranks_are_hosts = false;
     double copy_per_s = 0; ///< bytes that one rank copies in memory

@@ -306,8 +306,7 @@ void TreeExchange::wait_arrived(int count) {
 }
 
 void TreeExchange::finish_publishing() {
-    wait_for_parameters(
-        [&] { return arrived() == partition_.buckets() && gather_.is_done(); });
+    wait_for_parameters([&] { return arrived() == partition_.buckets() && gather_.is_done(); });
     publishing_ = false;
     if (is_summing()) {
         begin_between();

@@ -43,6 +43,7 @@ class TreeExchange : public Exchange {
         return one_host() ? std::span<double const>(memory_.squares(), reduction_blocks())
                           : std::span<double const>(all_squares_).last(reduction_blocks());
     }
+    bool can_publish_later() const noexcept override { return !options_.sums_everywhere; }
     bool is_whole() const noexcept override { return !publishing_; }
     int arrived() override;
     ExchangeCost take_cost() override;
@@ -94,7 +95,7 @@ class TreeExchange : public Exchange {
     int arrived_ = 0;             ///< buckets that all ranks of the host have
     ExchangeCost late_;           ///< of the step, since its cost was taken
     bool cost_is_taken_ = false;
-    std::uint32_t start_ = 0;     ///< arrivals of this rank when the step began
+    std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
     int announced_ = 0;                      ///< buckets that this rank has given
     int summed_ = 0;                         ///< buckets summed on this host
     std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock

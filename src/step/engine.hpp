@@ -151,6 +151,8 @@ class Engine {
     Pruning const* pruning() const noexcept { return parts_->pruning.get(); } ///< null: none
     Layout const& layout() const noexcept { return parts_->layout; }
     comm::Exchange const& exchange() const noexcept { return *parts_->exchange; }
+    /// Whether forwards begin while parameters are on their way from other hosts.
+    bool has_gate() const noexcept { return parts_->gate != nullptr; }
     std::vector<comm::TreeNode> const& nodes() const noexcept { return parts_->nodes; }
 
   private:

@@ -62,8 +62,8 @@ class EngineParts {
     double timeout_s() const { return static_cast<double>(communication.timeout_seconds); }
     /// Sums over the world; empty where every rank owns the whole arena.
     GatherSums gather_sums() const;
-    /// Gives every rank the parameters that their owners have written. `followed`: with `gate`, they
-    /// may still be on their way afterwards.
+    /// Gives every rank the parameters that their owners have written. `followed`: with `gate`,
+    /// they may still be on their way afterwards.
     ///
     /// Collective  over the world
     /// Throws      Error 76 naming a rank that does not come

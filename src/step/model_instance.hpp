@@ -25,10 +25,10 @@ class ModelInstance {
         Layout const& layout;
         comm::Partition const& partition;
         config::Precision precision{};
-        double clip = 0;              ///< as for a LocalStep
-        StepGraphs* graphs = nullptr; ///< null: every pass runs eagerly
-        std::string name{};           ///< of the model, in the deck
-        bool calls_own_code = false;  ///< a user's, in the model or the task
+        double clip = 0;               ///< as for a LocalStep
+        StepGraphs* graphs = nullptr;  ///< null: every pass runs eagerly
+        std::string name{};            ///< of the model, in the deck
+        bool calls_own_code = false;   ///< a user's, in the model or the task
         ParameterGate* gate = nullptr; ///< as for a LocalStep
     };
     /// A micro-batch of a replica.

@@ -113,6 +113,7 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         first_checkpoint_bytes(parts.deck, parts.work, engine.layout(), parts.data_module->state());
     size.buckets = engine.exchange().partition().buckets();
     size.exchange = engine.exchange().name();
+    size.follows = engine.has_gate();
     size.replicas = parts.deck.run.replicas;
     size.samples_per_step = data_module.samples_in_step(0);
     size.samples_per_epoch = data_module.samples_per_epoch();

@@ -29,6 +29,7 @@ struct DryRunSize {
     double checkpoint_bytes = 0; ///< of a file
     int buckets = 0;
     std::string exchange; ///< name of the exchange of gradients
+    bool follows = false; ///< on several hosts, parameters travel while the next forward runs
     std::int64_t replicas = 0;
     std::int64_t samples_per_step = 0;
     std::int64_t steps_per_epoch = 0;

@@ -166,6 +166,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
                                                  : ranks_of_host(world, deck.run, topology);
     inputs.sharded = deck.optimizer.update == "sharded";
     inputs.overlaps = world.device() != "cpu";
+    inputs.follows = size.follows;
     inputs.ranks_are_hosts = inputs.overlaps && !comm::collective_libraries().empty();
     auto const& compression = deck.communication.compression;
     inputs.carried = compression == "fp16" || compression == "bf16" ? 0.5 : 1;

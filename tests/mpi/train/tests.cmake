@@ -1,6 +1,6 @@
 lockstep_add_mpi_test(train/engine NP 1 2 3 4 8 TORCH)
 lockstep_add_mpi_test(train/step NP 1 2 3 4 8 TORCH)
-lockstep_add_mpi_test(train/followed_steps NP 1 2 3 4 TORCH ALONE)
+lockstep_add_mpi_test(train/followed_steps NP 1 2 3 4 TORCH)
 lockstep_add_mpi_test(train/unused_parameters NP 1 2 3 4 8 TORCH)
 lockstep_add_mpi_test(train/replica_check NP 1 2 3 4 8 TORCH)
 lockstep_add_mpi_test(train/evaluate NP 1 2 TORCH)

@@ -54,6 +54,16 @@ TEST_CASE("between hosts gradients cross the network twice") {
     CHECK(predict(overlapping, 8).between_s > 0); // the last bucket is never hidden
 }
 
+TEST_CASE("parameters travel behind the next forward, but the last bucket's") {
+    auto following = inputs();
+    following.follows = true;
+    auto const back = 50e-6 + 4 * 2 * 1.5e-6 + 0.5 * 100e6 / 1e9; // of which forward takes 30 ms
+    CHECK(predict(following, 8).between_s == Approx(predict(inputs(), 8).between_s - 0.030));
+    following.alone.backward = 0;
+    CHECK(predict(following, 8).between_s ==
+          Approx(predict(inputs(), 8).between_s - back + back / 4));
+}
+
 TEST_CASE("what is rounded to 16 bits takes half of the way to the sums") {
     auto rounded = inputs();
     rounded.carried = 0.5;

@@ -31,9 +31,9 @@ bool read_parameters(Exchange& exchange, int place, float expected, test::Schedu
         exchange.wait_parameters(bucket);
         right = right && exchange.arrived() >= partition.buckets() - bucket;
         auto const range = partition.bucket(bucket);
-        right = right && std::all_of(exchange.parameters() + range.first,
-                                     exchange.parameters() + range.last,
-                                     [&](float value) { return value == expected; });
+        right = right &&
+                std::all_of(exchange.parameters() + range.first, exchange.parameters() + range.last,
+                            [&](float value) { return value == expected; });
     }
     return right;
 }
@@ -135,7 +135,8 @@ TEST_CASE("a rank that is late on another host is waited for, which is no commun
 }
 
 TEST_CASE("threads for ranks, whatever the schedule") {
-    std::vector<std::vector<int>> const hosts{{0, 0, 0, 0}, {0, 0, 2, 2}, {0, 1, 2, 2}, {0, 1, 2, 3}};
+    std::vector<std::vector<int>> const hosts{
+        {0, 0, 0, 0}, {0, 0, 2, 2}, {0, 1, 2, 2}, {0, 1, 2, 3}};
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
         CAPTURE(seed);
         auto const exchanges = make_thread_exchanges(

@@ -104,11 +104,8 @@ std::vector<Case> cases() {
     nn::Interface tokens;
     tokens.sample_shape = {12};
     tokens.outputs = 512;
-    tokens.inputs = {{.name = "tokens",
-                      .type = h5::Type::i64,
-                      .shape = {12},
-                      .whole = true,
-                      .vocabulary = 512}};
+    tokens.inputs = {
+        {.name = "tokens", .type = h5::Type::i64, .shape = {12}, .whole = true, .vocabulary = 512}};
     auto const text = (torch::arange(24, torch::kInt64) * 37 % 512).reshape({2, 12});
     auto const transformer = [](std::string const& tied) {
         return config::Model{
@@ -155,11 +152,13 @@ TEST_CASE("no layer of a built-in model reads a parameter that has not arrived")
                 late.exchange.waits = 0;
                 if (pass == 0) {
                     late.exchange.begin_publish();
-                    REQUIRE(std::isnan(late.model->parameters().front().flatten()[0].item<float>()));
+                    REQUIRE(
+                        std::isnan(late.model->parameters().front().flatten()[0].item<float>()));
                 }
                 late.model->zero_grad();
                 late.model->set_random_key(5);
-                auto const found = late.gate.open([&] { return late.model->forward(fields_of(each)); });
+                auto const found =
+                    late.gate.open([&] { return late.model->forward(fields_of(each)); });
                 CHECK(late.exchange.is_whole());
                 CHECK((pass == 0) == (late.exchange.waits > 1)); // layer by layer
                 CHECK(torch::equal(found, expected));
@@ -204,7 +203,9 @@ TEST_CASE("a rank that is lost while others wait in forward is an error of that 
     Late late(nn::make_model({"mlp", {{"hidden", "128"}}}, {{64}, 5}, 3));
     late.exchange.begin_publish();
     late.exchange.fails = true;
-    CHECK_THROWS_AS(late.gate.open([&] { return late.model->forward(torch::ones({2, 64})); }),
+    CHECK_THROWS_AS(late.gate.open([&] {
+        return late.model->forward(torch::ones({2, 64}));
+    }),
                     Error);
     CHECK(late.exchange.waits == 1); // those after it need not try again
     late.exchange.fails = false;
