@@ -68,7 +68,9 @@ class Trace {
         for (int bucket = partition_.buckets() - 1; bucket >= 0; --bucket) {
             wait_for_bucket(bucket);
             compute(job_.forward_s / partition_.buckets());
-            gather_on();
+            if (has_updated_) {
+                gather_on();
+            }
         }
     }
     /// Gives one bucket after the other; meanwhile each earlier one is a stage further.
@@ -99,7 +101,7 @@ class Trace {
         }
         compute(job_.update_s * static_cast<double>(own) / static_cast<double>(job_.elements));
         gathered_.clear();
-        is_gathering_ = true;
+        has_updated_ = true;
         gather_on();
     }
 
@@ -125,7 +127,7 @@ class Trace {
     }
     void wait_for_bucket(int bucket) {
         auto const place = static_cast<std::size_t>(partition_.buckets() - 1 - bucket);
-        while (is_gathering_ && (place >= gathered_.size() || gathered_[place] < stages())) {
+        while (has_updated_ && (place >= gathered_.size() || gathered_[place] < stages())) {
             gather_on();
         }
     }
@@ -219,7 +221,7 @@ class Trace {
     int host_;
     std::ofstream out_;
     HostSchedule schedule_;
-    bool is_gathering_ = false; ///< there was an update
+    bool has_updated_ = false;  ///< there was an update
     std::vector<int> gathered_; ///< stages of the buckets, from the last one on, that have begun
     std::int64_t messages_ = 0;
 };

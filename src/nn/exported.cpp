@@ -166,6 +166,7 @@ class Exported : public Model, public HasAdapterPlaces {
 
     /// Random numbers are of one generator, which threads would share.
     bool runs_on_threads() const override { return !draws_; }
+    bool reads_by_operators() const override { return !compiled_->is_used(); }
 
     bool is_replayable() const override { return false; } // masks are of LibTorch's generator
 

@@ -303,6 +303,7 @@ class Script : public Mirror<Model> {
     void settle_buffers() const override { follow(); }
 
     bool runs_on_threads() const override { return false; }
+    bool reads_by_operators() const override { return false; } // some of them may be fused
     bool is_replayable() const override { return false; } // random numbers, and buffers that move
     bool takes_sizes_from_tensors() const override { return true; }
     bool takes_modes_of_layers() const override { return false; }

@@ -141,14 +141,12 @@ GatherSums EngineParts::gather_sums() const {
 }
 
 /// Layers that talk with other ranks in the middle of forward would wait for ranks that wait for
-/// parameters; code of a user's may read them past LibTorch's operators, and so may a program.
+/// parameters; code of a user's may read them past LibTorch's operators.
 void EngineParts::make_gate() {
     auto const& deck = setup.deck;
-    bool const of_operators =
-        nn::named_code(deck).empty() && deck.model.name != "export" && deck.model.name != "script";
-    if (exchange->can_publish_later() && of_operators && setup.device.is_cpu() &&
-        !deck.run.graphs && !layer_sums && instances->models().size() == 1 &&
-        !arena_.has_followers()) {
+    bool const of_operators = nn::named_code(deck).empty() && setup.model.reads_by_operators();
+    if (exchange->can_publish_later() && of_operators && setup.device.is_cpu() && !layer_sums &&
+        instances->models().size() == 1 && !arena_.has_followers()) {
         gate = std::make_unique<ParameterGate>(*exchange, arena_, world);
     }
 }

@@ -76,6 +76,10 @@ class Model : public torch::nn::Module {
     /// Whether several instances may run at once on threads of one process.
     virtual bool runs_on_threads() const { return true; }
 
+    /// Whether forward reads parameters on its caller's thread alone, and by LibTorch's operators
+    /// alone, so that it may begin before all of them have arrived.
+    virtual bool reads_by_operators() const { return true; }
+
     /// Whether forward does the same work on a device for all batches of one shape, with the same
     /// memory for what it keeps, so that the device may record it once and replay it. A forward
     /// that waits for the device, or copies values to it, is detected, and is not recorded anyway.

@@ -86,14 +86,14 @@ struct Late {
     train::ParameterGate gate;
 };
 
-struct Case {
+struct LateCase {
     config::Model chosen;
     nn::Interface interface;
     torch::Tensor inputs;
     torch::Tensor lengths{};
 };
 
-std::vector<Case> cases() {
+std::vector<LateCase> late_cases() {
     auto const values = [](std::vector<std::int64_t> const& shape) {
         std::int64_t count = 1;
         for (auto const extent : shape) {
@@ -130,14 +130,14 @@ std::vector<Case> cases() {
     };
 }
 
-nn::Fields fields_of(Case const& each) {
+nn::Fields fields_of(LateCase const& each) {
     return nn::Fields(std::vector<nn::Field>{{each.inputs, each.lengths}});
 }
 
 } // namespace
 
 TEST_CASE("no layer of a built-in model reads a parameter that has not arrived") {
-    for (auto each : cases()) {
+    for (auto each : late_cases()) {
         for (bool const recompute : {false, true}) {
             each.interface.recompute = recompute;
             CAPTURE(each.chosen.name, recompute);

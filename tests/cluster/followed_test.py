@@ -1,0 +1,76 @@
+"""Parameters that travel while the next forward runs, between hosts at the ends of slow cables: models of every kind,
+with what reads their parameters between two steps, to the bits of one rank, through a kill and a restart on other
+hosts. Some models, each with an option, drawn at random; at length all of them."""
+import itertools
+import pathlib
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
+
+from harness import DRAW, LOCKSTEP, LONG, Result, Scratch, check, check_same, checkpoints, run  # noqa: E402
+from hosts import Hosts, missing  # noqa: E402
+
+import small_models  # noqa: E402
+
+if missing():
+    print(f"skipped: {missing()}")
+    sys.exit(77)
+
+STEPS = 6
+OPTIONS = {
+    "plain": [],
+    "every step": ["--checkpoint.every-steps", 1, "--train.validate-every", 1],
+    "average": ["--optimizer.ema", 0.9, "--train.validate-every", 2],
+    "clip": ["--optimizer.clip-norm", 0.5],
+    "accumulate": ["--optimizer.accumulate", 2],
+    "recompute": ["--precision.gradient-checkpointing", "true"],
+    "bf16": ["--precision.compute", "bf16", "--communication.compression", "bf16"],
+    "freeze": ["--optimizer.freeze", "*bias"],
+    "histograms": ["--monitor.histograms", "gradients"],
+    "lamb": ["--optimizer.name", "lamb"],
+    "rounds": [],
+}
+WHERE = ("host1:1,host2:1", "host1:1,host2:1,host3:1", "host1:2,host2:1", "host1:1,host3:2")
+
+
+def cases():
+    """Model, option, hosts before and after the kill."""
+    models = sorted(small_models.MODELS)
+    if not LONG:
+        drawn = DRAW.sample([name for name in models if not name.endswith("-policy")], 2)
+        return [(name, DRAW.choice(sorted(OPTIONS)), *DRAW.sample(WHERE, 2)) for name in drawn]
+    return [(name, option, *DRAW.sample(WHERE, 2)) for name, option in itertools.product(models, sorted(OPTIONS))]
+
+
+with Scratch() as scratch, Hosts(3) as hosts:
+    small_models.write_data(scratch)
+    hosts.slow("host2", 0.003, 25e6)
+    for name, option, before, after in cases():
+        since = time.monotonic()
+        deck = small_models.deck_of(scratch, name, STEPS)
+        words = ["train", deck, "--run.replicas", 4, "--communication.bucket-mb", 0.016,
+                 "--communication.first-bucket-mb", 0.016, "--communication.timeout-seconds", 60,
+                 "--checkpoint.every-steps", 2, *OPTIONS[option], "--run.directory"]
+        one, several = scratch / "one", scratch / "several"
+        alone = run([*words, one], 1)
+        if alone.code == 64:  # not every option is for every model
+            print(f"refused: {name}, {option}", flush=True)
+            continue
+        alone.expect(0)
+        route = {"LOCKSTEP_HOST_SUMS": "halving"} if option == "rounds" else {}
+
+        def on(where, fault):
+            job = hosts.mpirun(where, [LOCKSTEP, *words, several], {**route, "LOCKSTEP_INJECT": fault})
+            text = job.communicate(timeout=240)[0]
+            return Result(job.returncode, text, 0)
+
+        killed = on(before, "kill:rank=1:step=4")
+        check(killed.code != 0 and checkpoints(several), f"killed after a checkpoint:\n{killed.text}")
+        on(after, "").expect(0, "resumed")
+        check_same(checkpoints(one)[-1], checkpoints(several)[-1],
+                   f"{name}, {option}, {before}, then {after}: the bits of one rank")
+        print(f"{time.monotonic() - since:.1f} s: {name}, {option}, {before}, then {after}", flush=True)
+        for directory in (one, several):
+            shutil.rmtree(directory)
