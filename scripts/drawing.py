@@ -78,7 +78,11 @@ for i, step in enumerate(STEP):
     if i:
         parts.append(f'<path d="M{x - gap + 2:g} {y + 20} L{x - 2:g} {y + 20}" stroke="#333" '
                      'stroke-width="1.5" marker-end="url(#head)"/>')
-height = y + 40 + MARGIN
+forward, share = (MARGIN + STEP.index(name) * (width + gap) + width / 2 for name in ("forward, backward", "share weights"))
+parts.append(f'<path d="M{share:g} {y + 40} v22 H{forward:g} v-20" fill="none" stroke="#333" stroke-width="1.5" '
+             'stroke-dasharray="5 4" marker-end="url(#head)"/>')
+text((forward + share) / 2, y + 80, "between hosts: behind the forward of the next step", share - forward, middle=True)
+height = y + 92 + MARGIN
 print(f'''<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="15">
 <title>Rooms of Lockstep, each above what it may include, and a step of training</title>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
