@@ -30,7 +30,7 @@ std::string place_of(h5::File const& file, std::string const& name) {
 std::pair<std::string, std::string> outer_sources(h5::File const& file,
                                                   std::vector<FieldInfo> const& fields) {
     bool const is_field = std::ranges::find(fields, sources_name, &FieldInfo::name) != fields.end();
-    auto rows = is_field ? std::nullopt : sources_in(file);
+    auto rows = is_field ? std::nullopt : sources_of_samples(file, fields.front().name);
     return !rows || rows->count() == 0
                ? std::pair<std::string, std::string>()
                : std::pair(rows->at(file, 0), rows->at(file, rows->count() - 1));

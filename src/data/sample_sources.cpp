@@ -28,8 +28,10 @@ void require_count(h5::File const& file, h5::TextRows const& rows, std::uint64_t
 /// How many samples, or documents, a file has.
 std::uint64_t rows_of(h5::File const& file, std::string const& field) {
     auto const offsets = field + "_offsets";
+    auto const shape = file.info(field).shape;
     return file.exists(offsets) ? file.info(offsets).shape.front() - 1
-                                : file.info(field).shape.front();
+           : shape.empty()      ? 1
+                                : shape.front();
 }
 
 } // namespace
@@ -46,6 +48,15 @@ std::optional<h5::TextRows> sources_in(h5::File const& file) {
     return rows;
 }
 
+std::optional<h5::TextRows> sources_of_samples(h5::File const& file, std::string const& field) {
+    auto rows = sources_in(file);
+    auto const samples = rows ? rows_of(file, field) : 0;
+    if (rows && is_ours(file)) {
+        require_count(file, *rows, samples);
+    }
+    return rows && rows->count() == samples ? rows : std::nullopt;
+}
+
 SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
     : set_(set), sequence_(sequence) {
     for (auto const* const fields : {&set.inputs(), &set.targets()}) {
@@ -54,8 +65,8 @@ SampleSources::SampleSources(Dataset const& set, std::int64_t sequence)
 }
 
 bool SampleSources::tell(std::span<std::filesystem::path const> files) const {
-    return !is_field_ && std::ranges::any_of(files, [](std::filesystem::path const& path) {
-        return sources_in(h5::File::open(path)).has_value();
+    return !is_field_ && std::ranges::any_of(files, [this](std::filesystem::path const& path) {
+        return sources_of_samples(h5::File::open(path), set_.inputs().front().name).has_value();
     });
 }
 
@@ -72,18 +83,14 @@ std::string SampleSources::of(std::int64_t sample) {
         auto const after = std::ranges::upper_bound(documents_, number * sequence_);
         row = static_cast<std::uint64_t>(after - documents_.begin() - 1);
     }
-    bool const tells = rows_ && (row < rows_->count() || is_ours(*file_));
-    return tells ? rows_->at(*file_, row) : std::string();
+    return rows_ ? rows_->at(*file_, row) : std::string();
 }
 
 void SampleSources::open(std::filesystem::path const& path) {
     file_.emplace(h5::File::open(path));
-    rows_ = sources_in(*file_);
-    documents_.clear();
     auto const& tokens = set_.inputs().front().name;
-    if (rows_ && is_ours(*file_)) {
-        require_count(*file_, *rows_, rows_of(*file_, tokens));
-    }
+    rows_ = sources_of_samples(*file_, tokens);
+    documents_.clear();
     if (rows_ && sequence_ > 0 && file_->exists(tokens + "_offsets")) {
         documents_ =
             h5::read_offsets(*file_, tokens + "_offsets", file_->info(tokens).shape.front());

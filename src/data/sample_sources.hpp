@@ -19,6 +19,12 @@ namespace lockstep::data {
 /// Throws  Error 65 for a file of ours that says it in another form
 std::optional<h5::TextRows> sources_in(h5::File const& file);
 
+/// The same, of a file with this dataset of samples, or of tokens; none where another program's
+/// file has another number of names than samples or documents.
+///
+/// Throws  Error 65 as sources_in, and for a file of ours with another number of names
+std::optional<h5::TextRows> sources_of_samples(h5::File const& file, std::string const& field);
+
 /// Tells what samples were made from: the names of pictures and recordings, the lines of tables, as
 /// an import has noted them. One thread of the process at a time.
 class SampleSources {

@@ -138,6 +138,34 @@ TEST_CASE("a file's names that do not fit its samples are an error of verify") {
     CHECK(test::says(error, "its offsets do not divide"));
 }
 
+TEST_CASE("too few names are refused in our files, and are no sources in others") {
+    test::ScratchDir const scratch;
+    auto const write = [&](std::string const& name, bool ours, std::size_t names) {
+        auto file = h5::File::create(scratch / name);
+        file.create_dataset("inputs", h5::Type::f32, {3, 2});
+        file.write("inputs", h5::Type::f32, std::vector<float>(6, 1));
+        file.create_dataset("targets", h5::Type::i64, {3});
+        file.write("targets", h5::Type::i64, std::vector<std::int64_t>{0, 1, 0});
+        h5::write_text_rows(file, sources_name, std::vector<std::string>(names, "a.png"));
+        if (ours) {
+            file.set_attribute("/", "format", std::string(format_name));
+        }
+        file.close();
+        return DatasetOptions{.files = (scratch / name).string()};
+    };
+    CHECK(describe(write("all.h5", true, 3)).last_source == "a.png");
+    CHECK(describe(write("theirs.h5", false, 3)).last_source == "a.png");
+    auto const error = test::error_of([&] { describe(write("few.h5", true, 2)); });
+    CHECK(error.code() == ExitCode::data);
+    CHECK(test::says(error, "2 names for 3 samples"));
+    auto const theirs = write("other.h5", false, 2);
+    CHECK(describe(theirs).first_source.empty());
+    CHECK(sources_in(theirs.files) == std::vector<std::string>(3));
+    Dataset const set(theirs);
+    std::vector<std::filesystem::path> const files{theirs.files};
+    CHECK_FALSE(SampleSources(set).tell(files));
+}
+
 TEST_CASE("a dataset of samples that has the name of the sources is no source") {
     test::ScratchDir const scratch;
     test::write_small_set(scratch / "theirs.h5", 20);
