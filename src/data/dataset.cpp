@@ -322,11 +322,10 @@ std::vector<std::string> Dataset::remarks() const {
             "warning: dataset ", learnt_name, " of ", source.path_of(0).string(),
             " is not used. To learn only the tokens that it marks, set data.mask = ", learnt_name));
     }
-    if (auto const largest = std::ranges::max_element(facts_.mean);
-        inputs().front().type == h5::Type::u8 && largest != facts_.mean.end() && *largest > 1) {
-        remarks.push_back(concat("warning: mean = ", *largest, " in ", source.path_of(0).string(),
-                                 " is outside the inputs, which are divided by 255 first: divide "
-                                 "mean and std by 255"));
+    if (auto const text = undivided_text(input_type(), mean(), source.path_of(0).string());
+        !text.empty() &&
+        read_moments(h5::File::open(source.path_of(0)), sample_shape()).first == mean()) {
+        remarks.push_back(text); // not of values that other files or a model give
     }
     if (!attributes.empty()) {
         remarks.push_back(concat("warning: attributes in ", source.path_of(0).string(),

@@ -151,6 +151,16 @@ void require_scales(std::filesystem::path const& path, h5::Type type,
     }
 }
 
+std::string undivided_text(h5::Type type, std::vector<double> const& mean,
+                           std::string const& whose) {
+    auto const largest = std::ranges::max_element(mean);
+    return type != h5::Type::u8 || largest == mean.end() || *largest <= 1
+               ? std::string()
+               : concat("warning: mean = ", *largest, " in ", whose,
+                        " is outside the inputs, which are divided by 255 first: divide mean and "
+                        "std by 255");
+}
+
 namespace {
 
 /// Empty where the file does not say.

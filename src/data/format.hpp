@@ -41,6 +41,11 @@ Moments read_moments(h5::File const& file, h5::Shape const& sample_shape);
 void require_scales(std::filesystem::path const& path, h5::Type type,
                     std::vector<double> const& mean, std::vector<double> const& std);
 
+/// A warning of a mean that lies outside of u8 inputs, which are divided by 255 first; `whose` says
+/// where it is given. Empty: nothing to tell.
+std::string undivided_text(h5::Type type, std::vector<double> const& mean,
+                           std::string const& whose);
+
 /// In a file of tokens: how many bytes of text each stands for, and which token ends a document.
 constexpr char const* token_bytes_name = "token_bytes";
 constexpr char const* end_of_text_name = "end_of_text";

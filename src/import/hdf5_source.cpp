@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 #include <utility>
 
+#include "facts_behind.hpp"
 #include "given_moments.hpp"
 #include "input_scale.hpp"
 #include "source_field.hpp"
@@ -72,7 +74,12 @@ class Hdf5Source : public ImportSource {
         add_fields(options.inputs, "inputs", type);
         first_target_ = fields_.size();
         add_fields(options.targets, "targets", std::nullopt);
-        name_classes(fields_[first_target_]);
+        auto facts = data::read_facts(file_, fields_.front().kept().row, /*of_tokens=*/false);
+        if (!options.mean.empty()) {
+            std::tie(facts.mean, facts.std) = std::tie(options.mean, options.std);
+        }
+        behind_ = add_facts_behind(file_, fields_.front(), fields_[first_target_], facts);
+        name_classes(fields_[first_target_], facts.classes);
         data::require_names(
             form_.class_names,
             concat(options.classes.empty() ? options.source.string() : "--classes", ": "));
@@ -83,7 +90,6 @@ class Hdf5Source : public ImportSource {
         if (!options.split_by.empty()) {
             groups_ = data::read_targets(file_, options.split_by, fields_.front().samples());
         }
-        auto facts = data::read_facts(file_, fields_.front().kept().row, /*of_tokens=*/false);
         if (!facts.columns.empty()) {
             form_.texts = {{data::columns_name, facts.columns}};
         }
@@ -92,10 +98,15 @@ class Hdf5Source : public ImportSource {
         }
         form_.mean = std::move(facts.mean);
         form_.std = std::move(facts.std);
+        if (options.mean.empty()) {
+            undivided_ =
+                data::undivided_text(fields_.front().stored(), form_.mean, options.source.string());
+        }
         fields_.front().rescale(form_.mean);
         fields_.front().rescale(form_.std);
         if (!options.mean.empty()) {
             take_moments(fields_.front().kept());
+            undivided_ = data::undivided_text(fields_.front().kept().type, form_.mean, "--mean");
         }
         data::require_scales(options_.source, fields_.front().kept().type, form_.mean, form_.std);
         for (auto const& field : fields_) {
@@ -114,7 +125,7 @@ class Hdf5Source : public ImportSource {
     }
     ImportForm const& form() const override { return form_; }
     std::vector<std::string> remarks() const override {
-        std::vector<std::string> lines;
+        auto lines = behind_;
         if (!remark_.empty()) {
             lines.push_back(remark_);
         }
@@ -135,8 +146,10 @@ class Hdf5Source : public ImportSource {
                                        "are rounded to f64"));
             }
         }
-        if (!unscaled_.empty()) {
-            lines.push_back(unscaled_);
+        for (auto const* const text : {&unscaled_, &undivided_}) {
+            if (!text->empty()) {
+                lines.push_back(*text);
+            }
         }
         if (auto const names = left_out(); !names.empty()) {
             constexpr std::size_t max_shown = 8;
@@ -308,9 +321,7 @@ class Hdf5Source : public ImportSource {
     }
 
     /// Where the first target is one whole number per sample, it is a class, if it can be.
-    void name_classes(SourceField& target) {
-        auto const theirs =
-            file_.texts_attribute("/", "classes").value_or(std::vector<std::string>{});
+    void name_classes(SourceField& target, std::vector<std::string> const& theirs) {
         if (!target.is_label()) {
             form_.class_names = names_of_values(target, theirs);
             return;
@@ -411,12 +422,14 @@ class Hdf5Source : public ImportSource {
     mutable std::vector<SourceField> fields_; ///< they keep blocks for what is read next
     std::size_t first_target_ = 0;
     std::vector<std::int64_t> labels_;
+    std::vector<std::string> behind_;  ///< lines on what the file leads to
     std::string remark_;               ///< about the labels; empty: none
     bool renumbered_ = false;          ///< whether these labels are others than the file's
     bool by_position_ = false;         ///< --classes names the classes of positions
     std::vector<std::int64_t> groups_; ///< of each sample; empty: none were asked for
     mutable std::optional<h5::TextRows> origins_; ///< of the samples, as the file has them
-    std::string unscaled_; ///< a warning, if the inputs are far from mean 0 and deviation 1
+    std::string undivided_; ///< a warning, if the mean of u8 is not one of values up to 1
+    std::string unscaled_;  ///< a warning, if the inputs are far from mean 0 and deviation 1
     ImportForm form_;
 };
 

@@ -1,6 +1,7 @@
 #include "import/image_source.hpp"
 
 #include "base/text.hpp"
+#include "data/format.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -100,6 +101,9 @@ class ImageSource : public ListedSource {
         form_.std = options_.std;
         form_.mean.resize(channels, form_.mean.front());
         form_.std.resize(channels, form_.std.front());
+        if (auto text = data::undivided_text(h5::Type::u8, form_.mean, "--mean"); !text.empty()) {
+            listing_.remarks.push_back(std::move(text));
+        }
     }
 
     /// Takes the first that can be read: what is wrong with others is told when they are read.

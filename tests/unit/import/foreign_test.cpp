@@ -1,10 +1,12 @@
 // Files that other programs made: our own writers make neither these layouts nor these types.
 
+#include "base/text.hpp"
 #include "data/convert.hpp"
 #include "data/inspect.hpp"
 #include "data/look_through.hpp"
 #include "data/verify.hpp"
 #include "h5/element_type.hpp"
+#include "h5/handle.hpp"
 #include "import/hdf5_source.hpp"
 #include "lockstep/data/dataset.hpp"
 
@@ -20,6 +22,7 @@
 #include "error_of.hpp"
 #include "importing.hpp"
 #include "scratch_dir.hpp"
+#include "small_set.hpp"
 
 using namespace lockstep;
 using namespace lockstep::data;
@@ -442,4 +445,33 @@ TEST_CASE("inputs that are far from 0 and 1 are told, and get a mean and std") {
     CHECK(code({1}, {1, 2}) == ExitCode::usage);
     CHECK(code({1}, {0}) == ExitCode::usage);
     CHECK(code({1e39}, {1}) == ExitCode::data);
+}
+
+TEST_CASE("a mean of bytes that are not divided by 255 is warned of by imports and by training") {
+    test::ScratchDir const scratch;
+    auto const write = [&](std::string const& name, double mean) {
+        test::write_small_set(scratch / name, 4);
+        h5::Handle const file{H5Fopen((scratch / name).c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
+                              H5Fclose};
+        h5::Handle const attribute{H5Aopen(file.id(), "mean", H5P_DEFAULT), H5Aclose};
+        H5Awrite(attribute.id(), H5T_NATIVE_DOUBLE, &mean);
+        return scratch / name;
+    };
+    auto const bytes = write("bytes.h5", 127);
+    auto const warning = concat("warning: mean = 127 in ", bytes.string(), " is outside");
+    auto const has = [](std::vector<std::string> const& lines, std::string const& begin) {
+        return std::ranges::any_of(lines,
+                                   [&](auto const& line) { return line.starts_with(begin); });
+    };
+    CHECK(has(Dataset({.files = bytes.string()}).remarks(), warning));
+    CHECK(has(hdf5_source({.source = bytes})->remarks(), warning));
+    CHECK(has(hdf5_source({.source = bytes, .type = "f32"})->remarks(), warning));
+    CHECK(has(hdf5_source({.source = bytes, .mean = {58}, .std = {1}})->remarks(),
+              "warning: mean = 58 in --mean is outside"));
+    auto const fine = write("fine.h5", 0.5);
+    CHECK(hdf5_source({.source = fine})->remarks().empty());
+    Dataset other({.files = fine.string()});
+    CHECK(other.remarks().empty());
+    other.scale_as({127}, {0.5}, false);
+    CHECK(other.remarks().empty()); // its own file says nothing of the kind
 }

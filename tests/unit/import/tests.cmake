@@ -6,6 +6,7 @@ lockstep_add_unit_test(import/idx_directory)
 lockstep_add_unit_test(import/foreign)
 lockstep_add_unit_test(import/fuzz)
 lockstep_add_unit_test(import/sources)
+lockstep_add_unit_test(import/facts_behind)
 # Some make files that our own writers do not: compressed ones, gzipped ones.
 target_link_libraries(unit.import PRIVATE hdf5::hdf5 ZLIB::ZLIB)
 if(TARGET lockstep::png AND TARGET lockstep::jpeg)
