@@ -91,13 +91,6 @@ ImportKind images_kind(ImportTold& told) {
                       {"--shorter", with, "--center-crop",
                        "images that are not cut become as large as the size"}},
             .make = [&told, &images](auto const& source) {
-                if (images.shorter > 0 && images.shorter < std::max(images.width, images.height)) {
-                    throw Error(ExitCode::usage,
-                                {concat("--shorter ", images.shorter),
-                                 concat("images would not cover the size of ", images.width, "x",
-                                        images.height),
-                                 "Give a number that is at least as large as both sides"});
-                }
                 images.source = source;
                 images.split_by = told.split_by;
                 images.alpha = told.alpha == "keep"    ? import::Alpha::keep

@@ -146,6 +146,16 @@ Options predict_options(PredictTold& told) {
                                   "skip pictures, recordings and lines of a table that cannot be "
                                   "read, and list them",
                                   told.skip_bad),
+                     option::flag("--center-crop",
+                                  "keep the proportions of pictures, and cut off what is too much; "
+                                  "for models whose pictures were imported with --center-crop",
+                                  told.center_crop),
+                     option::whole("--shorter N", "with --center-crop: as in the import",
+                                   told.shorter, {.min = 1, .max = 16384}),
+                     option::one_of("--alpha", {"drop", "blend"},
+                                    "what to do with transparent pixels of pictures, as in the "
+                                    "import; models whose pictures have alpha get it",
+                                    told.alpha),
                      option::flag("--overwrite", "replace FILE if it exists", told.overwrite)},
             .nearest_key = config::nearest_key};
 }

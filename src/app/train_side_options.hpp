@@ -60,6 +60,9 @@ struct PredictTold {
     std::int64_t batch = 128;
     bool skip_bad = false; ///< skip samples that cannot be read, and tell them
     bool overwrite = false;
+    bool center_crop = false;   ///< pictures are taken as `data import images` takes them
+    std::uint64_t shorter = 0;  ///< likewise
+    std::string alpha = "drop"; ///< likewise
 };
 
 struct SearchTold {

@@ -28,6 +28,12 @@ class ImageSource : public ListedSource {
         if (options_.width == 0) {
             take_size_of_first();
         }
+        if (options_.shorter > 0 && options_.shorter < std::max(options_.width, options_.height)) {
+            throw Error(ExitCode::usage, {concat("--shorter ", options_.shorter),
+                                          concat("images would not cover the size of ",
+                                                 options_.width, "x", options_.height),
+                                          "Give a number that is at least as large as both sides"});
+        }
         auto const channels = (options_.gray ? 1U : 3U) + (options_.alpha == Alpha::keep ? 1U : 0U);
         form_.fields = {{"inputs", h5::Type::u8, {channels, options_.height, options_.width}}};
         if (options_.flat) {

@@ -262,7 +262,7 @@ void Import::make_parts() {
     std::int64_t kept = 0;
     std::int64_t done = 0;
     for (std::size_t first = 0; first < items_.size(); first += ranks) {
-        comm::agree(comm_, "importing data", [&] {
+        comm::agree(comm_, options_.doing, [&] {
             before_part();
             auto const mine = first + static_cast<std::size_t>(comm_.rank());
             if (mine >= items_.size()) {

@@ -19,11 +19,12 @@ using ImportProgress = std::function<void(std::string const&, std::int64_t done,
 struct ImportOptions {
     std::filesystem::path out{}; ///< a file; a directory where there are several sets
     SplitOptions split{};
-    std::int64_t shard_samples = 0; ///< most samples of a file; 0: any number
-    bool skip_bad = false;          ///< skip items that cannot be read, and list them
-    bool overwrite = false;         ///< replace the data set files that are there
-    bool without_sources = false;   ///< do not store what each sample was made from
-    int deflate = 0;                ///< 1 to 9: chunked and compressed; 0: contiguous
+    std::int64_t shard_samples = 0;       ///< most samples of a file; 0: any number
+    bool skip_bad = false;                ///< skip items that cannot be read, and list them
+    bool overwrite = false;               ///< replace the data set files that are there
+    bool without_sources = false;         ///< do not store what each sample was made from
+    int deflate = 0;                      ///< 1 to 9: chunked and compressed; 0: contiguous
+    std::string doing = "importing data"; ///< in the error of an item
     /// Called on each rank before a part. If it throws on one rank, the import ends on all; it can
     /// be continued later.
     std::function<void()> before_part{};

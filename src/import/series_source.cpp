@@ -25,6 +25,7 @@ constexpr std::int64_t rows_at_once = 4096;
 constexpr std::size_t many_classes = 10; ///< of which a digit could be the name
 constexpr std::size_t max_categories = 1000;
 constexpr std::size_t max_shown_categories = 50; ///< in an error, which has to name them
+constexpr char const* or_skip = ", or skip such lines with --skip-bad";
 
 /// An input: the numbers of a column, or where the column has one of its categories.
 struct TableInput {
@@ -76,7 +77,8 @@ class SeriesSource : public ImportSource {
             form_.fields.push_back({"time", h5::Type::f64, {}, !rows});
         }
         rows ? list_rows() : list_groups();
-        form_.moments = ImportForm::Moments::by_channel;
+        form_.moments = options.unlabelled ? ImportForm::Moments::none // a model has its own
+                                           : ImportForm::Moments::by_channel;
     }
 
     std::string identity() const override {
@@ -166,6 +168,7 @@ class SeriesSource : public ImportSource {
 
   private:
     bool rows_are_samples() const { return options_.unlabelled || !options_.target.empty(); }
+    std::string skip_text() const { return rows_are_samples() ? or_skip : ""; }
 
     void choose_inputs() {
         for (auto const& name : options_.categories) {
@@ -226,7 +229,22 @@ class SeriesSource : public ImportSource {
                 return;
             }
         }
-        add(table_.column_of(options_.unlabelled ? "the model's column" : "--columns", name));
+        if (options_.unlabelled && !table_.find(name)) {
+            refuse_without(name);
+        }
+        add(table_.column_of("--columns", name));
+    }
+
+    [[noreturn]] void refuse_without(std::string const& name) const {
+        auto const column = name.substr(0, name.find('='));
+        throw Error(
+            ExitCode::usage,
+            {concat("the model's column ", name),
+             concat(table_.path.string(), " has no such column; its columns are ",
+                    some_of(table_.columns)),
+             concat("Add it to the table, or give the column with these values this name",
+                    column == name ? std::string()
+                                   : concat(". If it is a category, name a column ", column))});
     }
 
     void add_unless_used(std::size_t c) {
@@ -354,7 +372,10 @@ class SeriesSource : public ImportSource {
             return *above;
         }
         if (text.empty()) {
-            refuse(row, column, "is empty", "Write a category, such as unknown, on every line");
+            refuse(row, column, "is empty",
+                   concat(options_.unlabelled ? "Write one of the training's categories"
+                                              : "Write a category, such as unknown,",
+                          " on every line", skip_text()));
         }
         auto const& known = known_.at(input.column);
         if (std::ranges::find(known, text) == known.end()) {
@@ -363,7 +384,7 @@ class SeriesSource : public ImportSource {
                           options_.unlabelled ? "model" : "import", " knows ",
                           some_of(known, max_shown_categories)),
                    options_.unlabelled
-                       ? "Write one of these, or leave the line out"
+                       ? concat("Write one of these", or_skip)
                        : concat("Correct it, or name ", column, "=", text, " in --columns, too"));
         }
         return text == *input.category ? 1 : 0;
@@ -377,19 +398,19 @@ class SeriesSource : public ImportSource {
         auto const value = number(text);
         if (!value && is_out_of_range(text)) {
             refuse(row, table_.columns[column], concat("is outside of the range of f64: ", text),
-                   "Correct it");
+                   concat("Correct it", skip_text()));
         }
         if (!value) {
             refuse(row, table_.columns[column],
                    text.empty() ? "is empty" : concat("is not a number: ", text),
                    options_.unlabelled
-                       ? "Write a number, as in the table that the model was trained on, or skip "
-                         "such lines with --skip-bad"
+                       ? concat("Write a number, as in the table that the model was trained on",
+                                or_skip)
                    : text.empty()
                        ? concat("Correct it, leave the column out with --columns",
                                 options_.target.empty()
                                     ? ", or fill empty cells with --fill-forward"
-                                    : ", or skip such lines with --skip-bad")
+                                    : or_skip)
                        : concat("Correct it, or leave the column out with --columns. If its values "
                                 "are names, write --categories ",
                                 table_.columns[column]));
@@ -400,8 +421,9 @@ class SeriesSource : public ImportSource {
         if (!options_.doubles && (too_large || too_small)) {
             refuse(row, table_.columns[column],
                    concat("is too ", too_large ? "large" : "small", " for f32: ", text),
-                   options_.unlabelled ? "Correct it"
-                                       : "Correct it, or store the numbers with --type f64");
+                   concat("Correct it", options_.unlabelled
+                                            ? or_skip
+                                            : ", or store the numbers with --type f64"));
         }
         return *value;
     }

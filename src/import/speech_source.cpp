@@ -43,7 +43,8 @@ class SpeechSource : public ListedSource {
             form_.fields.front().row = {options.bands};
         }
         form_.class_names = listing_.class_names;
-        form_.moments = ImportForm::Moments::one;
+        form_.moments = options.unlabelled ? ImportForm::Moments::none // a model has its own
+                                           : ImportForm::Moments::one;
         form_.numbers = {{data::sample_rate_name, {static_cast<double>(rate_)}}};
     }
 

@@ -97,7 +97,7 @@ def of_bad_files(scratch, model):
     pictures(mixed, 3, flat=True)
     (mixed / "dark-1.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     words = ["predict", model, mixed, "--output", scratch / "mixed.csv"]
-    run(words).expect(65, "dark-1.png", "--skip-bad")
+    check("import" not in run(words).expect(65, "dark-1.png", "--skip-bad").text, "nothing is imported for the user")
     check(not list(scratch.glob("mixed.csv*")), "nothing is left")
     for ranks in (1, 3):
         run([*words, "--skip-bad", "--overwrite"], ranks).expect(0, "skipped 1 of 6", "dark-1.png", "5 predictions")
@@ -109,6 +109,30 @@ def of_bad_files(scratch, model):
     run([*words, "--skip-bad", "--overwrite"]).expect(65, "none of 6 items can be read")
     check([path.name for path in scratch.glob("mixed.csv*")] == ["mixed.csv"], "nothing but the older file")
     run(["predict", model, scratch / "gone.h5", "--skip-bad", "--output", scratch / "x.csv"]).expect(64, "--skip-bad")
+
+
+def of_cut_pictures(scratch):
+    """Pictures are cut as the import cut those of the training, if the same options are given."""
+    for name, shade in SHADES.items():
+        (scratch / "wide" / name).mkdir(parents=True)
+        for number in range(4):
+            values = [[(x * 12 + number, shade, y * 20, 255 - x * 12) for x in range(20)] for y in range(10)]
+            (scratch / "wide" / name / f"{number}.png").write_bytes(png(values, 8, 6))
+    cut = ("--center-crop", "--shorter", 12, "--alpha", "blend")
+    run(["data", "import", "images", scratch / "wide", scratch / "cut.h5", "--size", "8x8", *cut]).expect(0)
+    model = trained(scratch, "cut", scratch / "cut.h5", "name = cnn\nchannels = 4\nhidden = 8", "classification", steps=4)
+
+    def told(name, *words):
+        run(["predict", model, *words, "--output", scratch / name]).expect(0)
+        return [[row[name] for name in sorted(SHADES)] for row in csv.DictReader(open(scratch / name))]
+    stored = told("stored-cut.csv", scratch / "cut.h5")
+    check(told("cut.csv", scratch / "wide", *cut) == stored, "the same predictions as of the imported pictures")
+    check(told("squeezed.csv", scratch / "wide", *cut[-2:]) != stored, "other ones of pictures that are squeezed")
+    check(told("opaque.csv", scratch / "wide", *cut[:-2]) != stored, "and of their colours without alpha")
+    for words, why in (((scratch / "cut.h5", "--center-crop"), "used as they are"),
+                       ((scratch / "wide", "--shorter", 12), "without --center-crop"),
+                       ((scratch / "wide", "--center-crop", "--shorter", 4), "would not cover the size of 8x8")):
+        run(["predict", model, *words, "--output", scratch / "x.csv"]).expect(64, why)
 
 
 def of_idx(scratch):
@@ -135,6 +159,10 @@ def of_tables(scratch):
                 file.write(",".join(str(known[column]) for column in columns.split(",")) + "\n")
     run(["data", "import", "series", scratch / "train.csv", scratch / "table.h5", "--target", "y", "--regression"]).expect(0)
     model = trained(scratch, "line", scratch / "table.h5", "name = mlp\nhidden = 16", "regression", steps=300)
+    check("normali" not in run(["predict", model, scratch / "new.csv", "--output", scratch / "told.csv"]).expect(0).text,
+          "the model's own mean and std count, and those of the few rows are nothing to tell of")
+    run(["predict", model, scratch / "new", "--output", scratch / "x.csv"]).expect(
+        64, "the model takes the rows of a table with the columns a, b, c", ".csv")
     text = predicted(model, scratch / "values.csv", scratch / "new.csv")
     rows = list(csv.DictReader(text.decode().splitlines()))
     given = np.array([float(row["targets"]) for row in rows])
@@ -149,7 +177,9 @@ def of_tables(scratch):
     run(["predict", model, scratch / "wrong.csv", "--output", scratch / "x.csv", "--skip-bad"]).expect(0, "skipped 1 of 2", "line 3")
     (scratch / "x.csv").unlink()
     (scratch / "short.csv").write_text("a,b\n1,2\n")
-    run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "the model's column c")
+    text = run(["predict", model, scratch / "short.csv", "--output", scratch / "x.csv"]).expect(64, "the model's column c").text
+    check("Name one of" not in text and "Add it to the table" in text, f"the model needs this column: {text}")
+    run(["predict", model, scratch / "new.csv", "--output", scratch / "x.csv", "--center-crop"]).expect(64, "no pictures")
 
 
 def of_categories(scratch):
@@ -171,7 +201,12 @@ def of_categories(scratch):
     check(len(rows) == 60 and np.mean(wrong) < 0.5, f"colours by their names: {wrong}")
     (scratch / "pink.csv").write_text("colour,size\nred,1\npink,2\n")
     run(["predict", model, scratch / "pink.csv", "--output", scratch / "x.csv"]).expect(
-        65, "line 3", "unknown category pink: the model knows blue, dark green, red")
+        65, "line 3", "unknown category pink: the model knows blue, dark green, red", "--skip-bad")
+    run(["predict", model, scratch / "pink.csv", "--output", scratch / "x.csv", "--skip-bad"]).expect(0, "skipped 1 of 2")
+    (scratch / "x.csv").unlink()
+    (scratch / "bare.csv").write_text("size\n1\n")
+    run(["predict", model, scratch / "bare.csv", "--output", scratch / "x.csv"]).expect(
+        64, "the model's column colour=blue", "name a column colour")
 
 
 def of_every_model(scratch):
@@ -229,6 +264,7 @@ with Scratch() as scratch:
     write_data(scratch)
     model = of_pictures(scratch)
     of_idx(scratch)
+    of_cut_pictures(scratch)
     of_tables(scratch)
     of_categories(scratch)
     refused(scratch, model)

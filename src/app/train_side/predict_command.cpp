@@ -54,7 +54,9 @@ ExitCode predict_command(Invocation const& invocation) {
             auto const deck = begin_with_saved_deck(context, file, words.keys, told.output);
             data::Facts facts;
             comm::agree(world, "reading the model's file", [&] { facts = train::facts_of(file); });
-            PredictInputs const samples(world, inputs, facts, {told.output, told.skip_bad});
+            PredictInputs const samples(
+                world, inputs, facts,
+                {told.output, told.skip_bad, told.center_crop, told.shorter, told.alpha});
             auto const report =
                 train::predict(world, deck, file, samples.samples(), {told.output, told.batch});
             if (world.is_root()) {

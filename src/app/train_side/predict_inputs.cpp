@@ -3,6 +3,7 @@
 #include "base/file_kind.hpp"
 #include "base/letter_case.hpp"
 #include "base/partial_file.hpp"
+#include "base/some_of.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -42,13 +43,25 @@ void require_there(std::vector<std::string> const& words) {
 /// Whether the model's samples are pictures as an import stores them: channels, height and width,
 /// or, from an IDX file, height and width.
 bool takes_pictures(data::Facts const& facts) {
+    if (facts.inputs.size() != 1) {
+        return false;
+    }
     auto const& input = facts.inputs.front();
     return input.type == h5::Type::u8 && !input.ragged &&
            (input.shape.size() == 2 || (input.shape.size() == 3 && input.shape[0] <= 4));
 }
 
+/// An option that says how pictures are taken; empty: none was given.
+std::string option_of_pictures(PredictInputOptions const& options) {
+    return options.center_crop       ? "--center-crop"
+           : options.shorter > 0     ? "--shorter"
+           : options.alpha != "drop" ? "--alpha"
+                                     : "";
+}
+
 std::unique_ptr<import::ImportSource> pictures(std::vector<std::string> const& words,
-                                               data::Facts const& facts) {
+                                               data::Facts const& facts,
+                                               PredictInputOptions const& as) {
     auto shape = facts.inputs.front().shape;
     bool const flat = shape.size() == 2;
     if (flat) {
@@ -57,13 +70,35 @@ std::unique_ptr<import::ImportSource> pictures(std::vector<std::string> const& w
     import::ImageImport options{.source = words.front(),
                                 .width = shape[2],
                                 .height = shape[1],
+                                .center_crop = as.center_crop,
+                                .shorter = as.shorter,
                                 .gray = shape[0] <= 2,
                                 .flat = flat,
-                                .alpha =
-                                    shape[0] % 2 == 0 ? import::Alpha::keep : import::Alpha::drop,
+                                .alpha = shape[0] % 2 == 0     ? import::Alpha::keep
+                                         : as.alpha == "blend" ? import::Alpha::blend
+                                                               : import::Alpha::drop,
                                 .unlabelled = true};
     options.more = {words.begin() + 1, words.end()};
     return import::image_source(options);
+}
+
+void require_effect(PredictInputOptions const& options, bool stored, data::Facts const& facts) {
+    auto const of_pictures = option_of_pictures(options);
+    if (!of_pictures.empty() && (stored || !takes_pictures(facts))) {
+        throw refused(of_pictures,
+                      stored ? "the samples of HDF5 files are used as they are"
+                             : "the model takes no pictures",
+                      concat("Leave ", of_pictures, " out"));
+    }
+    if (options.shorter > 0 && !options.center_crop) {
+        throw refused("--shorter was given without --center-crop",
+                      "pictures that are not cut become as large as the training's",
+                      "Add --center-crop, or leave out --shorter");
+    }
+    if (stored && options.skip_bad) {
+        throw refused("--skip-bad", "the samples of HDF5 files are read or refused together",
+                      "Leave --skip-bad out");
+    }
 }
 
 std::unique_ptr<import::ImportSource> recordings(std::vector<std::string> const& words,
@@ -92,7 +127,8 @@ std::unique_ptr<import::ImportSource> table(std::vector<std::string> const& word
 
 /// As the model's own samples were imported.
 std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& words,
-                                                data::Facts const& facts) {
+                                                data::Facts const& facts,
+                                                PredictInputOptions const& options) {
     if (facts.inputs.size() != 1) {
         throw refused(words.front(),
                       facts.inputs.empty()
@@ -112,7 +148,13 @@ std::unique_ptr<import::ImportSource> source_of(std::vector<std::string> const& 
         return recordings(words, facts);
     }
     if (takes_pictures(facts)) {
-        return pictures(words, facts);
+        return pictures(words, facts, options);
+    }
+    if (input.shape.size() == 1 && !input.ragged && !facts.columns.empty()) {
+        throw refused(
+            words.front(),
+            concat("the model takes the rows of a table with the columns ", some_of(facts.columns)),
+            "Name a table that ends with .csv or .tsv, or an HDF5 file");
     }
     throw refused(words.front(),
                   concat("the model takes ", h5::shape_text(input.shape),
@@ -136,10 +178,7 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
             throw refused(joined(words, ", "), "HDF5 files and others are not predicted together",
                           "Predict them one after the other");
         }
-        if (stored && options.skip_bad) {
-            throw refused("--skip-bad", "the samples of HDF5 files are read or refused together",
-                          "Leave --skip-bad out");
-        }
+        require_effect(options, stored, facts);
     });
     samples_.named = joined(words, ", ");
     if (stored) {
@@ -160,16 +199,19 @@ PredictInputs::PredictInputs(comm::Communicator const& world, std::vector<std::s
             remove_tree(path);
         });
     }
-    import_them(world, words, facts, options.skip_bad);
+    import_them(world, words, facts, options);
 }
 
 void PredictInputs::import_them(comm::Communicator const& world,
                                 std::vector<std::string> const& words, data::Facts const& facts,
-                                bool skip_bad) {
+                                PredictInputOptions const& options) {
     std::unique_ptr<import::ImportSource> source;
-    comm::agree(world, "reading the list of samples", [&] { source = source_of(words, facts); });
-    auto const report = import::import_set(world, *source, {.out = imported_, .skip_bad = skip_bad},
-                                           [](std::string const&, std::int64_t, std::int64_t) {});
+    comm::agree(world, "reading the list of samples",
+                [&] { source = source_of(words, facts, options); });
+    auto const report = import::import_set(
+        world, *source,
+        {.out = imported_, .skip_bad = options.skip_bad, .doing = "reading the samples"},
+        [](std::string const&, std::int64_t, std::int64_t) {});
     remarks_ = source->remarks();
     remarks_.insert(remarks_.end(), report.notes.begin(), report.notes.end());
     if (!report.skipped.empty()) {

@@ -5,6 +5,7 @@
 #include "lockstep/data/facts.hpp"
 #include "model_files/predict.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@ namespace lockstep::app {
 struct PredictInputOptions {
     std::filesystem::path output; ///< beside which imported samples are written
     bool skip_bad = false;        ///< skip samples that cannot be read, and tell them
+    bool center_crop = false;     ///< of pictures, as import::ImageImport has it
+    std::uint64_t shorter = 0;    ///< likewise
+    std::string alpha = "drop";   ///< or blend
 };
 
 /// What the words of `lockstep predict` name, as samples that a model of these facts takes: HDF5
@@ -36,7 +40,7 @@ class PredictInputs {
 
   private:
     void import_them(comm::Communicator const& world, std::vector<std::string> const& words,
-                     data::Facts const& facts, bool skip_bad);
+                     data::Facts const& facts, PredictInputOptions const& options);
 
     train::Unlabelled samples_;
     std::vector<std::string> remarks_;
