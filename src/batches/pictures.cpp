@@ -36,10 +36,27 @@ bool has_channels_last(nn::Model const& model, data::Facts const& facts,
     return places.size() > 1 && places.back() + 1 < input.shape.size();
 }
 
+torch::Tensor as_stored(torch::Tensor const& samples, data::Facts const& facts) {
+    auto values = samples.to(torch::kCPU, torch::kFloat32);
+    if (!facts.mean.empty()) {
+        std::vector<std::int64_t> shape(static_cast<std::size_t>(values.dim()), 1);
+        if (facts.mean.size() > 1) {
+            shape.at(facts.channels_last ? shape.size() - 1 : 1) = std::ssize(facts.mean);
+        }
+        values = values * torch::tensor(facts.std, torch::kFloat32).view(shape) +
+                 torch::tensor(facts.mean, torch::kFloat32).view(shape);
+    }
+    bool const bytes = facts.inputs.front().type == h5::Type::u8;
+    return bytes ? (values * 255).round().clamp(0, 255).to(torch::kUInt8) : values;
+}
+
 torch::Tensor levels_of(torch::Tensor const& sample, bool channels_last, std::int64_t slice) {
     auto const image = arranged(sample.to(torch::kCPU, torch::kFloat32), channels_last, slice);
     if (!image.defined() || !image.isfinite().all().item<bool>()) {
         return {};
+    }
+    if (sample.scalar_type() == torch::kUInt8) {
+        return image.to(torch::kUInt8).movedim(0, -1).contiguous();
     }
     auto const min = image.min();
     auto const range = (image.max() - min).clamp_min(1e-12);
@@ -60,7 +77,8 @@ std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_las
                                  std::int64_t max) {
     torch::NoGradGuard const no_grad;
     std::vector<Picture> pictures;
-    if (!samples.is_floating_point() || samples.dim() < 3) {
+    bool const shown = samples.is_floating_point() || samples.scalar_type() == torch::kUInt8;
+    if (!shown || samples.dim() < 3) {
         return pictures;
     }
     for (std::int64_t i = 0; i < std::min(max, samples.size(0)); ++i) {
@@ -74,7 +92,10 @@ std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_las
 task::Tensors PicturedBatches::next() {
     auto batch = batches_.next();
     if (limit_ > 0 && batch.inputs.size() > 0 && !batch.inputs[0].lengths.defined()) {
-        pictures_ = pictures_of(batch.inputs.only(), channels_last_, limit_);
+        auto const& samples = batch.inputs.only();
+        pictures_ = pictures_of(
+            samples.is_floating_point() ? as_stored(samples.slice(0, 0, limit_), facts_) : samples,
+            channels_last_, limit_);
     }
     limit_ = 0;
     return batch;

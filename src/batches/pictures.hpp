@@ -15,8 +15,15 @@ namespace lockstep::train {
 bool has_channels_last(nn::Model const& model, data::Facts const& facts,
                        data::FieldInfo const& input);
 
-/// The grey levels or colours of an image, clip or volume, from its least value (0) to its largest
-/// (255). Of a clip or a volume, `slice` is shown; if that is negative, the middle one.
+/// Samples of a set as its file has them, before they were normalised: u8 are bytes again.
+///
+/// Shape    samples [n, …] of the set's first input, real numbers as a model gets them
+/// Returns  [n, …] uint8 or float32
+torch::Tensor as_stored(torch::Tensor const& samples, data::Facts const& facts);
+
+/// The grey levels or colours of an image, clip or volume: bytes as they are, other values from the
+/// least (0) to the largest (255). Of a clip or a volume, `slice` is shown; if that is negative,
+/// the middle one.
 ///
 /// Returns  [height, width, 1 or 3] uint8; undefined where the sample is no image
 torch::Tensor levels_of(torch::Tensor const& sample, bool channels_last, std::int64_t slice = -1);
@@ -24,9 +31,8 @@ torch::Tensor levels_of(torch::Tensor const& sample, bool channels_last, std::in
 /// Shape  levels [height, width, 1 or 3] uint8
 Picture picture_of(torch::Tensor const& levels);
 
-/// The first `max` samples as pictures, each from its least value (black) to its largest. Of clips
-/// and boxes, the middle slice is shown; with other numbers of channels than one or three, the
-/// middle channel.
+/// The first `max` samples as pictures, each as `levels_of` has it. Of clips and boxes, the middle
+/// slice is shown; with other numbers of channels than one or three, the middle channel.
 ///
 /// Shape    samples [n, height, width], [n, channels, …, height, width], or with channels last
 /// Returns  nothing where samples are not images
@@ -36,9 +42,10 @@ std::vector<Picture> pictures_of(torch::Tensor const& samples, bool channels_las
 /// Hands a source's batches on, and keeps pictures of the first one's samples.
 class PicturedBatches : public BatchSource {
   public:
-    /// `batches` must outlive it.
-    PicturedBatches(BatchSource& batches, std::int64_t max, bool channels_last)
-        : batches_(batches), limit_(max), channels_last_(channels_last) {}
+    /// `batches`, and `facts` of their samples, must outlive it.
+    PicturedBatches(BatchSource& batches, std::int64_t max, bool channels_last,
+                    data::Facts const& facts)
+        : batches_(batches), limit_(max), channels_last_(channels_last), facts_(facts) {}
 
     task::Tensors next() override;
     /// The pictures that were kept; a second call returns none.
@@ -48,6 +55,7 @@ class PicturedBatches : public BatchSource {
     BatchSource& batches_;
     std::int64_t limit_; ///< 0: no more
     bool channels_last_;
+    data::Facts const& facts_;
     std::vector<Picture> pictures_;
 };
 

@@ -257,8 +257,9 @@ std::vector<WorstSample> described(std::vector<FoundSample> const& worst, data::
             data.read(batch, scratch);
             std::vector<std::int64_t> shape{1};
             shape.insert(shape.end(), info.shape.begin(), info.shape.end());
-            each.picture = picture_of_sample(found, torch::tensor(batch.inputs()).reshape(shape),
-                                             options.channels_last);
+            auto const sample = torch::tensor(batch.inputs()).reshape(shape);
+            each.picture =
+                picture_of_sample(found, as_stored(sample, data.facts()), options.channels_last);
         }
         all.push_back(std::move(each));
     }

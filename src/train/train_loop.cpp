@@ -28,7 +28,8 @@ void TrainLoop::open() {
     batches_ = parts_.data.batches(parts_.progress.step, parts_.course.total_steps());
     pictured_.emplace(*batches_, wanted_pictures(parts_.facts, parts_.progress),
                       has_channels_last(*parts_.work.model, parts_.work.facts,
-                                        parts_.work.samples.inputs.front()));
+                                        parts_.work.samples.inputs.front()),
+                      parts_.work.facts);
     parts_.departure.agree(); // whoever was signalled while we started
     if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
         parts_.evaluation.validate();

@@ -7,6 +7,7 @@ import shutil
 
 import h5py
 import numpy as np
+from PIL import Image
 
 from harness import Scratch, check, run
 from media import png, wav
@@ -78,7 +79,11 @@ def of_sources(scratch, model):
         check(file["sources"][()].decode().splitlines() == names, "and in HDF5")
     worst = scratch / "worst"
     text = run(["evaluate", model, "--data.test", scratch / "gone.h5", "--worst", 24, "--worst-output", worst], 2).expect(0).text
+    with h5py.File(scratch / "gone.h5") as file:
+        stored = file["inputs"][:].transpose(0, 2, 3, 1)
     for line in list(map(json.loads, (worst / "worst.jsonl").read_text().splitlines()))[1:]:
+        check(np.array_equal(np.asarray(Image.open(worst / line["picture"])), stored[line["sample"]]),
+              f"the picture as it was imported: {line}")
         check(line["source"] == names[line["sample"]] and
               f"sample {line['sample']} ({scratch / 'gone.h5'}, {line['sample']}: {line['source']}): loss" in text, f"{line}")
     run(["data", "info", scratch / "gone.h5"]).expect(0, f"sources: from {names[0]} to {names[-1]}")

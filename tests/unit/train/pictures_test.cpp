@@ -41,6 +41,27 @@ TEST_CASE("colours are interleaved, wherever the channels were") {
     CHECK(last[0].pixels == pictures[0].pixels);
 }
 
+TEST_CASE("bytes are drawn as the file has them, whatever they were normalised by") {
+    auto const stored = torch::arange(10, 106).view({2, 3, 4, 4}).to(torch::kUInt8);
+    data::Facts facts{.inputs = {{.name = "inputs", .type = h5::Type::u8, .shape = {3, 4, 4}}},
+                      .mean = {0.485, 0.456, 0.406},
+                      .std = {0.229, 0.224, 0.225}};
+    auto const mean = torch::tensor(facts.mean, torch::kFloat32).view({1, 3, 1, 1});
+    auto const std = torch::tensor(facts.std, torch::kFloat32).view({1, 3, 1, 1});
+    auto const inputs = (stored.to(torch::kFloat32) / 255 - mean) / std;
+    CHECK(train::as_stored(inputs, facts).equal(stored));
+    auto const pictures = pictures_of(train::as_stored(inputs, facts), false, 2);
+    CHECK(first_of(pictures, 6) == std::vector<std::uint8_t>{10, 26, 42, 11, 27, 43});
+    facts.channels_last = true;
+    facts.inputs.front().shape = {4, 4, 3};
+    CHECK(train::as_stored(inputs.movedim(1, -1), facts).equal(stored.movedim(1, -1)));
+    facts.inputs.front().type = h5::Type::f32;
+    CHECK(train::as_stored(inputs.movedim(1, -1), facts)
+              .allclose(stored.movedim(1, -1).to(torch::kFloat32) / 255));
+    facts = {.inputs = facts.inputs};
+    CHECK(train::as_stored(inputs, facts).equal(inputs));
+}
+
 TEST_CASE("of clips the middle frame, of many channels the middle one") {
     auto clip = torch::zeros({1, 1, 3, 4, 4});
     clip.select(2, 1).copy_(torch::eye(4));
