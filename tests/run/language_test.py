@@ -277,6 +277,8 @@ def test_elsewhere(scratch, path, exported, told):
               "model.norm-epsilon = 1e-06", rope_theta=500000.0, rope_scaling={"type": "linear", "factor": 2.0},
               rms_norm_eps=1e-06)
     evaluated(64, "head_dim = 16", "no key of the deck", head_dim=16)
+    evaluated(64, "sliding_window = 4", "Set data.sequence to at most 4", sliding_window=4)
+    evaluated(0, told.strip(), sliding_window=4096)
     config.write_text("{")
     run(["train", path, "--run.directory", scratch / "damaged", "--model.weights", folder], 2).expect(
         65, "config.json cannot be understood")

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
@@ -138,6 +139,26 @@ void compare_form(Comparison& comparison, TransformerForm const& form) {
     compare_scales(comparison, form);
 }
 
+/// Layers that see only the last tokens compute what ours do of samples of at most so many.
+void compare_windows(Comparison& comparison, TextForm const& text) {
+    auto const [use, is_used] = comparison.value({"use_sliding_window"});
+    auto const [layers, types] = comparison.value({"layer_types"});
+    bool const slides = (use.empty() || is_used.get<bool>()) &&
+                        (layers.empty() || std::ranges::any_of(types, [](Json const& type) {
+                             return type == "sliding_attention" || type == "chunked_attention";
+                         }));
+    for (auto const* const each : {"sliding_window", "attention_chunk_size"}) {
+        auto const [name, window] = comparison.value({each});
+        auto const tokens =
+            name.empty() ? 0 : comparison.number_or_truth<std::int64_t>(name, window);
+        if (slides && tokens > 0 && tokens < text.length) {
+            comparison.add(name, window,
+                           concat("data.sequence to at most ", value_text(window),
+                                  ", since attention is over whole samples here"));
+        }
+    }
+}
+
 /// The text of model.rotary-scaling; empty: we have no such scaling.
 std::string scaling_text(Json const& rope) {
     auto const kind = rope.contains("rope_type") ? rope.at("rope_type").get<std::string>()
@@ -196,6 +217,7 @@ void compare_text(Comparison& comparison, TransformerForm const& form, TextForm 
                               "model.max-positions = ", value_text(positions)));
     }
     compare_rotary(comparison, form);
+    compare_windows(comparison, text);
     if (text.per_sample) {
         return;
     }

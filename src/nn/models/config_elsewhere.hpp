@@ -17,6 +17,7 @@ struct TextForm {
     std::int64_t positions = 0; ///< learnt ones; 0: none
     bool per_sample = false;    ///< outputs are not scores of tokens
     bool tied = false;
+    std::int64_t length = 0; ///< tokens of a sample; 0: any number
 };
 
 /// In what a model of ours differs from the one that a config.json of the transformers package

@@ -31,6 +31,7 @@ struct Plan {
     bool separate = false;      ///< positions see their own document alone
     std::int64_t positions = 0; ///< learnt ones; 0: none
     std::int64_t outputs = 0;
+    std::int64_t length = 0; ///< of a sample; 0: any
 };
 
 [[noreturn]] void refuse(std::string const& what, std::string const& why, std::string const& next) {
@@ -82,7 +83,8 @@ Plan plan_of(config::OwnValues const& values, Interface const& interface) {
     plan.causal = attention == "auto" ? !plan.per_sample : attention == "causal";
     auto const positions = values.choice("positions", {"rotary", "learnt", "none"});
     auto const limit = values.integer("max-positions", 0);
-    auto const length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
+    plan.length = input.ragged ? 0 : static_cast<std::int64_t>(input.shape.front());
+    auto const length = plan.length;
     if (positions == "rotary") {
         plan.form.rotary_base = values.number("rotary-base", 1, 1e12);
         plan.form.rotary_scaling = RotaryScaling::of(values.text("rotary-scaling"));
@@ -168,8 +170,8 @@ class Transformer : public Model, public Decoder, public AxisReader {
         return names_elsewhere(parameter);
     }
     std::vector<Contradiction> contradictions(std::filesystem::path const& config) const override {
-        TextForm const text{plan_.vocabulary, plan_.outputs, plan_.positions, plan_.per_sample,
-                            plan_.tied};
+        TextForm const text{plan_.vocabulary, plan_.outputs, plan_.positions,
+                            plan_.per_sample, plan_.tied,    plan_.length};
         return contradictions_with(config, plan_.form, plan_.tokens ? &text : nullptr);
     }
 

@@ -114,11 +114,34 @@ TEST_CASE("each contradiction is told with the key that removes it") {
           "layer_norm_eps = 1e-12 -> model.norm-epsilon = 1e-12");
 }
 
+TEST_CASE("a window of attention contradicts longer samples, where layers have it") {
+    TextForm const text{400, 400, 0, false, false, 64};
+    auto const told = [&](std::string const& config) {
+        return differences(config, llama(), &text);
+    };
+    CHECK(told(R"({"sliding_window": 32})")
+              .starts_with("sliding_window = 32 -> data.sequence to at most 32, "));
+    CHECK(told(R"({"attention_chunk_size": 63})").starts_with("attention_chunk_size = 63 -> "));
+    CHECK(told(R"({"sliding_window": 32, "use_sliding_window": true,
+                   "layer_types": ["full_attention", "sliding_attention"]})")
+              .starts_with("sliding_window = 32 -> "));
+    for (auto const* const config :
+         {R"({"sliding_window": 64})", R"({"sliding_window": null})",
+          R"({"sliding_window": 32, "use_sliding_window": false})",
+          R"({"sliding_window": 32, "layer_types": ["full_attention"]})"}) {
+        CAPTURE(config);
+        CHECK(told(config) == "");
+    }
+    TextForm const any{400, 400, 0, false, false};
+    CHECK(differences(R"({"sliding_window": 32})", llama(), &any) == "");
+}
+
 TEST_CASE("a damaged config.json is refused by name") {
     for (auto const* const config :
          {"", "{", "[]", R"({"hidden_size": "32"})", R"({"hidden_act": 3})",
           R"({"rope_scaling": "linear"})", R"({"rope_scaling": {"type": "linear"}})",
-          R"({"tie_word_embeddings": 1})"}) {
+          R"({"tie_word_embeddings": 1})", R"({"sliding_window": "4096"})",
+          R"({"use_sliding_window": 1, "sliding_window": 8})"}) {
         CAPTURE(config);
         TextForm const text{400, 400, 0, false, true};
         auto const error = test::error_of([&] { differences(config, llama(), &text); });
