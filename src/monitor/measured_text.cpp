@@ -35,11 +35,12 @@ std::string column_of(Values const& metrics) {
     return text;
 }
 
-/// A row for each class, a column for each metric; of "f1.coat" the first point separates.
-std::string table_of(Values const& of_classes, std::size_t max_rows) {
+/// A row for each class or target, a column for each metric; of "f1.coat" the first point
+/// separates.
+std::string table_of(Values const& of_classes, std::string const& row, std::size_t max_rows) {
     std::map<std::string, Values> columns;
     std::set<std::string> classes;
-    std::size_t first = std::string("class").size();
+    std::size_t first = row.size();
     for (auto const& [name, value] : of_classes) {
         auto const point = name.find('.');
         auto const of = escaped_line(name.substr(point + 1));
@@ -47,7 +48,7 @@ std::string table_of(Values const& of_classes, std::size_t max_rows) {
         classes.insert(of);
         first = std::max(first, columns_of(of));
     }
-    auto text = "  " + left_aligned("class", first);
+    auto text = "  " + left_aligned(row, first);
     std::map<std::string, std::size_t> widths;
     for (auto const& [metric, values] : columns) {
         auto& width = widths[metric] = columns_of(metric);
@@ -76,7 +77,7 @@ std::string table_of(Values const& of_classes, std::size_t max_rows) {
 
 } // namespace
 
-std::string measured_text(train::Measured const& measured, bool shortened) {
+std::string measured_text(train::Measured const& measured, std::string const& row, bool shortened) {
     auto const head = concat(measured.set, ": ", count_text(measured.samples), " samples, loss ",
                              fixed(measured.loss, value_digits));
     auto line = head;
@@ -90,11 +91,11 @@ std::string measured_text(train::Measured const& measured, bool shortened) {
             line += concat(", ", name, " ", fixed(value, value_digits));
         }
     }
-    return concat(columns_of(line) <= max_columns ? line + "\n"
-                                                  : concat(head, "\n", column_of(of_all)),
-                  of_classes.empty()
-                      ? ""
-                      : table_of(of_classes, shortened ? max_rows_at_a_glance : of_classes.size()));
+    return concat(
+        columns_of(line) <= max_columns ? line + "\n" : concat(head, "\n", column_of(of_all)),
+        of_classes.empty()
+            ? ""
+            : table_of(of_classes, row, shortened ? max_rows_at_a_glance : of_classes.size()));
 }
 
 } // namespace lockstep::monitor

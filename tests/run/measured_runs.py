@@ -65,7 +65,7 @@ def same_on_any_ranks(scratch, name, model, task, data=""):
     test = measured(scratch / f"{name}-1")[-1]
     told = run(["evaluate", deck, scratch / f"{name}-1"], ranks=2).expect(0)
     by_class = [line.split() for line in told.expect(0).text.splitlines() if line.startswith("  ")]
-    heads = next((words for words in by_class if words[0] == "class"), [])
+    heads = next((words for words in by_class if words[0] in ("class", "target")), [])
     for metric, value in test.items():
         over_all, _, of_class = metric.partition(".")
         if isinstance(value, float) and of_class:

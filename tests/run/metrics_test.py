@@ -98,6 +98,12 @@ def places(scratch):
     same = scratch / "same"
     run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", same]).expect(0)
     check(all((same / file.name).read_bytes() == file.read_bytes() for file in output.iterdir()), "on any ranks")
+    holes = truth[:16].copy()
+    holes[3] = 255
+    with h5py.File(scratch / "holes.h5", "w") as file:
+        file["inputs"], file["targets"] = noise[:16, None].astype(np.float32), holes
+    run(["evaluate", deck, scratch / "places-1", "--data.test", scratch / "holes.h5", "--worst", 16]).expect(
+        0, "largest losses, 15 of 16 samples", "the loss leaves out all targets of 1 other sample, which has none")
     run(["evaluate", deck, scratch / "places-1", "--worst-output", scratch / "new"]).expect(64, "without --worst")
     run(["evaluate", deck, scratch / "places-1", "--worst", 3, "--worst-output", output]).expect(73, "of this name already")
     run(["train", deck, "--run.directory", scratch / "places-1", "--checkpoint.resume", "none", "--train.steps", 1]).expect(0)

@@ -74,6 +74,7 @@ def normalised(scratch):
     run(["evaluate", scratch / "int8.h5", "--data.test", scratch / "homes.h5"]).expect(0, "mae")
     run(["checkpoint", "export", newest, scratch / "homes.pt"]).expect(0, "multiply them by target_std")
     lines = run(["evaluate", deck, directory, "--worst", 3]).expect(0).text
+    check(re.search(r"^  target +mae", lines, re.M), f"a table of targets: {lines}")
     pairs = re.findall(r"truth ([-0-9.e+]+), .*predicted ([-0-9.e+]+), ", lines)
     check(len(pairs) == 3 and all(abs(float(a) / float(b) - 1) < 0.9 for a, b in pairs), f"both in one unit: {lines}")
     changed_file(scratch, deck, directory, facts, given)

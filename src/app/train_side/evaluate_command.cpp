@@ -69,9 +69,15 @@ void require_place_of_worst(comm::Communicator const& world, EvaluateTold const&
     });
 }
 
-void print_worst(std::vector<train::WorstSample> const& worst, std::int64_t samples) {
+void print_worst(std::vector<train::WorstSample> const& worst, std::int64_t asked,
+                 std::int64_t samples) {
     std::cout << "largest losses, " << worst.size() << " of " << count_text(samples)
               << " samples\n";
+    if (auto const none = std::min(asked, samples) - std::ssize(worst); none > 0) {
+        std::cout << "  the loss leaves out all targets of " << count_text(none, "other sample")
+                  << ", which " << (none == 1 ? "has" : "have")
+                  << " none (task.ignore-label, data.mask)\n";
+    }
     for (auto const& each : worst) {
         std::cout << "  sample " << each.sample << " (" << each.file << ", " << each.number_in_file
                   << (each.source.empty() ? "" : ": ") << escaped_line(each.source) << "): loss "
@@ -144,10 +150,11 @@ ExitCode evaluate_command(Invocation const& invocation) {
                 if (auto const text = train::not_finite_text(measured); !text.empty()) {
                     notice(concat("warning: ", text));
                 }
-                std::cout << monitor::measured_text(measured, monitor::on_terminal())
+                auto const* const row = deck.task.kind == "regression" ? "target" : "class";
+                std::cout << monitor::measured_text(measured, row, monitor::on_terminal())
                           << monitor::confusion_text(measured.confusion);
                 if (told.worst > 0) {
-                    print_worst(measured.worst, measured.samples);
+                    print_worst(measured.worst, told.worst, measured.samples);
                 }
                 if (!told.worst_output.empty()) {
                     write_worst(measured, told.worst_output);

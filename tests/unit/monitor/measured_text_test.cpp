@@ -20,6 +20,10 @@ TEST_CASE("a few metrics are one line, many a line each, those of classes a tabl
           "  class            f1       iou\n"
           "  coat       0.800000  0.700000\n"
           "  mr. t\\x0a  1.000000         -\n");
+    measured.metrics = {{"mae.weight", 2}};
+    CHECK(measured_text(measured, "target") == "test: 10,000 samples, loss 0.250000\n"
+                                               "  target       mae\n"
+                                               "  weight  2.000000\n");
     measured.metrics = {
         {"accuracy", 0.912}, {"average-precision", NAN}, {"balanced-accuracy", -1}, {"kappa", 0.5}};
     CHECK(measured_text(measured) == "test: 10,000 samples, loss 0.250000\n"
