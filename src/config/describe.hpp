@@ -266,7 +266,8 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "torch.export");
     visit("distill.teacher-deck", distill.teacher_deck,
           such_as(check_paths, fixed).naming(Named::model).with(needs::a_teacher),
-          "deck that describes the teacher's model; needed if the teacher is a safetensors file");
+          "deck of the teacher's model, which is not this run's; needed only if the teacher is a "
+          "safetensors file of another program");
     visit(
         "distill.outputs", distill.outputs, such_as(check_paths, fixed).naming(Named::samples),
         "file with a teacher's outputs for the samples of data.train, written by lockstep evaluate "
