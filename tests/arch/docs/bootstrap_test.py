@@ -24,7 +24,8 @@ bad=0
 echo "<testsuite tests=\\"$((8 + bad))\\" failures=\\"$bad\\" disabled=\\"0\\" skipped=\\"1\\"/>" >"$report"
 exit $((bad * 4))"""
 # Configuring makes the directory; the program without RL refuses what it should.
-CMAKE = """echo "cmake $*" >>$CALLS
+CMAKE = """[ "$1" != --version ] || { echo "cmake version ${HAS_CMAKE:-3.30.1}"; exit; }
+echo "cmake $*" >>$CALLS
 [ "$1" = --build ] || mkdir -p "$4" build-no-rl
 [ "$1" = --build ] || exit 0
 printf '#!/bin/sh\\nexit 69\\n' >build-no-rl/lockstep
@@ -65,6 +66,7 @@ class Place:
         calls = self.path / "calls"
         calls.write_text("")
         env = {"PATH": f"{self.path}/bin:{os.environ['PATH']}", "CALLS": str(calls), "FAILS": fails,
+               "HAS_CMAKE": os.environ.get("HAS_CMAKE", ""),
                "HOME": os.environ.get("HOME", "/"), "LOCKSTEP_TORCH_VERSION": "9"}
         done = subprocess.run([self.path / words[0], *words[1:]], env=env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd="/")
@@ -99,6 +101,19 @@ def check_labels():
     for name, labels in of_tests.items():
         check(name.endswith(".long") <= ("long" in labels), f"{name} has no label long: {labels}")
         check("" not in labels and labels, f"{name} has an empty label, or none: {labels}")
+
+
+def check_memory(directory):
+    """The limits of control groups, of either version, where a group above has one, too."""
+    group = directory / "groups/job/step"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group.parent / "memory.max").write_text(f"{4 << 30}\n")
+    (group.parents[1] / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+    function = SOURCE.joinpath("bootstrap").read_text().split("\ngroup_memory()")[1].split("\n}\n")[0]
+    found = subprocess.run(["bash", "-euo", "pipefail", "-c", f"group_memory(){function}\n}}\ngroup_memory {group}"],
+                           capture_output=True, text=True, check=True).stdout.split()
+    check(found[:2] == [str(4 << 20), str((1 << 53) - 4)], f"limits in KiB: {found}")
 
 
 with tempfile.TemporaryDirectory(prefix="lockstep-bootstrap-") as scratch:
@@ -137,6 +152,11 @@ with tempfile.TemporaryDirectory(prefix="lockstep-bootstrap-") as scratch:
                           (["--stage", "mpich", "lint"], "'lint' has no stages")):
         status, text, calls = place.call("bootstrap", *words)
         check(status == 64 and phrase in text and not calls, f"{words}: exit code {status}\n{text}\n{calls}")
+    os.environ["HAS_CMAKE"] = "3.9.6"
+    status, text, calls = place.call("bootstrap", "build")
+    check(status == 69 and "too old here: CMake 3.9.6, where 3.25 or newer is needed" in text and
+          not [call for call in calls if call[0] == "cmake"], f"an old CMake: exit code {status}\n{text}\n{calls}")
+    check_memory(place.path)
     usage = place.call("bootstrap", "--help")[1]
     check(all(f"\n      {stage} " in usage for stage in STAGES), f"a stage is missing:\n{usage}")
 check_labels()
