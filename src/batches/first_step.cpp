@@ -1,6 +1,7 @@
 #include "first_step.hpp"
 
 #include "base/text.hpp"
+#include "batches/target_scale.hpp"
 
 #include <vector>
 
@@ -23,9 +24,9 @@ ErrorText first_step_text(ErrorText const& diverged, Magnitudes const& largest, 
                                   ? "Check the mean and std of data.train, or scale its inputs"
                                   : "Scale the inputs, or give data.train a mean and std");
     }
-    if (largest.targets > large) {
+    if (largest.targets > large && !deck.data.normalise_targets) {
         found.push_back(concat("the targets reach ", largest.targets));
-        remedies.emplace_back("Scale the targets (data.normalise-targets = true)");
+        remedies.push_back(scale_targets_text(deck));
     }
     if (!deck.model.weights.empty()) {
         found.push_back(concat("the weights are those of ", deck.model.weights));

@@ -20,7 +20,15 @@ std::string name_of(data::Dataset const& train, std::size_t column, std::size_t 
 
 } // namespace
 
-std::string target_scale_remark(data::Dataset const& train, TargetMoments const& moments) {
+std::string scale_targets_text(config::Deck const& deck) {
+    return deck.privacy.is_on()
+               ? "Store targets that are scaled by values that anyone may know"
+               : "Set data.normalise-targets = true, or in a federation, let all sites store "
+                 "targets that are scaled by the same values";
+}
+
+std::string target_scale_remark(config::Deck const& deck, data::Dataset const& train,
+                                TargetMoments const& moments) {
     auto const columns = moments.mean.size();
     for (std::size_t column = 0; column < columns; ++column) {
         auto const mean = moments.mean[column];
@@ -30,8 +38,8 @@ std::string target_scale_remark(data::Dataset const& train, TargetMoments const&
                           columns == 1 ? "have" : "has", " a mean of ", significant(mean, 4),
                           " and a standard deviation of ", significant(std, 4),
                           " in the training set: training begins far from such values, and losses "
-                          "and gradients have another scale than learning rates are made for. "
-                          "Set data.normalise-targets = true");
+                          "and gradients have another scale than learning rates are made for. ",
+                          scale_targets_text(deck));
         }
     }
     return {};

@@ -130,7 +130,7 @@ std::vector<std::string> workload_remarks(config::Deck const& deck, Workload con
         remarks.push_back(augmentation_remark(deck, work));
         remarks.push_back(classes_remark(deck, *work.train));
         remarks.push_back(work.target_moments && !deck.data.normalise_targets
-                              ? target_scale_remark(*work.train, *work.target_moments)
+                              ? target_scale_remark(deck, *work.train, *work.target_moments)
                               : "");
     }
     auto const of_share = share_remarks(deck, work);

@@ -139,7 +139,7 @@ with Scratch() as scratch:
     for inputs, targets, attributes, options, *phrases in some((
             (far, digits, {}, (), f"{scale} (data.train has no mean and std)", "give data.train a mean and std"),
             (far, digits, normalised, (), f"{scale}. Check the mean and std of data.train"),
-            (images, values, {}, regression, "the targets reach 3e+38. Scale the targets (data.normalise-targets"),
+            (images, values, {}, regression, "the targets reach 3e+38. Set data.normalise-targets = true"),
             (far, digits, normalised, ("--precision.compute", "bf16"), scale),
             (images, digits, {}, ("--model.weights", scratch / "far.safetensors"), "the weights are those of", "name others")), 3):
         with h5py.File(scratch / "far.h5", "w") as file:
