@@ -29,13 +29,15 @@ struct ExportTold {
 
 Options export_options(ExportTold& told) {
     return {.command = "lockstep checkpoint export",
-            .positions = {"FILE|RUN OUT", 2, 2},
+            .positions = {"FILE|RUN|DECK.ini OUT", 2, 2},
             .about =
                 "Writes only the model, in a format that other programs can read. If RUN is given, "
                 "the model of the run's newest checkpoint is exported; for the run's best model, "
-                "name RUN/best.h5. An export to torchscript, onnx or c runs the model, and "
-                "therefore needs the data that the model's deck names; --section.key VALUE changes "
-                "a key of that deck. Models in ONNX and C files take inputs as they are stored in "
+                "name RUN/best.h5. If DECK.ini is given, the model is exported with the weights "
+                "that a run of the deck begins with, to safetensors or hdf5. An export to "
+                "torchscript, onnx or c runs the model, and therefore needs the data that the "
+                "model's deck names. --section.key VALUE changes a key of the deck. Models in ONNX "
+                "and C files take inputs as they are stored in "
                 "data sets, and scale these inputs themselves.",
             .rows = {option::one_of("--format", {"safetensors", "torchscript", "onnx", "c", "hdf5"},
                                     "format of OUT; default: according to the extension of OUT",
@@ -92,6 +94,22 @@ void require_c_names(std::filesystem::path const& out, std::filesystem::path con
     }
 }
 
+/// Exports the model that a run of the deck begins with.
+ExitCode export_first(Words const& words, std::string const& format, ExportTold const& told,
+                      Invocation const& invocation) {
+    bool const of_weights = format == "safetensors" || format == "hdf5";
+    if (!of_weights || told.names != ours) {
+        throw Error(ExitCode::usage, {concat(of_weights ? concat("--names ", told.names)
+                                                        : concat("--format ", format),
+                                             " cannot be used with a deck"),
+                                      "the model of a deck is not trained yet",
+                                      "Train the deck, and export the directory of the run"});
+    }
+    std::vector<std::string> all{words.positions[0], words.positions[1], format, told.type};
+    all.insert(all.end(), words.keys.begin(), words.keys.end());
+    return train_side_command("checkpoint export first", {all, invocation.argc, invocation.argv});
+}
+
 } // namespace
 
 ExitCode checkpoint_export_command(Invocation const& invocation) {
@@ -119,6 +137,9 @@ ExitCode checkpoint_export_command(Invocation const& invocation) {
     }
     require_free(out, told.overwrite);
     require_other_file(out, file);
+    if (file.extension() == ".ini") {
+        return export_first(words, format, told, invocation);
+    }
     if (format == "c") {
         require_c_names(out, file, told.overwrite);
     }

@@ -246,7 +246,9 @@ Options export_check_options(ExportCheckTold& told) {
 Options models_options(NothingTold&) {
     return {.command = "lockstep models",
             .positions = {"[NAME]", 0, 1},
-            .about = "Lists the models that model.name can name, with their keys."};
+            .about =
+                "Lists the models that model.name can name, with their keys. The Python module "
+                "lockstep_builtin makes most of them in PyTorch, also with a compiled step."};
 }
 
 Options tasks_options(NothingTold&) {

@@ -9,6 +9,7 @@ ExitCode evaluate_command(Invocation const& invocation);
 ExitCode generate_command(Invocation const& invocation);
 ExitCode predict_command(Invocation const& invocation);
 ExitCode bench_step_command(Invocation const& invocation);
+ExitCode export_first_command(Invocation const& invocation);
 ExitCode export_script_command(Invocation const& invocation);
 ExitCode export_named_command(Invocation const& invocation);
 ExitCode quantise_command(Invocation const& invocation);

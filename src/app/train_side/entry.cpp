@@ -25,6 +25,7 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"estimate", estimate_command},
             {"bench step", bench_step_command},
             {"checkpoint export", export_script_command},
+            {"checkpoint export first", export_first_command},
             {"checkpoint export named", export_named_command},
             {"checkpoint export graph", export_graph_command},
             {"checkpoint quantise", quantise_command},
