@@ -21,9 +21,8 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import h5py  # noqa: E402
 import torch  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402
 
+import lockstep_builtin  # noqa: E402
 import lockstep_export  # noqa: E402
 
 CLASSES = 10
@@ -52,246 +51,86 @@ steps = {steps}
 """
 
 
-class Residual(nn.Module):
-    def __init__(self, before, after, stride):
-        super().__init__()
-        self.first = nn.Conv2d(before, after, 3, stride, 1, bias=False)
-        self.first_norm = nn.BatchNorm2d(after)
-        self.second = nn.Conv2d(after, after, 3, 1, 1, bias=False)
-        self.second_norm = nn.BatchNorm2d(after)
-        self.shortcut = None
-        if stride != 1 or before != after:
-            self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
-
-    def forward(self, values):
-        found = self.second_norm(self.second(F.relu(self.first_norm(self.first(values)))))
-        return F.relu(found + (self.shortcut(values) if self.shortcut else values))
-
-
-def resnet18():
-    layers = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
-    before = 64
-    for after, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        layers += [Residual(before, after, stride), Residual(after, after, 1)]
-        before = after
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, CLASSES))
-
-
-def cnn():
-    layers, before = [], 3
-    for after in (16, 32):
-        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
-        before = after
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
-
-
-def cnn3d():
-    layers, before = [], 3
-    for after, in_time in ((12, 1), (24, 2), (48, 2)):
-        layers += [nn.Conv3d(before, after, 3, (in_time, 2, 2), 1, bias=False), nn.BatchNorm3d(after), nn.ReLU()]
-        before = after
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(before, CLASSES))
-
-
-class UNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.down = nn.ModuleList([self.level(3, 16), self.level(16, 32), self.level(32, 64)])
-        self.up = nn.ModuleList([self.level(64 + 32, 32), self.level(32 + 16, 16)])
-        self.scores = nn.Conv2d(16, CLASSES, 1)
-
-    @staticmethod
-    def level(before, after):
-        return nn.Sequential(*(layer for width in (before, after) for layer in (
-            nn.Conv2d(width, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU())))
-
-    def forward(self, values):
-        kept = []
-        for level in self.down:
-            values = level(F.max_pool2d(values, 2) if kept else values)
-            kept.append(values)
-        kept.pop()
-        for level in self.up:
-            across = kept.pop()
-            values = level(torch.cat([across, F.interpolate(values, across.shape[2:])], 1))
-        return self.scores(values)
-
-
-class Frames(nn.Module):
-    """Convolutions along time with layer norms of the channels."""
-
-    def __init__(self):
-        super().__init__()
-        widths = [40, 64, 64, 96, 128]
-        self.convolutions = nn.ModuleList(nn.Conv1d(before, after, 3 if at else 5, 2 if at else 1, 1 if at else 2)
-                                          for at, (before, after) in enumerate(zip(widths, widths[1:])))
-        self.norms = nn.ModuleList(nn.LayerNorm(after) for after in widths[1:])
-        self.scores = nn.Linear(widths[-1], CLASSES)
-
-    def forward(self, frames):
-        for convolution, norm in zip(self.convolutions, self.norms):
-            frames = F.gelu(norm(convolution(frames.transpose(1, 2)).transpose(1, 2)))
-        return self.scores(frames.mean(1))
-
-
-def keys_of_blocks(form):
-    return (f"name = transformer\nlayers = {form.layers}\nwidth = {form.width}\nheads = {form.heads}\nnorm = layer\n"
-            "activation = gelu\nbias = true\npositions = learnt")
-
-
 @dataclasses.dataclass
-class Texts:
-    """A causal transformer with learnt positions and a tied head; 12.3 million parameters are the GPT."""
-    vocabulary: int
-    sequence: int
-    width: int
-    heads: int
-    layers: int
+class Workload:
+    model: str  # keys of the built-in model
+    batch: int  # samples per step
+    shape: tuple = (3, 32, 32)  # of a sample
+    masks: bool = False  # a class for each place
+    vocabulary: int = 0  # of texts of shape[0] tokens
 
-    def keys(self):
-        return f"{keys_of_blocks(self)}\nvocabulary = {self.vocabulary}"
+    def task(self):
+        if self.vocabulary:
+            return f"kind = language\nvocabulary = {self.vocabulary}"
+        return "kind = segmentation" if self.masks else "kind = classification"
 
-    def example(self):
-        return torch.zeros(2, self.sequence, dtype=torch.int64)
-
-
-@dataclasses.dataclass
-class Rows:
-    """An encoder of the rows of an image, for one label."""
-    dropout: float
-    rows: int = 28
-    width: int = 64
-    heads: int = 4
-    layers: int = 2
-
-    def keys(self):
-        return f"{keys_of_blocks(self)}\ndropout = {self.dropout}"
-
-    def example(self):
-        return torch.rand(2, self.rows, self.rows)
+    def batches(self, samples, generator=None):
+        """Inputs and targets."""
+        if self.vocabulary:
+            tokens = torch.randint(0, self.vocabulary, (samples, self.shape[0] + 1), generator=generator)
+            return tokens[:, :-1], tokens[:, 1:]
+        places = self.shape[1:] if self.masks else ()
+        return (torch.rand(samples, *self.shape, generator=generator),
+                torch.randint(0, CLASSES, (samples, *places), generator=generator))
 
 
-class Block(nn.Module):
-    def __init__(self, form):
-        super().__init__()
-        width = form.width
-        self.heads, self.causal = form.heads, isinstance(form, Texts)
-        self.dropout = nn.Identity() if self.causal else nn.Dropout(form.dropout)
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query, self.key, self.value, self.output = (nn.Linear(width, width) for _ in range(4))
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, values):
-        normed = self.attention_norm(values)
-        query, key, value = (each(normed).unflatten(2, (self.heads, -1)).transpose(1, 2)
-                             for each in (self.query, self.key, self.value))
-        found = F.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
-        values = values + self.dropout(self.output(found.transpose(1, 2).flatten(2)))
-        return values + self.dropout(self.down(F.gelu(self.up(self.feed_forward_norm(values)))))
+def transformer(layers, width, heads, vocabulary=0):
+    return (f"name = transformer\nlayers = {layers}\nwidth = {width}\nheads = {heads}\nnorm = layer\nactivation = gelu\n"
+            f"bias = true\npositions = learnt\nvocabulary = {vocabulary}")
 
 
-class Transformer(nn.Module):
-    def __init__(self, form):
-        super().__init__()
-        self.form = form
-        self.embedding, self.positions = (nn.Embedding(rows, form.width) for rows in (form.vocabulary, form.sequence))
-        self.blocks = nn.Sequential(*(Block(form) for _ in range(form.layers)))
-        self.norm = nn.LayerNorm(form.width)
-        for weight in self.parameters():
-            if weight.dim() == 2:
-                nn.init.normal_(weight, 0, 0.02)
-
-    def forward(self, tokens):
-        values = self.embedding(tokens) + self.positions(torch.arange(self.form.sequence))
-        return F.linear(self.norm(self.blocks(values)), self.embedding.weight).permute(0, 2, 1)
-
-
-class Encoder(nn.Module):
-    def __init__(self, form):
-        super().__init__()
-        self.rows, self.positions = nn.Linear(form.rows, form.width), nn.Embedding(form.rows, form.width)
-        self.dropout = nn.Dropout(form.dropout)
-        self.blocks = nn.Sequential(*(Block(form) for _ in range(form.layers)))
-        self.norm, self.scores = nn.LayerNorm(form.width), nn.Linear(form.width, CLASSES)
-
-    def forward(self, rows):
-        values = self.dropout(self.rows(rows) + self.positions(torch.arange(rows.shape[1])))
-        return self.scores(self.norm(self.blocks(values)).mean(1))
-
-
-def mlp18m():
-    widths = [3 * 32 * 32, 2048, 4096, 2048]
-    layers = [nn.Flatten()]
-    for before, after in zip(widths, widths[1:]):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(widths[-1], CLASSES))
-
-
-IMAGES = torch.rand(2, 3, 32, 32)
-ENCODERS = {"encoder": Rows(0.0), "encoder-dropout": Rows(0.1)}
-TEXTS = {"transformer": Texts(512, 128, 192, 6, 4), "gpt": Texts(4096, 256, 384, 6, 6)}
-# The program, an example of its input, the built-in model's keys, samples per step.
-MODELS = {"mlp18m": (mlp18m, IMAGES, "name = mlp\nhidden = 2048, 4096, 2048", 64),
-          "cnn": (cnn, IMAGES, "name = cnn", 64),
-          "resnet18": (resnet18, IMAGES, "name = resnet\nstem = small", 16),
-          "unet": (UNet, torch.rand(2, 3, 64, 64), "name = unet", 8),
-          "cnn3d": (cnn3d, torch.rand(2, 3, 8, 64, 64), "name = cnn3d", 8),
-          "cnn1d": (Frames, torch.rand(2, 96, 40), "name = cnn1d", 64),
-          **{name: (lambda form=form: Encoder(form), form.example(), form.keys(), 64)
-             for name, form in ENCODERS.items()},
-          **{name: (lambda form=form: Transformer(form), form.example(), form.keys(), batch)
-             for (name, form), batch in zip(TEXTS.items(), (16, 4))}}
-MASKS = {"unet"}  # models of masks
-
-
-def shape_of_targets(name, samples):
-    """A class for each sample, or of masks for each place."""
-    example = MODELS[name][1]
-    return (samples, *example.shape[2:]) if name in MASKS else (samples,)
-
-
-def loss(scores, targets):
-    return {"loss": F.cross_entropy(scores, targets, reduction="sum"), "samples": targets.shape[0],
-            "correct": (scores.argmax(1) == targets).sum()}
+ENCODER = transformer(2, 64, 4)
+# 12.3 million parameters are the GPT.
+MODELS = {"mlp18m": Workload("name = mlp\nhidden = 2048, 4096, 2048", 64),
+          "cnn": Workload("name = cnn", 64),
+          "resnet18": Workload("name = resnet\nstem = small", 16),
+          "unet": Workload("name = unet", 8, (3, 64, 64), masks=True),
+          "cnn3d": Workload("name = cnn3d", 8, (3, 8, 64, 64)),
+          "cnn1d": Workload("name = cnn1d", 64, (96, 40)),
+          "encoder": Workload(ENCODER, 64, (28, 28)),
+          "encoder-dropout": Workload(f"{ENCODER}\ndropout = 0.1", 64, (28, 28)),
+          "transformer": Workload(transformer(4, 192, 6, 512), 16, (128,), vocabulary=512),
+          "gpt": Workload(transformer(6, 384, 6, 4096), 4, (256,), vocabulary=4096)}
 
 
 def write(scratch, name, options):
-    """Decks of our sides; compiling takes minutes."""
-    make, example, keys, batch = MODELS[name]
+    """The data, and the decks of our sides; compiling takes minutes."""
+    work, data, file = MODELS[name], scratch / f"{name}.h5", scratch / f"{name}.pt2"
     torch.manual_seed(1)
-    model = make()
-    lockstep_export.save(model, (example,), scratch / f"{name}.pt2")
-    data, texts = scratch / f"{name}.h5", TEXTS.get(name)
-    if "compiled" in options.sides:
-        own = lockstep_export.language_loss() if texts else loss
-        targets = torch.zeros(example.shape if texts else shape_of_targets(name, len(example)), dtype=torch.int64)
-        lockstep_export.save(model, (example,), scratch / f"{name}-loss.pt2", loss=own, targets=(targets,),
-                             weight="tokens" if texts else "samples")
-        lockstep_export.compile(scratch / f"{name}-loss.pt2", processor=PROCESSOR, segments=options.segments)
-    with h5py.File(data, "w") as file:
-        if texts:
-            file["inputs"] = torch.randint(0, texts.vocabulary, (batch * texts.sequence * 8 + 1,)).numpy().astype("u2")
+    inputs, targets = work.batches(work.batch * 8)
+    with h5py.File(data, "w") as out:
+        if work.vocabulary:
+            out["inputs"] = torch.cat([inputs.flatten(), targets[-1, -1:]]).numpy().astype("u2")
         else:
-            file["inputs"] = torch.rand(batch * 8, *example.shape[1:]).numpy()
-            file["targets"] = torch.randint(0, CLASSES, shape_of_targets(name, batch * 8)).numpy()
-            file.attrs["classes"] = [str(each) for each in range(CLASSES)]
-    task = f"kind = language\nvocabulary = {texts.vocabulary}" if texts else "kind = segmentation" if name in MASKS else "kind = classification"
-    decks = {}
-    sides = {"built-in": (keys, task), "exported": (f"name = export\nfile = {scratch}/{name}.pt2", task),
-             "compiled": (f"name = export\nfile = {scratch}/{name}-loss.pt2\ncompiled = require", "kind = export")}
-    for side in options.sides:
-        model, task = sides[side]
-        decks[side] = scratch / f"{name}-{side}.ini"
-        decks[side].write_text(DECK.format(data=data, batch=batch, model=model, task=task, steps=options.steps + WARM_UP,
-                                           sequence=f"sequence = {texts.sequence}" if texts else ""))
-    return decks
+            out["inputs"], out["targets"] = inputs.numpy(), targets.numpy()
+            out.attrs["classes"] = [str(each) for each in range(CLASSES)]
+    exported = f"name = export\nfile = {file}"
+    sides = {"built-in": (work.model, work.task()), "exported": (exported, "kind = export"),
+             "compiled": (f"{exported}\ncompiled = require", "kind = export")}
+    for side, (model, task) in sides.items():
+        deck_of(scratch, name, side).write_text(DECK.format(
+            data=data, batch=work.batch, model=model, task=task, steps=options.steps + WARM_UP,
+            sequence=f"sequence = {work.shape[0]}" if work.vocabulary else ""))
+    weights = weights_of(scratch, name)
+    run([options.build / "lockstep", "checkpoint", "export", deck_of(scratch, name, "built-in"), weights, "--overwrite"])
+    lockstep_builtin.save(weights, file)
+    if "compiled" in options.sides:
+        lockstep_export.compile(file, processor=PROCESSOR, segments=options.segments)
+
+
+def deck_of(scratch, name, side):
+    return scratch / f"{name}-{side}.ini"
+
+
+def weights_of(scratch, name):
+    return scratch / f"{name}.safetensors"
 
 
 def decks(scratch, name, options):
-    made = {side: scratch / f"{name}-{side}.ini" for side in options.sides}
-    if options.files and all(deck.exists() for deck in made.values()):
-        return made
-    return write(scratch, name, options)
+    made = {side: deck_of(scratch, name, side) for side in options.sides}
+    if not options.files or not all(deck.exists() for deck in made.values()):
+        write(scratch, name, options)
+    return made
 
 
 def run(command):
@@ -310,9 +149,9 @@ def our_step(options, deck, directory):
     return statistics.median([line["step_ms"] for line in lines if "step_ms" in line][WARM_UP:])
 
 
-def ddp_step(options, model, *words):
+def ddp_step(options, scratch, model, *words):
     out = run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", options.ranks,
-               ROOT / "bench/exported_ddp.py", model, "--steps", options.steps, *words])
+               ROOT / "bench/exported_ddp.py", model, weights_of(scratch, model), "--steps", options.steps, *words])
     return json.loads(out.splitlines()[-1])["median_s"] * 1000
 
 
@@ -346,8 +185,8 @@ def main():
                      for side, deck in decks(scratch, model, options).items()}
             ours = list(sides)
             if options.ranks > 1:
-                sides["DDP"] = lambda number: ddp_step(options, model)
-                sides["DDP, torch.compile"] = lambda number: ddp_step(options, model, "--compile")
+                sides["DDP"] = lambda number: ddp_step(options, scratch, model)
+                sides["DDP, torch.compile"] = lambda number: ddp_step(options, scratch, model, "--compile")
             times = {side: [] for side in sides}
             for number in range(options.rounds):
                 for side, step in sides.items():
