@@ -27,6 +27,10 @@ TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I6
 SAMPLES = 4  # of the example batch
 
 
+class UnreadableFile(ValueError):
+    """Whatever a file of weights lacks."""
+
+
 def load(source, *, program="lockstep", keys=()):
     """The model of `source` with its weights: a safetensors file that `lockstep checkpoint export` wrote, a checkpoint,
     a best.h5, the directory of a run or, for the first weights of its run, a deck (NAME.ini).
@@ -62,7 +66,7 @@ def _model_of(path):
     about, tensors = _read(path)
     keys, facts = (json.loads(about.get(name, "{}")) for name in ("lockstep_model", "lockstep_facts"))
     if not keys or not facts:
-        raise ValueError(f"{path} does not say which model it holds: write it with lockstep checkpoint export")
+        raise UnreadableFile(f"{path} does not say which model it holds: write it with lockstep checkpoint export")
     own = {section: {key.partition(".")[2]: value for key, value in keys.items() if key.startswith(section + ".")}
            for section in ("model", "task")}
     name, kind = own["model"].pop("name"), own["task"].pop("kind")
@@ -97,11 +101,18 @@ def _read(path):
     """The metadata and the tensors of a safetensors file."""
     content = pathlib.Path(path).read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:begin])
-    about = header.pop("__metadata__", {})
-    return about, {name: torch.frombuffer(bytearray(content[begin + first:begin + end]), dtype=TYPES[form["dtype"]])
-                   .reshape(form["shape"])
-                   for name, form in header.items() for first, end in (form["data_offsets"],)}
+    try:
+        header = json.loads(content[8:begin])
+        about = header.pop("__metadata__", {})
+        return about, {name: _tensor(memoryview(content)[begin:], form) for name, form in header.items()}
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise UnreadableFile(f"{path} is not a complete safetensors file of real values and int64 ({error}): copy it again "
+                             "from its source") from None
+
+
+def _tensor(content, form):
+    first, end = form["data_offsets"]
+    return torch.frombuffer(bytearray(content[first:end]), dtype=TYPES[form["dtype"]]).reshape(form["shape"])
 
 
 def _example(field):
@@ -134,7 +145,7 @@ def main():
         return os.EX_NOINPUT
     except ValueError as error:
         print(f"lockstep_builtin: {error}", file=sys.stderr)
-        return os.EX_USAGE
+        return os.EX_DATAERR if isinstance(error, UnreadableFile) else os.EX_USAGE
     except subprocess.CalledProcessError as error:
         return error.returncode
     compiled = " --model.compiled require" if options.compile else ""

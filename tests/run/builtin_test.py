@@ -131,7 +131,13 @@ def check_command(scratch):
     shapes = {name: tuple(value.shape) for name, value in lockstep_builtin.load(deck, program=LOCKSTEP,
                                                                               keys=("--model.hidden", "8")).state_dict().items()}
     check(shapes["layers.output.weight"] == (3, 8), f"a key of the command line: {shapes}")
+    run(["checkpoint", "export", deck, scratch / "whole.safetensors"]).expect(0)
+    content = (scratch / "whole.safetensors").read_bytes()
+    (scratch / "cut.safetensors").write_bytes(content[:-4])
+    (scratch / "other.safetensors").write_bytes((8).to_bytes(8, "little") + b"[1, 2]  ")
     for words, code, why in some((
+            ((scratch / "cut.safetensors", "no.pt2"), 65, "is not a complete safetensors file"),
+            ((scratch / "other.safetensors", "no.pt2"), 65, "is not a complete safetensors file"),
             ((deck_of(scratch, "lmu-asr", STEPS), "no.pt2"), 64, "task.kind = ctc"),
             ((deck_of(scratch, "mlp-policy", STEPS), "no.pt2"), 64, "task.kind = ppo"),
             ((deck_of(scratch, "script", STEPS), "no.pt2"), 64, "its layers are in model.file already"),
