@@ -54,6 +54,11 @@ class GraphReader {
             graph_->outputs.push_back(arguments_.read(output));
         }
         find_last_uses(*graph_);
+        for (auto& node : graph_->nodes) {
+            if (node.op && !node.instead) {
+                node.instead = pooled(node);
+            }
+        }
         return graph_;
     }
 
@@ -133,9 +138,6 @@ class GraphReader {
         }
         if (!node.instead) {
             node.instead = filled(*node.op);
-        }
-        if (!node.instead) {
-            node.instead = pooled(*node.op);
         }
         std::map<std::string, Json const*> given;
         for (auto const& input : json.at("inputs")) {

@@ -7,8 +7,11 @@
 #include <ATen/native/Pool.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool1d.h>
+#include <ATen/ops/max_pool1d_with_indices.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool3d.h>
+#include <ATen/ops/max_pool3d_with_indices.h>
 #include <ATen/ops/relu.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -84,15 +87,20 @@ struct Pooled : torch::CustomClassHolder {
     std::vector<std::int64_t> sizes; ///< of the inputs
 };
 
+/// Memory for the place of each maximum within its window.
+at::Tensor places_for(at::Tensor const& inputs, PoolWindows const& windows,
+                      std::size_t dimensions) {
+    auto sizes = inputs.sizes().vec();
+    std::copy(windows.outputs.end() - static_cast<std::ptrdiff_t>(dimensions),
+              windows.outputs.end(), sizes.end() - static_cast<std::ptrdiff_t>(dimensions));
+    return at::empty(sizes, inputs.options().dtype(at::kByte));
+}
+
 class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
   public:
     static at::Tensor forward(AutogradContext* context, at::Tensor const& inputs,
-                              PoolWindows const& windows, std::size_t dimensions) {
-        auto sizes = inputs.sizes().vec();
-        std::copy(windows.outputs.end() - static_cast<std::ptrdiff_t>(dimensions),
-                  windows.outputs.end(), sizes.end() - static_cast<std::ptrdiff_t>(dimensions));
-        auto outputs = at::empty(sizes, inputs.options());
-        auto const places = at::empty(sizes, inputs.options().dtype(at::kByte));
+                              PoolWindows const& windows, at::Tensor const& places) {
+        auto outputs = at::empty(places.sizes(), inputs.options());
         auto const* const from = inputs.const_data_ptr<float>();
         auto* const to = outputs.mutable_data_ptr<float>();
         auto* const to_places = places.mutable_data_ptr<std::uint8_t>();
@@ -145,6 +153,27 @@ at::Tensor max_pool_of_torch(at::Tensor const& inputs, MaxPoolOptions const& opt
                 options.padding, options.dilation, options.ceil_mode);
 }
 
+PooledWithIndices with_indices_of_torch(at::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const pool = options.dimensions == 1   ? &at::max_pool1d_with_indices
+                      : options.dimensions == 2 ? &at::max_pool2d_with_indices
+                                                : &at::max_pool3d_with_indices;
+    auto [outputs, indices] =
+        pool(options.rectified ? at::relu(inputs) : inputs, options.kernel, options.stride,
+             options.padding, options.dilation, options.ceil_mode);
+    return {std::move(outputs), std::move(indices)};
+}
+
+at::Tensor indices_of(PoolWindows const& windows, at::Tensor const& places) {
+    auto indices = at::empty(places.sizes(), places.options().dtype(at::kLong));
+    auto const* const from = places.const_data_ptr<std::uint8_t>();
+    auto* const to = indices.mutable_data_ptr<std::int64_t>();
+    auto const size = PoolWindows::product(windows.outputs);
+    for_planes(windows, places.numel() / size, [&](std::int64_t first, std::int64_t count) {
+        index_planes(windows, {count, from + first * size, to + first * size});
+    });
+    return indices;
+}
+
 } // namespace
 
 at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options) {
@@ -152,8 +181,19 @@ at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options) {
         return max_pool_of_torch(inputs, options);
     }
     auto const windows = windows_of(inputs, options);
-    return windows ? MaxPoolFunction::apply(inputs, *windows, options.dimensions)
+    return windows ? MaxPoolFunction::apply(inputs, *windows,
+                                            places_for(inputs, *windows, options.dimensions))
                    : max_pool_of_torch(inputs, options);
+}
+
+PooledWithIndices max_pool_with_indices(at::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const windows = may_compute(inputs) ? windows_of(inputs, options) : std::nullopt;
+    if (!windows) {
+        return with_indices_of_torch(inputs, options);
+    }
+    auto const places = places_for(inputs, *windows, options.dimensions);
+    auto outputs = MaxPoolFunction::apply(inputs, *windows, places);
+    return {std::move(outputs), indices_of(*windows, places)};
 }
 
 } // namespace lockstep::program

@@ -27,4 +27,11 @@ struct MaxPoolOptions {
 /// Throws  c10::Error, that of LibTorch
 at::Tensor max_pool(at::Tensor const& inputs, MaxPoolOptions const& options);
 
+/// The same with LibTorch's indices: of each maximum, where it is in its plane.
+struct PooledWithIndices {
+    at::Tensor outputs;
+    at::Tensor indices; ///< int64, of the outputs' shape
+};
+PooledWithIndices max_pool_with_indices(at::Tensor const& inputs, MaxPoolOptions const& options);
+
 } // namespace lockstep::program

@@ -18,6 +18,19 @@ struct PlanesToPool {
 /// of values that are no numbers the last. Rectified: those of LibTorch's ReLU and max pool.
 void pool_planes(PoolWindows const& windows, PlanesToPool planes);
 
+/// Places of maxima within their windows, and memory for those within the planes of inputs.
+///
+/// Shape  as outputs in PlanesToPool
+struct PlanesToIndex {
+    std::int64_t count;
+    std::uint8_t const* places;
+    std::int64_t* indices;
+};
+
+/// Computes LibTorch's indices: those of the maxima in a plane whose values are one after the
+/// other.
+void index_planes(PoolWindows const& windows, PlanesToIndex planes);
+
 /// Gradients of pooled planes, and memory for those of the inputs.
 ///
 /// Shape  as in PlanesToPool

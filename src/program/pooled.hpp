@@ -6,7 +6,8 @@
 
 namespace lockstep::program {
 
-/// A max pool of LibTorch's: `max_pool`, which is faster, with the same bits. Null for all others.
-std::shared_ptr<Replacement const> pooled(c10::OperatorHandle const& op);
+/// A node's max pool of LibTorch's: `max_pool`, which is faster, with the same bits; its indices
+/// are computed only if the node's second result has a slot. Null for all others.
+std::shared_ptr<Replacement const> pooled(Node const& node);
 
 } // namespace lockstep::program

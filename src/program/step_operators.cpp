@@ -1,13 +1,16 @@
 #include "program/step_operators.hpp"
 
+#include "program/max_pool.hpp"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace lockstep::program {
 
@@ -49,6 +52,17 @@ at::Tensor linear(at::Tensor const& x, at::Tensor const& weight,
     return stack.front().toTensor();
 }
 
+std::tuple<at::Tensor, at::Tensor> max_pool2d(at::Tensor const& input, at::IntArrayRef kernel,
+                                              at::IntArrayRef stride, at::IntArrayRef padding,
+                                              at::IntArrayRef dilation, bool ceil_mode) {
+    auto pooled = max_pool_with_indices(input, {.kernel = kernel.vec(),
+                                                .stride = stride.vec(),
+                                                .padding = padding.vec(),
+                                                .dilation = dilation.vec(),
+                                                .ceil_mode = ceil_mode});
+    return {std::move(pooled.outputs), std::move(pooled.indices)};
+}
+
 /// Laid out in memory as the input is: LibTorch would go by the pooled gradient's layout, and copy
 /// the larger tensors.
 at::Tensor max_pool2d_backward(at::Tensor const& gradient, at::Tensor const& input,
@@ -72,7 +86,7 @@ void register_step_operators() {
         operators.def("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], "
                       "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
                       "(Tensor, Tensor)",
-                      &at::max_pool2d_with_indices);
+                      &max_pool2d);
         operators.def("max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, "
                       "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, "
                       "Tensor indices) -> Tensor",

@@ -8,7 +8,7 @@ namespace lockstep::program {
 /// lockstep::linear(x, weight, bias)    x·weightᵀ + bias for a large weight, by the faster of two
 ///                                      libraries, by the number of rows and the processor
 /// lockstep::max_pool2d, max_pool2d_backward
-///                                      LibTorch's max_pool2d_with_indices and its gradient, under
+///                                      max_pool_with_indices, and LibTorch's gradient of it, under
 ///                                      names that Inductor leaves alone
 ///
 /// Any number of calls, from any thread.

@@ -50,7 +50,33 @@ bool is_own(torch::Tensor const& inputs, MaxPoolOptions const& options) {
     return outputs.grad_fn()->name().find("MaxPoolFunction") != std::string::npos;
 }
 
+std::tuple<torch::Tensor, torch::Tensor> indexed_by_torch(torch::Tensor const& inputs,
+                                                          MaxPoolOptions const& options) {
+    auto const pool = options.dimensions == 1   ? &at::max_pool1d_with_indices
+                      : options.dimensions == 2 ? &at::max_pool2d_with_indices
+                                                : &at::max_pool3d_with_indices;
+    return pool(options.rectified ? torch::relu(inputs) : inputs, options.kernel, options.stride,
+                options.padding, options.dilation, options.ceil_mode);
+}
+
+void check_indices(torch::Tensor const& inputs, MaxPoolOptions const& options) {
+    auto const ours = inputs.clone().requires_grad_();
+    auto const theirs = inputs.clone().requires_grad_();
+    auto const pooled = program::max_pool_with_indices(ours, options);
+    auto const [wanted, indices] = indexed_by_torch(theirs, options);
+    CHECK(same_bits(pooled.outputs, wanted));
+    CHECK(torch::equal(pooled.indices, indices));
+    CHECK(pooled.indices.scalar_type() == torch::kLong);
+    CHECK(pooled.indices.strides() == indices.strides());
+    CHECK(!pooled.indices.requires_grad());
+    auto const gradient = torch::randn_like(wanted.detach());
+    pooled.outputs.backward(gradient);
+    wanted.backward(gradient);
+    CHECK(same_bits(ours.grad(), theirs.grad()));
+}
+
 void check_as_torch(torch::Tensor const& inputs, MaxPoolOptions const& options) {
+    check_indices(inputs, options);
     auto const ours = inputs.clone().requires_grad_();
     auto const theirs = inputs.clone().requires_grad_();
     auto const outputs = program::max_pool(ours, options);
@@ -161,23 +187,47 @@ TEST_CASE("gradients of a max pool refuse to have gradients") {
                       Catch::Matchers::Contains("no gradient of its own"));
 }
 
-TEST_CASE("exported programs pool by own kernels") {
-    auto const find = [](char const* name) {
-        return program::pooled(c10::Dispatcher::singleton().findSchemaOrThrow(name, ""));
-    };
-    CHECK(find("aten::relu") == nullptr);
-    auto const image = torch::randn({2, 3, 9, 9}, torch::requires_grad());
+namespace {
+
+/// A node of this operator, which leaves its results in slots, or only the first.
+program::Node node_of(char const* name, bool is_indexed) {
+    using Slot = std::optional<std::size_t>;
+    program::Node node;
+    node.op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+    node.results = {{false, {Slot(0)}}, {false, {is_indexed ? Slot(1) : Slot()}}};
+    return node;
+}
+
+std::vector<c10::IValue> run_in_place_of(program::Node const& node, torch::Tensor const& image) {
     std::vector<c10::IValue> stack{image,
                                    c10::List<std::int64_t>{3, 3},
                                    c10::List<std::int64_t>{},
                                    c10::List<std::int64_t>{1, 1},
                                    c10::List<std::int64_t>{1},
                                    true};
-    auto const pooled = find("aten::max_pool2d");
+    auto const pooled = program::pooled(node);
     REQUIRE(pooled != nullptr);
     (*pooled)(stack);
-    REQUIRE(stack.size() == 1);
     auto const& outputs = stack.front().toTensor();
     CHECK(same_bits(outputs, torch::max_pool2d(image, 3, {}, 1, 1, true)));
     CHECK(outputs.grad_fn()->name().find("MaxPoolFunction") != std::string::npos);
+    return stack;
+}
+
+} // namespace
+
+TEST_CASE("exported programs pool by own kernels") {
+    CHECK(program::pooled(node_of("aten::relu", false)) == nullptr);
+    auto const image = torch::randn({2, 3, 9, 9}, torch::requires_grad());
+    CHECK(run_in_place_of(node_of("aten::max_pool2d", false), image).size() == 1);
+    auto const unread = run_in_place_of(node_of("aten::max_pool2d_with_indices", false), image);
+    REQUIRE(unread.size() == 2);
+    CHECK(!unread[1].toTensor().defined());
+    auto const read = run_in_place_of(node_of("aten::max_pool2d_with_indices", true), image);
+    auto const& [outputs, indices] = torch::max_pool2d_with_indices(image, 3, {}, 1, 1, true);
+    CHECK(torch::equal(read.at(1).toTensor(), indices));
+    auto const gradient = torch::randn_like(outputs.detach()); // a backward in the program itself
+    CHECK(same_bits(torch::max_pool2d_with_indices_backward(gradient, image, 3, {}, 1, 1, true,
+                                                            read.at(1).toTensor()),
+                    torch::autograd::grad({outputs}, {image}, {gradient}).front()));
 }
