@@ -9,10 +9,4 @@ namespace lockstep::nn {
 /// Shape  [n, channels, height, width] or [n, channels, depth, height, width]
 torch::Tensor halved(torch::Tensor const& inputs);
 
-/// The same of volumes, with the same gradients: height and width are halved first, then depth. On
-/// accelerators, the backward of the pooling in three dimensions adds in no fixed order.
-///
-/// Shape  [n, channels, depth, height, width]
-torch::Tensor halved_by_planes(torch::Tensor const& volumes);
-
 } // namespace lockstep::nn

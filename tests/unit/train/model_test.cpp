@@ -1,6 +1,7 @@
 #include "arena/layout.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "nn/max_pool.hpp"
 #include "nn/models/halving.hpp"
 #include "nn/models/sample_layout.hpp"
 
@@ -79,20 +80,30 @@ TEST_CASE("models of other shapes have as many parameters as they say, and fit t
     CHECK_THROWS_AS(nn::make_model({"cnn3d", {}}, {{8, 8}, 2}, 1), Error);
 }
 
-TEST_CASE("volumes are halved by planes as at once, with the same gradients") {
+TEST_CASE("volumes are pooled by planes as at once, with the same gradients") {
     torch::manual_seed(1);
-    auto const drawn = torch::randint(0, 3, {2, 3, 6, 4, 8}).to(torch::kFloat32); // many are equal
-    auto const both = [&](auto const& halve) {
+    auto const drawn = torch::randint(0, 3, {2, 3, 7, 4, 9}).to(torch::kFloat32); // many are equal
+    auto const both = [&](auto const& pool) {
         auto const volumes = drawn.clone().requires_grad_();
-        auto const given = halve(volumes);
+        auto const given = pool(volumes);
         (given * torch::arange(given.numel()).reshape(given.sizes())).sum().backward();
         return std::pair(given.detach(), volumes.grad());
     };
-    auto const [given, gradient] = both(nn::halved);
-    auto const [by_planes, gradient_by_planes] = both(nn::halved_by_planes);
-    CHECK(torch::equal(given, by_planes));
-    CHECK(torch::equal(gradient, gradient_by_planes));
-    // As on an accelerator.
+    for (auto const& kernel : {std::array<std::int64_t, 3>{2, 2, 2}, {1, 2, 2}, {3, 2, 3}}) {
+        program::MaxPoolOptions const options{.dimensions = 3,
+                                              .kernel = {kernel.begin(), kernel.end()}};
+        auto const [given, gradient] =
+            both([&](torch::Tensor const& volumes) { return nn::pooled(volumes, options); });
+        auto const [by_planes, gradient_by_planes] = both(
+            [&](torch::Tensor const& volumes) { return nn::pooled_by_planes(volumes, kernel); });
+        CHECK(torch::equal(given, by_planes));
+        CHECK(torch::equal(gradient, gradient_by_planes));
+        // As on an accelerator.
+        auto const there = torch::empty(drawn.sizes(), torch::kMeta).requires_grad_();
+        auto const pooled = nn::pooled(there, options);
+        CHECK(pooled.sizes() == given.sizes());
+        CHECK(pooled.grad_fn()->name().find("MaxPool3D") == std::string::npos);
+    }
     CHECK(nn::halved(torch::empty({2, 3, 4, 6, 8}, torch::kMeta)).sizes() ==
           torch::IntArrayRef({2, 3, 2, 3, 4}));
 }
