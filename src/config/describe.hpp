@@ -40,9 +40,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("run.threads", deck.run.threads, between(1, 1024, fixed), "threads per replica");
     visit("run.deterministic", deck.run.deterministic, any(fixed),
           "refuse operators that have no deterministic implementation");
-    visit("run.graphs", deck.run.graphs, any(),
+    visit("run.graphs", deck.run.graphs, one_of({"auto", "true", "false"}),
           "record the forward and backward pass of a batch as a device graph (a CUDA graph), and "
-          "replay the graph for later batches; the results are bitwise identical");
+          "replay the graph for later batches: true, false, or auto, where the graph is exact and "
+          "leaves enough memory; the results are bitwise identical");
     visit("run.walltime-seconds", deck.run.walltime_seconds, between(0, longest_s),
           "time limit of the job in seconds, counted from the start of the job; 0: the scheduler's "
           "limit");

@@ -162,19 +162,28 @@ void assign(double& into, std::string const& text, Rule const& rule) {
     into = *value;
 }
 
-void assign(bool& into, std::string const& text, Rule const&) {
+/// The value of a word for true or false; nothing for other words.
+std::optional<bool> switched(std::string const& text) {
     constexpr std::array yes{"true", "yes", "on", "1"};
     constexpr std::array no{"false", "no", "off", "0"};
-    if (std::find(yes.begin(), yes.end(), text) != yes.end()) {
-        into = true;
-    } else if (std::find(no.begin(), no.end(), text) != no.end()) {
-        into = false;
-    } else {
-        throw std::string("true or false");
+    if (std::ranges::find(yes, text) != yes.end()) {
+        return true;
     }
+    return std::ranges::find(no, text) != no.end() ? std::optional(false) : std::nullopt;
 }
 
-void assign(std::string& into, std::string const& text, Rule const& rule) {
+void assign(bool& into, std::string const& text, Rule const&) {
+    auto const value = switched(text);
+    if (!value) {
+        throw std::string("true or false");
+    }
+    into = *value;
+}
+
+void assign(std::string& into, std::string const& given, Rule const& rule) {
+    auto const value = switched(given);
+    bool const is_switch = value && std::ranges::find(rule.choices, "true") != rule.choices.end();
+    auto const text = is_switch ? printed(*value) : given; // one of auto, true, false
     // A choice with a colon stands for all texts that begin so: "local:DIRECTORY".
     auto const fits = [&](std::string const& choice) {
         auto const colon = choice.find(':');

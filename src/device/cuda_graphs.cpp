@@ -1,5 +1,6 @@
 #include "device/device_graph.hpp"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 
 #include <utility>
@@ -47,10 +48,25 @@ class CudaGraphRecorder : public GraphRecorder {
     }
 
   private:
+    /// Where the end of a recording fails, the graph neither ends them nor gives the memory back,
+    /// and the allocators keep asking it which streams it records.
     void end_allocations() const noexcept {
         try {
             c10::cuda::CUDACachingAllocator::endAllocateToPool(device_, pool_);
+            c10::cuda::CUDACachingAllocator::releasePool(device_, pool_);
         } catch (...) { // they had ended
+        }
+        try {
+            end_pinned(*at::getHostAllocator(at::kCUDA));
+        } catch (...) { // the same
+        }
+    }
+    /// Earlier versions of LibTorch have no pools of pinned memory.
+    template <class Allocator>
+    void end_pinned(Allocator& allocator) const {
+        if constexpr (requires { allocator.end_allocate_to_pool(pool_); }) {
+            allocator.end_allocate_to_pool(pool_);
+            allocator.release_pool(pool_);
         }
     }
 

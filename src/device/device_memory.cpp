@@ -16,9 +16,13 @@ DeviceMemory device_memory(torch::Device device) {
             stats.allocated_bytes[all].peak};
 }
 
+DeviceSpace device_space(torch::Device device) {
+    auto const [free, all] = at::accelerator::getMemoryInfo(device.index());
+    return {free, all};
+}
+
 std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host) {
-    return device.is_cpu() ? memory_share(ranks_on_host)
-                           : at::accelerator::getMemoryInfo(device.index()).first;
+    return device.is_cpu() ? memory_share(ranks_on_host) : device_space(device).free;
 }
 
 void release_device_cache(torch::Device device) {

@@ -14,6 +14,13 @@ struct DeviceMemory {
 };
 DeviceMemory device_memory(torch::Device device);
 
+/// Bytes of a device, by whatever uses it.
+struct DeviceSpace {
+    std::uint64_t free = 0; ///< of no process, not even kept by an allocator
+    std::uint64_t all = 0;
+};
+DeviceSpace device_space(torch::Device device); ///< not for the CPU
+
 /// Bytes that this rank may still use for training: the free memory of its device, or its share of
 /// the memory that the host has for `ranks_on_host` ranks.
 std::uint64_t memory_to_train_in(torch::Device device, int ranks_on_host);

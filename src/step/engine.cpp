@@ -5,7 +5,6 @@
 #include "arena/whole_array.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
-#include "base/inject.hpp"
 #include "base/random.hpp"
 #include "base/recorder.hpp"
 #include "base/text.hpp"
@@ -51,41 +50,27 @@ double compression_scale(config::Deck const& deck) {
                : 1;
 }
 
-ChosenGraphs graphs_of(EngineSetup const& setup, bool several_instances) {
-    ChosenGraphs none;
-    if (!setup.deck.run.graphs) {
-        return none;
+/// Null: every pass runs eagerly.
+std::unique_ptr<StepGraphs> graphs_of(EngineSetup const& setup) {
+    if (!setup.graphs) {
+        return nullptr;
     }
-    if (setup.privacy) {
-        none.remark =
-            "run.graphs has no effect: with privacy.noise, each pass processes only one sample";
-        return none;
-    }
-    if (setup.deck.optimizer.thaw_epoch > 0 && !setup.frozen.empty()) {
-        none.remark = "run.graphs has no effect: with optimizer.thaw-epoch, steps do not stay the "
-                      "same";
-        return none;
-    }
-    if (injects_nan()) {
-        none.remark =
-            "run.graphs has no effect: LOCKSTEP_INJECT = nan needs steps that run eagerly";
-        return none;
-    }
-    return choose_graphs(setup.model, setup.device, several_instances);
+    return std::make_unique<StepGraphs>(make_graph_recorder(setup.device),
+                                        setup.deck.run.graphs == "auto" ? StepGraphs::Memory::enough
+                                                                        : StepGraphs::Memory::any);
 }
 
 } // namespace
 
 Engine::Engine(std::unique_ptr<EngineParts> parts)
     : parts_(std::move(parts)), seed_(static_cast<std::uint64_t>(parts_->setup.deck.run.seed)),
-      graphs_(graphs_of(parts_->setup, parts_->instances->models().size() > 1)),
       optimizer_(parts_->setup.deck.optimizer, parts_->layout, parts_->own().parameters(),
                  parts_->updated),
       privacy_(parts_->setup.privacy),
       local_({parts_->instances->models(), parts_->setup.task, parts_->layout, parts_->buffers,
               parts_->kept_buffers, parts_->own_node(), parts_->setup.device, *parts_->exchange,
               parts_->world, parts_->setup.deck.precision, parts_->layer_sums.get(),
-              rounding_of(parts_->communication), std::move(graphs_.graphs),
+              rounding_of(parts_->communication), graphs_of(parts_->setup),
               privacy_ ? privacy_->clip() : 0,
               concat("model.name = ", parts_->setup.deck.model.name),
               !nn::named_code(parts_->setup.deck).empty(), parts_->gate.get()}),

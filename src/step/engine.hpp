@@ -42,7 +42,7 @@ struct StepOutcome {
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
     std::string pruned;               ///< the weights removed before the step, for people
-    GraphUse graphs;                  ///< of this rank, where run.graphs asks for them
+    GraphUse graphs;                  ///< of this rank, where its passes are recorded
 };
 
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
@@ -105,11 +105,6 @@ class Engine {
     ReplicaCheck replica_check() const {
         return {parts_->world, parts_->nodes, parts_->layout, whole(), parts_->buffers};
     }
-
-    /// Why run.graphs changes nothing here, for people; empty: it does, or was not asked for.
-    ///
-    /// Not collective
-    std::string const& graphs_remark() const noexcept { return graphs_.remark; }
 
     /// Where this rank's parameters and gradients lie, for people.
     ///
@@ -183,7 +178,6 @@ class Engine {
 
     std::unique_ptr<EngineParts> parts_;
     std::uint64_t seed_;
-    ChosenGraphs graphs_; ///< handed on; the remark stays
     SliceOptimizer optimizer_;
     std::shared_ptr<Privacy const> privacy_; ///< null: none
     LocalStep local_;

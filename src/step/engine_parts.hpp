@@ -43,6 +43,7 @@ struct EngineSetup {
     std::shared_ptr<Privacy const> privacy{};
     /// Names of the parameters that optimizer.freeze has frozen, until they are thawed.
     std::vector<std::string> frozen{};
+    bool graphs = false; ///< passes are recorded as graphs, wherever `device` can
 };
 
 /// The memory of an engine, its exchange and the instances of the model that compute on it, as all

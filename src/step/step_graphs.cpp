@@ -2,6 +2,7 @@
 
 #include "base/recorder.hpp"
 #include "base/text.hpp"
+#include "device/device_memory.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <c10/core/AutogradState.h>
@@ -54,6 +55,21 @@ void copy(nn::Fields const& from, nn::Fields const& to) {
     }
 }
 
+/// Bytes that the device lacks for a graph: beside what the graph keeps, a pass must still be able
+/// to run eagerly, as evaluations and batches of other shapes do, with some of the device's memory
+/// left. A pass needs at most what was allocated beyond today's memory since the start.
+std::uint64_t missing_memory(torch::Device device) {
+    auto const memory = device_memory(device);
+    auto const place = device_space(device);
+    auto const available =
+        place.free + static_cast<std::uint64_t>(memory.reserved - memory.allocated);
+    auto const pass =
+        static_cast<std::uint64_t>(std::max(memory.peak - memory.allocated, std::int64_t{0}));
+    constexpr std::uint64_t left_over = 16; // one of so many parts of the device
+    auto const needed = 2 * pass + place.all / left_over;
+    return needed > available ? needed - available : 0;
+}
+
 torch::Tensor copy_of(torch::Tensor const& values) {
     return values.defined() ? values.clone() : values;
 }
@@ -98,7 +114,13 @@ std::optional<task::Loss> StepGraphs::run(Pass const& pass, std::function<void()
     auto* const recording = recording_of(pass);
     if (recording != nullptr && ++recording->passes > passes_before &&
         recording->segments.empty()) {
-        record(*recording, pass);
+        auto const missing = missing_memory(pass.batch.inputs[0].values.device());
+        if (left_ == Memory::enough && missing > 0) {
+            give_up(*recording, pass,
+                    concat("a graph needs ", bytes_text(missing), " more memory of the device"));
+        } else {
+            record(*recording, pass);
+        }
     }
     if (recording == nullptr || recording->segments.empty()) {
         OneThread const one_thread;
@@ -135,6 +157,7 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
     Scope const scope("recording a graph");
     bool begun = false;
     try {
+        release_device_cache(pass.batch.inputs[0].values.device()); // of passes that ran eagerly
         {
             torch::NoGradGuard const no_grad;
             recording.batch = {like(pass.batch.inputs), like(pass.batch.targets)};
@@ -164,28 +187,17 @@ void StepGraphs::record(Recording& recording, Pass const& pass) {
         }
     } catch (std::exception const& error) {
         recorder_->abandon();
-        recording.segments.clear();
-        recording.loss = {};
-        recording.failed = true;
-        refuse(concat(
-            "batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
-            " run eagerly, because the device could not record them: ", first_line(error.what())));
+        give_up(recording, pass,
+                concat("the device could not record them: ", first_line(error.what())));
+        release_device_cache(pass.batch.inputs[0].values.device());
     }
 }
 
-ChosenGraphs choose_graphs(nn::Model const& model, torch::Device device, bool concurrent) {
-    auto recorder = device.is_cpu() ? nullptr : make_graph_recorder(device);
-    std::string const why =
-        device.is_cpu() ? "graphs need an accelerator"
-        : concurrent    ? "replicas that run concurrently cannot use graphs"
-        : !model.is_replayable()
-            ? "a model that comes from a file may compute differently from batch to batch"
-        : recorder == nullptr ? "this program cannot record graphs on such devices"
-                              : "";
-    if (!why.empty()) {
-        return {.remark = concat("run.graphs = true has no effect: ", why)};
-    }
-    return {.graphs = std::make_unique<StepGraphs>(std::move(recorder))};
+void StepGraphs::give_up(Recording& recording, Pass const& pass, std::string const& why) {
+    recording = {};
+    recording.failed = true;
+    refuse(concat("batches of ", nn::sizes_text(pass.batch.inputs[0].values.sizes()),
+                  " run eagerly, because ", why));
 }
 
 } // namespace lockstep::train

@@ -32,7 +32,8 @@ struct GraphUse {
 ///
 /// Batches of one shape, whose gradients go to the same memory, share a recording. The first of
 /// them run eagerly, since libraries prepare themselves in their first calls. So do batches with
-/// lengths, batches whose shapes keep changing, and those that the device could not record.
+/// lengths, batches whose shapes keep changing, and those that the device could not record, or
+/// whose graph would not leave enough memory: a graph keeps that of a pass until the run ends.
 class StepGraphs {
   public:
     struct Pass {
@@ -44,7 +45,11 @@ class StepGraphs {
         std::function<task::Loss(task::Tensors const&, torch::Tensor const& scale)> compute;
     };
 
-    explicit StepGraphs(std::unique_ptr<GraphRecorder> recorder) : recorder_(std::move(recorder)) {}
+    /// What a recording must leave of the device's memory.
+    enum class Memory { any, enough };
+
+    StepGraphs(std::unique_ptr<GraphRecorder> recorder, Memory left)
+        : recorder_(std::move(recorder)), left_(left) {}
 
     /// While this exists, every backward that this thread starts runs on this thread: recording
     /// needs that, and eager passes do the same.
@@ -88,19 +93,14 @@ class StepGraphs {
     Recording* recording_of(Pass const& pass);
     void refuse(std::string const& what);
     void record(Recording& recording, Pass const& pass);
+    void give_up(Recording& recording, Pass const& pass, std::string const& why);
     static void fill(Recording& recording, Pass const& pass);
 
     std::unique_ptr<GraphRecorder> recorder_;
+    Memory left_;
     std::map<std::string, Recording> recordings_; ///< by form
     GraphUse use_;
     std::set<std::string> refused_; ///< reasons that have been reported
 };
-
-/// Graphs for a run that asks for them, or why it has none, for people.
-struct ChosenGraphs {
-    std::unique_ptr<StepGraphs> graphs{};
-    std::string remark{};
-};
-ChosenGraphs choose_graphs(nn::Model const& model, torch::Device device, bool concurrent);
 
 } // namespace lockstep::train

@@ -13,6 +13,7 @@
 #include "nn/shapes.hpp"
 #include "step/batch_source.hpp"
 #include "step/engine.hpp"
+#include "train/graph_rule.hpp"
 
 #include <limits>
 
@@ -20,6 +21,7 @@
 #include "course.hpp"
 #include "decide.hpp"
 #include "first_checkpoint.hpp"
+#include "graph_stream.hpp"
 
 namespace lockstep::train {
 
@@ -27,6 +29,7 @@ struct DryRun::State {
     comm::Communicator const& world;
     config::Deck deck;
     torch::Device device = torch::kCPU;
+    std::unique_ptr<GraphStream> stream{}; ///< around everything that computes
     Workload work{};
     std::string shapes{}; ///< as of BegunWork
     std::unique_ptr<Engine> engine{};
@@ -53,6 +56,7 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         settle_new(parts.deck, world.size());
         parts.device = choose_device(run, topology);
         configure_torch(run);
+        parts.stream = std::make_unique<GraphStream>(parts.deck, world.size(), parts.device);
         configure_precision(parts.deck.precision, run.deterministic);
         share = memory_to_train_in(parts.device, topology.local_size);
         if (parts.device.is_cpu()) {
@@ -102,7 +106,11 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
                                    }
                                    return model;
                                },
-                           .devices = concurrent_devices(parts.deck.run, world.size())}));
+                           .devices = concurrent_devices(parts.deck.run, world.size()),
+                           .graphs = uses_graphs({.deck = parts.deck,
+                                                  .ranks = world.size(),
+                                                  .device = parts.device,
+                                                  .work = &parts.work})}));
     auto const& engine = *parts.engine;
     auto const& data_module = *parts.data_module;
     parts.batches = parts.data_module->batches(0, std::numeric_limits<std::int64_t>::max());

@@ -21,9 +21,8 @@
 #include "model_files/smaller_model.hpp"
 #include "nn/shapes.hpp"
 #include "optimizer/prune_schedule.hpp"
+#include "train/graph_rule.hpp"
 #include "train/privacy_key.hpp"
-
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <iterator>
@@ -60,14 +59,7 @@ void OpenedRun::choose_device() {
         }
         facts_.device = train::choose_device(facts_.deck().run, on_host);
         configure_torch(facts_.deck().run);
-        // Concurrent replicas have streams of their own, and no graphs.
-        bool const concurrent = facts_.deck().run.mode == "dp" ||
-                                facts_.deck().communication.sync_batch_norm ||
-                                !concurrent_devices(facts_.deck().run, facts_.world.size()).empty();
-        if (facts_.deck().run.graphs && !facts_.device.is_cpu() && !concurrent) {
-            stream_.emplace(c10::impl::VirtualGuardImpl(facts_.device.type())
-                                .getStreamFromGlobalPool(facts_.device, /*isHighPriority=*/false));
-        }
+        stream_.emplace(facts_.deck(), facts_.world.size(), facts_.device);
         remarks_.add(configure_precision(facts_.deck().precision, facts_.deck().run.deterministic));
         remarks_.add(slow_precision_text(facts_.deck().precision, facts_.device.is_cpu()));
         if (!facts_.deck().communication.broadcast_buffers && facts_.deck().run.replicas > 1) {
@@ -222,7 +214,10 @@ void OpenedRun::note_data_content() {
 
 void OpenedRun::open_engine(BegunWork begun) {
     engine_.emplace(facts_, work_, std::move(begun.channels), std::move(begun.shapes));
-    remarks_.add((*engine_)->graphs_remark());
+    remarks_.add(graphs_text({.deck = facts_.deck(),
+                              .ranks = facts_.world.size(),
+                              .device = facts_.device,
+                              .work = &work_}));
     auto const devices = concurrent_devices(facts_.deck().run, facts_.world.size());
     if (!devices.empty()) {
         std::vector<std::string> names;

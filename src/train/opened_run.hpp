@@ -5,14 +5,13 @@
 #include "comm/topology.hpp"
 #include "lockstep/comm/communicator.hpp"
 
-#include <c10/core/StreamGuard.h>
-
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "begun_work.hpp"
 #include "course.hpp"
+#include "graph_stream.hpp"
 #include "remarks.hpp"
 #include "run_audit.hpp"
 #include "run_engine.hpp"
@@ -55,9 +54,7 @@ class OpenedRun {
     void open_engine(BegunWork begun);
     void name_attempt();
 
-    /// The stream of all work on the device where it records graphs, which its default stream
-    /// cannot do.
-    std::optional<c10::StreamGuard> stream_;
+    std::optional<GraphStream> stream_;
     Remarks remarks_;
     RunFacts facts_;
     Workload work_;

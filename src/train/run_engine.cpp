@@ -6,6 +6,7 @@
 #include "lockstep/model_files/load_weights.hpp"
 #include "model_files/smaller_model.hpp"
 #include "nn/shapes.hpp"
+#include "train/graph_rule.hpp"
 
 #include <utility>
 
@@ -36,7 +37,11 @@ void RunEngine::make() {
                            .nodes = facts_.nodes,
                            .devices = concurrent_devices(deck.run, facts_.world.size()),
                            .privacy = facts_.privacy,
-                           .frozen = work_.frozen}));
+                           .frozen = work_.frozen,
+                           .graphs = uses_graphs({.deck = deck,
+                                                  .ranks = facts_.world.size(),
+                                                  .device = facts_.device,
+                                                  .work = &work_})}));
     if (!facts_.setup.correction.empty()) {
         comm::agree(facts_.world, "reading the correction of gradients", [&] {
             auto const model = another_model(deck, work_);

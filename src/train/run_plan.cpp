@@ -18,6 +18,7 @@
 #include "optimizer/optimizer.hpp"
 #include "step/engine_parts.hpp"
 #include "step/replica_arrays.hpp"
+#include "train/graph_rule.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -208,6 +209,12 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     bool const on_cpus = places.front().device == "cpu";
     plan.memory.program = on_cpus ? program : 0;
     plan.memory.activations = activation_bytes(deck, work);
+    GraphFacts const graphs{.deck = deck,
+                            .ranks = ranks,
+                            .device = torch::Device(places.front().device),
+                            .work = &work};
+    plan.memory.graphs = uses_graphs(graphs) ? plan.memory.activations.value_or(0) : 0;
+    plan.remarks.push_back(graphs_text(graphs));
     plan.remarks.push_back(slow_precision_text(deck.precision, on_cpus));
     std::erase(plan.remarks, "");
     return plan;

@@ -31,8 +31,9 @@ struct PlannedMemory {
     double batches = 0;                ///< made in advance
     double checkpoint = 0;             ///< the copy that is written in the background
     std::optional<double> activations; ///< none: not known
+    double graphs = 0;                 ///< activations that they keep beside those of eager passes
     double total() const {
-        return program + training.total() + batches + checkpoint + activations.value_or(0);
+        return program + training.total() + batches + checkpoint + activations.value_or(0) + graphs;
     }
 };
 

@@ -9,6 +9,8 @@ from harness import LONG, SEED, Scratch, check, check_same, some, together
 from simulated_test import SMALL_BUCKETS, STEPS, counts_of, simulated, words_of
 from small_models import deck_of, write_data
 
+FULL_MIB = 440  # of a device that has memory for the batches of `little_memory`, but not for more when a graph has its own
+
 
 def graphs(scratch):
     """Forward and backward as graphs: the bits of the eager run, resumed elsewhere, too. Batches of 5 and, at the end of an
@@ -40,12 +42,13 @@ def graphs(scratch):
             return simulated(words, ranks, SEED).expect(0).text
 
         train("eager", ranks, steps, "false")
-        said = train("graphs", ranks, steps, "true")
+        said = train("graphs", ranks, steps, "auto")
         check_same(scratch / f"eager-{at}", scratch / f"graphs-{at}", f"graphs of {model} {settings}")
         found = [json.loads(line) for line in (scratch / f"graphs-{at}/metrics.jsonl").read_text().splitlines()]
         count = sum(record.get("graph_replays", 0) for record in found)
         check(count == replayed if replayed is not None else count > 0, f"{model} {settings}: {count} replays: {said}")
-        check(count > 0 or "run.graphs" in said, f"{model}: no graphs, and no word of it: {said}")
+        check(count > 0 or "graphs: no: " in said or " run eagerly" in said, f"{model}: no graphs, and no word of it: {said}")
+        check(count == 0 or "graphs: yes, one for each shape" in said, f"{model}: graphs, and no word of it: {said}")
         if at == 0 or LONG:
             train("parts", ranks, steps // 2, "true")
             settings["run.device"] = "sim:0" if ranks == 2 else "sim"
@@ -55,11 +58,43 @@ def graphs(scratch):
     together([lambda at=at, each=each: row(at, *each) for at, each in enumerate(rows)], 2)
 
 
+def told_before(scratch):
+    """`plan` tells what the run will tell: whether passes are recorded, and why not; nothing where nobody asks."""
+    for model, words, phrase in (("cnn", ("--run.device", "sim:0"), "graphs: yes, one for each shape of a batch"),
+                                 ("script", ("--run.device", "sim:0"), "graphs: no: model.name = script: a model that comes"),
+                                 ("cnn", ("--run.device", "sim"), "graphs: no: replicas that run concurrently"),
+                                 ("cnn", ("--run.device", "sim:0", "--run.graphs", "false"), None),
+                                 ("cnn", ("--run.device", "cpu"), None),
+                                 ("cnn", ("--run.device", "cpu", "--run.graphs", "on"),
+                                  "run.graphs = true has no effect: graphs need an accelerator")):
+        said = simulated(["plan", deck_of(scratch, model, STEPS), "--run.replicas", 2, *words], 1).expect(0).text
+        check(phrase in said if phrase else "graphs" not in said, f"plan {model} {words}: {said}")
+
+
+def little_memory(scratch):
+    """A graph that would take the memory of what runs eagerly is not recorded, unless run.graphs = true."""
+    deck = deck_of(scratch, "resnet", STEPS)
+    settings = {"run.replicas": 1, "data.batch": 2, "run.device": "sim:0", "train.validate-every": 0}
+
+    def replays(graphs, mib, *phrases):
+        run = scratch / f"little-{graphs}-{mib}"
+        simulated(words_of(deck, run, {**settings, "run.graphs": graphs}, "sim", 4), 1, mib=mib).expect(0, *phrases)
+        records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return sum(record.get("graph_replays", 0) for record in records)
+
+    check(replays("auto", FULL_MIB, "graphs: yes", "run eagerly, because a graph needs", "more memory of the device") == 0,
+          "a graph without memory for it")
+    check(replays("true", FULL_MIB, "graphs: yes") == 2, "the memory suffices for the graph alone")
+    check(replays("auto", 2 * FULL_MIB) == 2, "memory for both")
+    check_same(scratch / f"little-auto-{FULL_MIB}", scratch / f"little-true-{FULL_MIB}", "little memory")
+
+
 def host_waits(scratch):
     """A step holds the host up 5 times, and once for each bucket, at most. More do models that speak with the host in
     the middle of a step (a policy, losses and statistics that are summed there), and replicas that keep buffers."""
     for name, ranks, settings, more in (
-            *some((("cnn", 2, {}, {}), ("unet", 2, {}, {}), ("cnn", 2, {}, {"devices": 1}))),
+            *some((("cnn", 2, {"run.graphs": "false"}, {}), ("cnn", 2, {}, {}), ("unet", 2, {}, {}),
+                   ("cnn", 2, {}, {"devices": 1}))),
             *((("cnn1d", 2, {}, {}), ("mlp", 1, {"precision.compute": "fp16"}, {})) if LONG else ())):
         counted = []
         for steps in (2, 8):
@@ -106,5 +141,7 @@ if __name__ == "__main__":
     with Scratch() as scratch:
         write_data(scratch)
         graphs(scratch)
+        told_before(scratch)
+        little_memory(scratch)
         host_waits(scratch)
         waits_left_out(scratch)

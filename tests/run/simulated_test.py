@@ -22,6 +22,7 @@ TABLE = {
     "optimizer.update": ("sharded", "replicated"),
     "optimizer.accumulate": (1, 2),
     "optimizer.ema": (0, 0.9),
+    "run.graphs": ("auto", "false"),
     "run.replicas": (4, 3),
 }
 RANKS = (1, 2, 3, 4)
@@ -142,7 +143,7 @@ def what_goes_wrong(scratch):
         lambda: ends(69, "ranks of one host share a GPU", options=("--communication.backend", "nccl"), devices=1)))
     no_training = some((
         lambda: ends(64, "run.device = gpu", device="gpu"),
-        lambda: ends(64, "run.graphs has no effect: LOCKSTEP_INJECT = nan", "is not finite", inject="nan:rank=1:step=3",
+        lambda: ends(64, "run.graphs = true has no effect: LOCKSTEP_INJECT = nan", "is not finite", inject="nan:rank=1:step=3",
                      options=("--run.graphs", "true"))))
     hangs = some((
         lambda: ends(76, "root cause: rank ", "sim:", hang=300),

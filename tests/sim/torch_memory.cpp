@@ -58,7 +58,7 @@ class OfDevices final : public c10::DeviceAllocator {
     void resetPeakStats(c10::DeviceIndex device) override { reset_peak(device); }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
         auto const use = memory_use(device);
-        return {use.all - use.used, use.all};
+        return {use.all - use.reserved, use.all}; // as vendors: what is kept is not free
     }
 
   private:

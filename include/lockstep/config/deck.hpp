@@ -22,7 +22,7 @@ struct Run {
     std::string placement = "even"; ///< even, speed
     std::int64_t threads = 1;       ///< per replica
     bool deterministic = true;      ///< operators without a deterministic form are refused
-    bool graphs = false;            ///< accelerators record forward and backward, and replay them
+    std::string graphs = "auto";    ///< auto, true, false: accelerators record and replay passes
     double walltime_seconds = 0;    ///< of the job, from its start; 0: what the scheduler says
 };
 

@@ -75,7 +75,7 @@ struct Step {
     std::int64_t messages = 0; ///< of gradients and parameters, sent to other hosts by rank 0
     double update_s = 0;
     std::int64_t graph_replays = 0; ///< passes of rank 0 that a graph of the device replayed
-    std::int64_t eager_passes = 0;  ///< passes without a graph, where run.graphs is true
+    std::int64_t eager_passes = 0;  ///< passes without a graph, in runs that use graphs
     double loss_scale = 1;
     bool skipped = false;      ///< under fp16: the gradient was not finite, nothing was changed
     std::string weight_hash{}; ///< after the step, in hexadecimal digits; empty: nobody asked

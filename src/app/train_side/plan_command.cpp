@@ -112,7 +112,8 @@ void print_plan(train::RunPlan const& plan) {
           std::pair("gradients", training.gradients + training.averages),
           std::pair("exchange", training.exchange), std::pair("optimizer", training.optimizer),
           std::pair("batches", memory.batches), std::pair("checkpoint", memory.checkpoint),
-          std::pair("activations", memory.activations.value_or(0))}) {
+          std::pair("activations", memory.activations.value_or(0)),
+          std::pair("graphs", memory.graphs)}) {
         if (bytes > 0) {
             std::cout << std::setw(12) << "";
             print_line(name, size_text(bytes));

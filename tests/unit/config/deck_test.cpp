@@ -48,6 +48,25 @@ TEST_CASE("later decks win over earlier ones, a deck over its include, the comma
     CHECK(deck.data.prefetch == 4); // the default
 }
 
+TEST_CASE("a switch that is also automatic takes all words for true and false") {
+    test::ScratchDir const scratch;
+    auto const path = scratch / "deck.ini";
+    auto const graphs = [&](std::string const& value) {
+        write_text_durably(path, "[run]\n" + (value.empty() ? "" : "graphs = " + value) + "\n");
+        DeckSource source;
+        source.read(path);
+        return source.parse().run.graphs;
+    };
+    CHECK(graphs("") == "auto");
+    CHECK(graphs("auto") == "auto");
+    for (auto const* const yes : {"true", "yes", "on", "1"}) {
+        CHECK(graphs(yes) == "true");
+    }
+    for (auto const* const no : {"false", "no", "off", "0"}) {
+        CHECK(graphs(no) == "false");
+    }
+}
+
 TEST_CASE("errors name file, line, key, what was expected and the nearest name") {
     test::ScratchDir const scratch;
     auto const path = scratch / "deck.ini";
@@ -75,6 +94,7 @@ TEST_CASE("errors name file, line, key, what was expected and the nearest name")
     CHECK(contains(failure("[data]\nbatch = 0\n"), "a whole number from 1 to 4194304"));
     CHECK(contains(failure("[data]\nshuffle = maybe\n"), "one of full, block, none"));
     CHECK(contains(failure("[data]\ndrop-last = 2\n"), "true or false"));
+    CHECK(contains(failure("[run]\ngraphs = 2\n"), "one of auto, true, false"));
     CHECK(contains(failure("[optimizer]\nbetas = 0.9\n"), "2 numbers"));
 
     write_text_durably(path, "[data]\nbatch = 1\nbatch = 2\n");

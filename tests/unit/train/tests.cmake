@@ -28,6 +28,7 @@ lockstep_add_unit_test(train/stored_deck TORCH)
 lockstep_add_unit_test(train/moved_files TORCH)
 lockstep_add_unit_test(train/teacher_outputs TORCH)
 lockstep_add_unit_test(train/training_memory TORCH)
+lockstep_add_unit_test(train/graph_rule TORCH)
 lockstep_add_unit_test(train/first_use TORCH ALONE)
 if(TARGET unit.train.first_use)
     # A function of the test stands before one of MKL.
