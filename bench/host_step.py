@@ -26,6 +26,8 @@ import types
 import h5py
 import numpy
 
+from step_deck import write_deck
+
 CLASSES, WINDOW = 10, 10
 VOCABULARY, SEQUENCE = 50257, 64
 # Shape of a sample, batch, and keys of our model.
@@ -37,37 +39,6 @@ MODELS = {
                             f"activation = gelu-tanh\nbias = true\ntied = true\nvocabulary = {VOCABULARY}"),
 }
 SIDES = ("ours", "ours, graphs", "ddp")
-DECK = """
-[run]
-replicas = 1
-threads = 1
-device = sim:0
-[data]
-train = {work}/{name}.h5
-batch = {batch}
-workers = 1
-drop-last = true
-{data}
-[model]
-{model}
-[task]
-kind = {task}
-[optimizer]
-name = adamw
-learning-rate = 0.001
-[checkpoint]
-every-steps = 0
-[communication]
-check-replicas-every = 0
-[monitor]
-log-every = {window}
-weight-hash = off
-progress = plain
-tensorboard = false
-plots = false
-[train]
-steps = {window}
-"""
 
 
 def device_settings(calls):
@@ -102,9 +73,8 @@ def prepare(work, name):
             file["inputs"] = dice.integers(0, 256, (samples, *shape)).astype("u1")
             file["targets"] = numpy.arange(samples) % CLASSES
             file.attrs["classes"] = [str(each) for each in range(CLASSES)]
-    task, data = (f"language\nvocabulary = {VOCABULARY}", f"sequence = {SEQUENCE}") if name == "gpt" else ("classification", "")
-    (work / f"{name}.ini").write_text(DECK.format(work=work, name=name, batch=batch, model=model, window=WINDOW,
-                                                  task=task, data=data))
+    text = {"task": f"language\nvocabulary = {VOCABULARY}", "sequence": f"sequence = {SEQUENCE}"} if name == "gpt" else {}
+    write_deck(work / f"{name}.ini", data=work / f"{name}.h5", batch=batch, model=model, window=WINDOW, **text)
 
 
 def our_run(options, steps):
@@ -113,9 +83,8 @@ def our_run(options, steps):
         calls = pathlib.Path(place) / "calls"
         calls.mkdir()
         command = [options.build / "lockstep", "train", options.work / f"{options.model}.ini", "--run.directory",
-                   f"{place}/run", "--train.steps", steps, "--quiet"]
-        if options.side == "ours, graphs":
-            command += ["--run.graphs", "true"]
+                   f"{place}/run", "--run.device", "sim:0", "--train.steps", steps, "--quiet"]
+        command += ["--run.graphs", "true" if options.side == "ours, graphs" else "false"]
         env = {**os.environ, "LD_PRELOAD": str(options.build / "tests/liblockstep_sim.so"),
                "LOCKSTEP_SIM": device_settings(calls)}
         done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True, timeout=options.limit)

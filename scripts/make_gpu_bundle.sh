@@ -45,7 +45,7 @@ for each in mpi.comm mpi.comm.nccl_device; do
     [[ ! -x $build/tests/$each ]] || cp "$build/tests/$each" "$bundle/bin"
 done
 [[ ! -e $build/tests/liblockstep_sim.so ]] || cp "$build/tests/liblockstep_sim.so" "$bundle/lib"
-for each in scripts/{day,gpu_day,multi_gpu_day}.sh bench/{device_step,workload_steps}.py inputs/{fashion_mnist,video,boxes}.ini \
+for each in scripts/{day,gpu_day,multi_gpu_day}.sh bench/{device_step,step_deck,workload_steps}.py inputs/{fashion_mnist,video,boxes}.ini \
     tests/run/{small_models,speech,harness}.py python/lockstep_export.py; do
     mkdir -p "$bundle/${each%/*}"
     cp "$each" "$bundle/$each"
