@@ -48,9 +48,9 @@ same() { # RUN RUN
     [[ $told != *"first differ"* ]]
 }
 
-# The run that others are compared with: one rank, which computes all replicas.
+# The run that others are compared with: one rank, which computes all replicas, kernel by kernel.
 alone() { # MODEL
-    [[ -e $work/runs/alone-$1/checkpoints/step-000000$steps.h5 ]] || train "alone-$1" 1 "$1"
+    [[ -e $work/runs/alone-$1/checkpoints/step-000000$steps.h5 ]] || train "alone-$1" 1 "$1" --run.graphs false
 }
 
 # --- parts of both ------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ part_graphs() {
     local model
     for model in cnn resnet transformer; do
         alone "$model"
-        train "graphs-$model" 1 "$model" --run.graphs true
+        train "graphs-$model" 1 "$model"
         same "alone-$model" "graphs-$model"
         "$python" - "$work/runs/graphs-$model" "$model" <<'TEXT' >>"$work/graphs.txt"
 import json, pathlib, sys
@@ -140,9 +140,9 @@ cnn --precision.compute bf16 --precision.gradient-checkpointing true
 cnn --precision.compute fp16
 cnn --communication.sync-batch-norm true
 cnn --run.replicas 3 --optimizer.name lamb
-cnn --run.graphs true
-resnet --precision.compute bf16 --run.graphs true
-transformer --precision.compute bf16 --run.graphs true
+cnn --run.graphs false
+resnet --precision.compute bf16 --run.graphs false
+transformer --precision.compute bf16 --run.graphs false
 transformer
 vit --precision.compute bf16
 mlp --communication.compression bf16 --optimizer.accumulate 2

@@ -82,6 +82,7 @@ Forecast forecast_of(Operator const& op, std::vector<IValue> const& arguments) {
         at::AutoDispatchBelowADInplaceOrView const below;
         std::vector<IValue> stack;
         std::vector<Tensor> given;
+        std::vector<std::pair<std::size_t, std::size_t>> bytes; // of given results, by place
         for (std::size_t i = 0; i < arguments.size(); ++i) {
             stack.push_back(mapped(arguments[i], [&](Tensor const& tensor) {
                 auto const options = tensor.options().device(at::kCPU).pinned_memory(false);
@@ -89,6 +90,7 @@ Forecast forecast_of(Operator const& op, std::vector<IValue> const& arguments) {
                 mark_number_as(tensor, zeros);
                 if (op.writes[i]) {
                     given.push_back(zeros);
+                    bytes.emplace_back(i, zeros.storage().nbytes());
                 }
                 return zeros;
             }));
@@ -101,6 +103,12 @@ Forecast forecast_of(Operator const& op, std::vector<IValue> const& arguments) {
             }
         }
         forecast = {true, shapes_of(fresh_of(stack, op)), shapes_of(given)};
+        for (std::size_t at = 0; at < given.size(); ++at) {
+            auto const& [place, before] = bytes[at];
+            if (given[at].storage().nbytes() > before && arguments[place].isTensor()) {
+                forecast.grown.push_back(place);
+            }
+        }
     } catch (std::exception const&) { // zeros do not suit it: it is waited for
         return {};
     }

@@ -52,6 +52,9 @@ struct Forecast {
     bool known = false;       ///< else the operator has to be waited for
     std::vector<Shape> fresh; ///< of new tensors
     std::vector<Shape> given; ///< of arguments that are written to, afterwards
+    /// Places of those whose memory the CPU's kernel replaces on the way: mse_loss first takes a
+    /// given result for that of each element, and makes it larger.
+    std::vector<std::size_t> grown{};
 };
 
 /// An operator of torch as the CPU has it, and what is known of its results.

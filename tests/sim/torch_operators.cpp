@@ -93,6 +93,23 @@ std::vector<Tensor> fresh_for(Forecast const& forecast, Stream const& on) {
     return fresh;
 }
 
+/// Calls the CPU's kernel. The results in the places `grown`, whose memory it replaces, are given
+/// memory of their own meanwhile.
+std::vector<IValue> called(Operator const& op, std::vector<IValue> values,
+                           std::vector<std::size_t> const& grown) {
+    std::vector<std::pair<Tensor, Tensor>> moved;
+    for (auto const place : grown) {
+        auto const view = values[place].toTensor();
+        moved.emplace_back(view, at::empty({0}, view.options()));
+        values[place] = moved.back().second;
+    }
+    op.handle.callBoxed(&values);
+    for (auto const& [view, own] : moved) {
+        view.copy_(own);
+    }
+    return values;
+}
+
 /// Launches it.
 void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream& on,
                std::vector<Tensor> const& fresh) {
@@ -104,10 +121,9 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
         }
     }
     launch_torch(on, op.name.c_str(), prepared.ranges,
-                 [&op, arguments = std::move(prepared.arguments), views, shapes = forecast.fresh] {
-                     auto values = arguments; // recorded work runs more than once
-                     op.handle.callBoxed(&values);
-                     auto const made = fresh_of(values, op);
+                 [&op, arguments = std::move(prepared.arguments), views,
+                  grown = forecast.grown, shapes = forecast.fresh] { // recorded work runs more than once
+                     auto const made = fresh_of(called(op, arguments, grown), op);
                      TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
                                  " depend on values");
                      for (std::size_t i = 0; i < made.size(); ++i) {
