@@ -121,8 +121,8 @@ void run_later(Operator& op, Forecast const& forecast, Prepared prepared, Stream
         }
     }
     launch_torch(on, op.name.c_str(), prepared.ranges,
-                 [&op, arguments = std::move(prepared.arguments), views,
-                  grown = forecast.grown, shapes = forecast.fresh] { // recorded work runs more than once
+                 [&op, arguments = std::move(prepared.arguments), views, grown = forecast.grown,
+                  shapes = forecast.fresh] { // recorded work runs more than once
                      auto const made = fresh_of(called(op, arguments, grown), op);
                      TORCH_CHECK(shapes_of(made) == shapes, "sim: the shapes of ", op.name,
                                  " depend on values");
