@@ -193,6 +193,7 @@ class SeriesSource : public ImportSource {
             }
         }
         require_different_names();
+        require_once();
     }
 
     /// The values of a column of categories, in order.
@@ -294,6 +295,21 @@ class SeriesSource : public ImportSource {
                                                     " of column ", table_.columns[input.column],
                                                     " would have the name of the column ", name),
                                              "Rename one of the two columns"});
+            }
+        }
+    }
+
+    /// What is to be predicted is no input, and no input stands twice.
+    void require_once() const {
+        std::set<std::string> names;
+        for (auto const& input : inputs_) {
+            bool const is_target =
+                !options_.target.empty() && table_.columns[input.column] == options_.target;
+            if (is_target || !names.insert(name_of(input)).second) {
+                throw Error(ExitCode::usage,
+                            {concat("--columns: ", name_of(input)),
+                             is_target ? "this column is the target" : "this column is named twice",
+                             "Name each input once, without the target"});
             }
         }
     }

@@ -155,6 +155,7 @@ void ResumeTrial::require_kill_before_end() const {
     auto const episodes = deck_.task.own.find("episodes");
     auto const key = deck_.privacy.is_on() && deck_.privacy.epsilon > 0
                          ? concat("privacy.epsilon = ", deck_.privacy.epsilon)
+                     : deck_.train.patience > 0 ? concat("train.patience = ", deck_.train.patience)
                      : episodes != deck_.task.own.end()
                          ? concat("task.episodes = ", episodes->second)
                          : std::string("the end of data.train");

@@ -11,6 +11,7 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/progress.hpp"
+#include "data/audit.hpp"
 #include "data/plan.hpp"
 #include "data/sample_sources.hpp"
 #include "device/autocast.hpp"
@@ -208,11 +209,6 @@ std::int64_t write(comm::Communicator const& world, config::Deck const& deck, As
             }
         });
     }
-    comm::agree(world, "writing the predictions", [&] {
-        if (world.is_root()) {
-            file.close();
-        }
-    });
     return comm::all_reduce(world, wrong, comm::Reduce::sum);
 }
 
@@ -242,7 +238,26 @@ PredictReport predict(comm::Communicator const& world, config::Deck const& given
                                   sources_of(asked, deck.data, samples), asked.samples->samples()});
     });
     return comm::in_phase(world, comm::Phase::test, [&] {
+        std::optional<data::Audit> audit;
+        comm::agree(world, "checking the samples", [&] {
+            if (topology.local_rank == 0) {
+                audit
+                    .emplace(std::vector<data::Dataset const*>{asked.samples.get()},
+                             asked.samples->viewers())
+                    .start();
+            }
+        });
         auto const wrong = write(world, deck, asked, *output, options.batch);
+        comm::agree(world, "checking the samples", [&] {
+            if (audit) {
+                audit->finish();
+            }
+        });
+        comm::agree(world, "writing the predictions", [&] {
+            if (world.is_root()) {
+                output->close();
+            }
+        });
         if (wrong > 0) {
             asked.remarks.push_back(
                 concat("warning: ", count_text(wrong), wrong == 1 ? " number is" : " numbers are",

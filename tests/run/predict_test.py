@@ -95,6 +95,11 @@ def of_sources(scratch, model):
     check(open(scratch / "bare.csv").readline().startswith("sample,class"), "no column without names")
     check([row["class"] for row in csv.DictReader(open(scratch / "bare.csv"))] ==
           [row["class"] for row in csv.DictReader(open(scratch / "stored.csv"))], "and the same predictions")
+    shutil.copy(scratch / "gone.h5", scratch / "damaged.h5")
+    with h5py.File(scratch / "damaged.h5", "r+") as file:
+        file["inputs"][3, 0, 0, 0] ^= 4
+    run(["predict", model, scratch / "damaged.h5", "--output", scratch / "damaged.csv"], 2).expect(65, "damaged.h5")
+    check(not (scratch / "damaged.csv").exists(), "no predictions of samples that have changed")
 
 
 def of_bad_files(scratch, model):

@@ -12,6 +12,9 @@ with Scratch() as scratch:
     run([*private, "--kill-at", 3, "--steps", 4, "--privacy.noise", 1.1]).expect(0, "equal: every bit")
     run([*private, "--kill-at", 5, "--steps", 6, "--privacy.noise", 0.4, "--privacy.epsilon", 5.5]).expect(
         64, "privacy.epsilon = 5.5 ends the run after")
+    run([*base, "--ranks", 1, "--resume-ranks", 1, "--kill-at", 9, "--steps", 10, "--data.validation", DATA / "test.h5",
+         "--train.validate-every", 1, "--train.patience", 2, "--train.minimum-change", 9]).expect(
+        64, "train.patience = 2 ends the run after")
     for options, code, told in some((
             (("--ranks", 2, "--resume-ranks", 9, "--kill-at", 3), 64, "9 ranks for run.replicas = 4"),
             (("--ranks", 2, "--kill-at", 3), 64, "--resume-ranks is missing"),

@@ -85,8 +85,12 @@ TEST_CASE("a table whose rows are samples, of classes or with numbers as targets
     CHECK(verify(scratch / "set.h5").empty());
     CHECK(values_of(scratch / "set.h5", "inputs") == std::vector<double>{1, 2, 3, 4.5, 5, 6});
     options.target = "width";
-    options.columns = {"length"};
     options.regression = true;
+    for (std::string const twice : {"width", "length"}) {
+        options.columns = {"length", twice};
+        CHECK_THROWS_AS(series_source(options), Error);
+    }
+    options.columns = {"length"};
     test::import_to(scratch / "set.h5", *series_source(options));
     CHECK(values_of(scratch / "set.h5", "targets") == std::vector<double>{2, 4.5, 6});
 }
