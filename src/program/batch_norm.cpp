@@ -146,7 +146,6 @@ at::Tensor batch_norm(at::Tensor const& inputs, BatchNormTerms const& terms) {
                               terms.running_var, /*training=*/true, terms.momentum, terms.epsilon,
                               /*cudnn_enabled=*/false);
     }
-    // As LibTorch tells of its operators: parameters may still be on their way to this rank.
     RECORD_FUNCTION("lockstep::batch_norm",
                     std::vector<c10::IValue>({inputs, terms.weight, terms.bias}));
     return BatchNormFunction::apply(inputs, terms.weight, terms.bias, terms);

@@ -13,10 +13,12 @@
 #include <ATen/ops/max_pool3d.h>
 #include <ATen/ops/max_pool3d_with_indices.h>
 #include <ATen/ops/relu.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace lockstep::program {
 
@@ -100,6 +102,7 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
   public:
     static at::Tensor forward(AutogradContext* context, at::Tensor const& inputs,
                               PoolWindows const& windows, at::Tensor const& places) {
+        RECORD_FUNCTION("lockstep::max_pool", std::vector<c10::IValue>({inputs}));
         auto outputs = at::empty(places.sizes(), inputs.options());
         auto const* const from = inputs.const_data_ptr<float>();
         auto* const to = outputs.mutable_data_ptr<float>();

@@ -6,7 +6,10 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
 
 namespace lockstep::program {
 
@@ -75,6 +78,7 @@ at::Tensor transposed_values(at::Tensor const& values) {
 class TransposeFunction : public torch::autograd::Function<TransposeFunction> {
   public:
     static at::Tensor forward(AutogradContext* /*context*/, at::Tensor const& values) {
+        RECORD_FUNCTION("lockstep::transposed", std::vector<c10::IValue>({values}));
         return transposed_values(values);
     }
     static variable_list backward(AutogradContext* /*context*/, variable_list const& gradients) {

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/upsample_nearest2d.h>
 #include <ATen/ops/upsample_nearest3d.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -88,6 +89,7 @@ void for_planes(Planes const& planes, auto const& work) {
 class WidenFunction : public torch::autograd::Function<WidenFunction> {
   public:
     static at::Tensor forward(AutogradContext* context, at::Tensor const& inputs) {
+        RECORD_FUNCTION("lockstep::widened", std::vector<c10::IValue>({inputs}));
         auto const planes = planes_of(inputs.sizes());
         auto sizes = inputs.sizes().vec();
         std::for_each(sizes.begin() + 2, sizes.end(), [](auto& extent) { extent *= 2; });

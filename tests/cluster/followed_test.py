@@ -1,7 +1,9 @@
 """Parameters that travel while the next forward runs, between hosts at the ends of slow cables: models of every kind,
 with what reads their parameters between two steps, to the bits of one rank, through a kill and a restart on other
 hosts. Some models, each with an option, drawn at random; at length all of them."""
+import gzip
 import itertools
+import json
 import pathlib
 import shutil
 import sys
@@ -18,19 +20,23 @@ if missing():
     print(f"skipped: {missing()}")
     sys.exit(77)
 
-STEPS = 6
+STEPS = 7
+# Neither hashes nor records of steps, for which parameters are waited for at once.
+BASE = {"run.replicas": 4, "communication.bucket-mb": 0.016, "communication.first-bucket-mb": 0.016,
+        "communication.timeout-seconds": 60, "checkpoint.every-steps": 3, "train.validate-every": 0,
+        "monitor.weight-hash": "false", "monitor.log-every": 1000}
 OPTIONS = {
-    "plain": [],
-    "every step": ["--checkpoint.every-steps", 1, "--train.validate-every", 1],
-    "average": ["--optimizer.ema", 0.9, "--train.validate-every", 2],
-    "clip": ["--optimizer.clip-norm", 0.5],
-    "accumulate": ["--optimizer.accumulate", 2],
-    "recompute": ["--precision.gradient-checkpointing", "true"],
-    "bf16": ["--precision.compute", "bf16", "--communication.compression", "bf16"],
-    "freeze": ["--optimizer.freeze", "*bias"],
-    "histograms": ["--monitor.histograms", "gradients"],
-    "lamb": ["--optimizer.name", "lamb"],
-    "rounds": [],
+    "plain": {},
+    "every step": {"checkpoint.every-steps": 1, "train.validate-every": 1, "monitor.log-every": 1},
+    "average": {"optimizer.ema": 0.9, "train.validate-every": 3},
+    "clip": {"optimizer.clip-norm": 0.5},
+    "accumulate": {"optimizer.accumulate": 2},
+    "recompute": {"precision.gradient-checkpointing": "true"},
+    "bf16": {"precision.compute": "bf16", "communication.compression": "bf16"},
+    "freeze": {"optimizer.freeze": "*bias"},
+    "histograms": {"monitor.histograms": "gradients"},
+    "lamb": {"optimizer.name": "lamb"},
+    "rounds": {},
 }
 WHERE = ("host1:1,host2:1", "host1:1,host2:1,host3:1", "host1:2,host2:1", "host1:1,host3:2")
 
@@ -44,17 +50,25 @@ def cases():
     return [(name, option, *DRAW.sample(WHERE, 2)) for name, option in itertools.product(models, sorted(OPTIONS))]
 
 
+def words(name, directory, **more):
+    keys = {**BASE, **more, "run.directory": directory}
+    return ["train", small_models.deck_of(scratch, name, STEPS),
+            *itertools.chain.from_iterable((f"--{key}", value) for key, value in keys.items())]
+
+
 with Scratch() as scratch, Hosts(3) as hosts:
     small_models.write_data(scratch)
     hosts.slow("host2", 0.003, 25e6)
+    job = hosts.mpirun("host1:1,host2:1", [LOCKSTEP, *words("transformer", scratch / "timeline", **{"profile.steps": "2-3"})])
+    text = job.communicate(timeout=240)[0]
+    Result(job.returncode, text, 0).expect(0)
+    with gzip.open(next((scratch / "timeline/profile").glob("*.json.gz"))) as file:
+        told = json.load(file)
+    check(any(event.get("name") == "waiting for parameters" for event in told["traceEvents"]), "they travel in forward")
     for name, option, before, after in cases():
         since = time.monotonic()
-        deck = small_models.deck_of(scratch, name, STEPS)
-        words = ["train", deck, "--run.replicas", 4, "--communication.bucket-mb", 0.016,
-                 "--communication.first-bucket-mb", 0.016, "--communication.timeout-seconds", 60,
-                 "--checkpoint.every-steps", 2, *OPTIONS[option], "--run.directory"]
         one, several = scratch / "one", scratch / "several"
-        alone = run([*words, one], 1)
+        alone = run(words(name, one, **OPTIONS[option]), 1)
         if alone.code == 64:  # not every option is for every model
             print(f"refused: {name}, {option}", flush=True)
             continue
@@ -62,11 +76,12 @@ with Scratch() as scratch, Hosts(3) as hosts:
         route = {"LOCKSTEP_HOST_SUMS": "halving"} if option == "rounds" else {}
 
         def on(where, fault):
-            job = hosts.mpirun(where, [LOCKSTEP, *words, several], {**route, "LOCKSTEP_INJECT": fault})
+            job = hosts.mpirun(where, [LOCKSTEP, *words(name, several, **OPTIONS[option])],
+                               {**route, "LOCKSTEP_INJECT": fault})
             text = job.communicate(timeout=240)[0]
             return Result(job.returncode, text, 0)
 
-        killed = on(before, "kill:rank=1:step=4")
+        killed = on(before, "kill:rank=1:step=5")
         check(killed.code != 0 and checkpoints(several), f"killed after a checkpoint:\n{killed.text}")
         on(after, "").expect(0, "resumed")
         check_same(checkpoints(one)[-1], checkpoints(several)[-1],

@@ -117,7 +117,8 @@ with Scratch() as scratch, Hosts(3) as hosts:
 
     def is_killed():
         """While parameters of the step before are on their way; what follows has the bits of a run without a fault."""
-        lasts = ("--train.steps", 12, "--checkpoint.every-steps", 3)
+        lasts = ("--train.steps", 12, "--checkpoint.every-steps", 3,
+                 "--monitor.weight-hash", "false", "--monitor.log-every", 1000)  # which wait for parameters
         killed = job("killed", "host1:1,host2:1", "kill:rank=1:step=5", *lasts)
         check(killed.code in (76, 137), killed.text)
         root_cause(killed, "rank 1 (host2, cpu)", "its process is gone")

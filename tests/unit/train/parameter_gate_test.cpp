@@ -4,9 +4,14 @@
 #include "arena/arena.hpp"
 #include "lockstep/base/error.hpp"
 #include "lockstep/nn/registry.hpp"
+#include "program/batch_norm.hpp"
+#include "program/max_pool.hpp"
+#include "program/transposed.hpp"
+#include "program/widened.hpp"
 #include "step/parameter_gate.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -170,6 +175,44 @@ TEST_CASE("no layer of a built-in model reads a parameter that has not arrived")
                 }
             }
         }
+    }
+}
+
+TEST_CASE("own kernels wait for the parameters that they read") {
+    Late late(nn::make_model({"mlp", {{"hidden", "128"}}}, {{128}, 128}, 3));
+    torch::NoGradGuard const no_grad;
+    auto const matrix = late.model->parameters().front(); // and views of it, made before
+    REQUIRE(matrix.sizes() == std::vector<std::int64_t>{128, 128});
+    auto const plane = matrix.view({1, 1, 128, 128});
+    auto const planes = matrix.view({1, 128, 128});
+    auto const terms = matrix[3];
+    auto const values =
+        torch::sin(torch::arange(4 * 128 * 9).to(torch::kFloat32)).view({4, 128, 9});
+    auto const zeros = torch::zeros(128);
+    std::vector<std::function<torch::Tensor()>> const kernels{
+        [&] {
+            return program::max_pool(plane, {.kernel = {2, 2}});
+        },
+        [&] {
+            return program::max_pool_with_indices(plane, {.kernel = {2, 2}}).outputs;
+        },
+        [&] {
+            return program::widened(plane, {256, 256});
+        },
+        [&] { return program::transposed(planes); },
+        [&] {
+            return program::batch_norm(values, {.weight = terms,
+                                                .bias = terms,
+                                                .running_mean = zeros.clone(),
+                                                .running_var = zeros.clone(),
+                                                .momentum = 0.1,
+                                                .epsilon = 1e-5});
+        }};
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        CAPTURE(i);
+        auto const expected = kernels[i]();
+        late.exchange.begin_publish();
+        CHECK(torch::equal(late.gate.open(kernels[i]), expected));
     }
 }
 
