@@ -23,6 +23,7 @@ namespace {
 /// A value of each key that is not its default.
 std::map<std::string, std::string> other_values() {
     std::map<std::string, std::string> const named{{"run.mode", "ddp"},
+                                                   {"run.graphs", "false"},
                                                    {"run.device", "cpu"},
                                                    {"data.shuffle", "none"},
                                                    {"data.cache", "local:/tmp/copies"},
