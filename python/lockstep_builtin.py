@@ -133,7 +133,16 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="with --compile: run.threads of the deck (1)")
     parser.add_argument("--processor", help="with --compile: the oldest processor, such as x86-64-v4")
     parser.add_argument("--program", default="lockstep", help="the lockstep program, if it is not on the PATH")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     options, keys = parser.parse_known_args()
+    out = pathlib.Path(options.out)
+    if out.suffix != ".pt2":
+        print(f"lockstep_builtin: {out} does not end with .pt2, as exported programs do", file=sys.stderr)
+        return os.EX_USAGE
+    if not out.parent.is_dir() or (out.exists() and not options.overwrite):
+        print(f"lockstep_builtin: {out} exists: choose another name, or add --overwrite" if out.exists() else
+              f"lockstep_builtin: {out.parent} is no directory: make it first", file=sys.stderr)
+        return os.EX_CANTCREAT
     try:
         save(options.source, options.out, program=options.program, keys=keys)
         if options.compile:

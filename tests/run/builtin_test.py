@@ -143,6 +143,9 @@ def check_command(scratch):
             ((deck_of(scratch, "script", STEPS), "no.pt2"), 64, "its layers are in model.file already"),
             ((deck, "no.pt2", "--task.class-weights", "balanced"), 64, "task.class-weights = balanced"),
             ((deck, "no.pt2", "--model.hidden", "many"), 64, "model.hidden = many"),
+            ((deck, "no.pt"), 64, "no.pt does not end with .pt2"),
+            ((deck, "none/no.pt2"), 73, "none is no directory"),
+            ((deck, scratch / "command.pt2"), 73, "add --overwrite"),
             ((scratch / "none.ini", "no.pt2"), 66, "none.ini"),
             ((scratch / "none.safetensors", "no.pt2"), 66, "none.safetensors")), 3):
         found, text = command(*words)
