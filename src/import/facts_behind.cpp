@@ -20,6 +20,10 @@ struct Said {
     std::vector<double> rate;
     std::vector<double> mean;
     bool has_sources = false;
+
+    bool is_silent() const {
+        return classes.empty() && columns.empty() && rate.empty() && mean.empty() && !has_sources;
+    }
 };
 
 Said said_by(std::filesystem::path const& path) {
@@ -46,7 +50,9 @@ class Behind {
         auto const origin = file.origin(dataset);
         if (origin.file != file.path()) {
             files_.push_back(said_by(origin.file));
-        } else if (origin.is_virtual) {
+        }
+        if (origin.is_virtual && std::ranges::all_of(files_, &Said::is_silent)) {
+            files_.clear(); // a link to a view that says nothing itself
             std::ranges::transform(origin.sources, std::back_inserter(files_), said_by);
         }
     }

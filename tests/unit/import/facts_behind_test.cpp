@@ -71,7 +71,8 @@ TEST_CASE("an import has the names of the files that views and links lead to") {
     write_table(scratch / "b.h5", {"cat", "dog"});
     test::write_links(scratch / "links.h5", "a.h5", {"inputs", "targets"});
     write_views(scratch / "views.h5", {"a.h5", "b.h5"});
-    for (std::string const name : {"links.h5", "views.h5"}) {
+    test::write_links(scratch / "links_to_views.h5", "views.h5", {"inputs", "targets"});
+    for (std::string const name : {"links.h5", "views.h5", "links_to_views.h5"}) {
         CAPTURE(name);
         CHECK(told(scratch / name).find("whose list of columns and sample rate are taken over") !=
               std::string::npos);
