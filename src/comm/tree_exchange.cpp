@@ -298,6 +298,10 @@ int TreeExchange::arrived() {
            arrivals_.all_reached(published_ + static_cast<std::uint32_t>(arrived_) + 1)) {
         ++arrived_;
     }
+    if (arrived_ == partition_.buckets() && gather_.is_done() &&
+        (!min_flight_ || min_flight_->done())) {
+        end_publishing(); // nobody has to look any more
+    }
     return arrived_;
 }
 
@@ -307,6 +311,12 @@ void TreeExchange::wait_arrived(int count) {
 
 void TreeExchange::finish_publishing() {
     wait_for_parameters([&] { return arrived() == partition_.buckets() && gather_.is_done(); });
+    if (publishing_) {
+        end_publishing();
+    }
+}
+
+void TreeExchange::end_publishing() {
     publishing_ = false;
     if (is_summing()) {
         begin_between();

@@ -52,6 +52,7 @@ class TreeExchange : public Exchange {
     void send_parameters() override;
     void wait_arrived(int count) override;
     void finish_publishing() override;
+    void end_publishing();
 
     std::size_t reduction_blocks() const {
         return static_cast<std::size_t>(partition_.reduction_blocks());
