@@ -2,6 +2,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "batches/audited.hpp"
 #include "batches/evaluate.hpp"
 #include "batches/loaded_batches.hpp"
 #include "batches/model_facts.hpp"
@@ -11,7 +12,6 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "comm/progress.hpp"
-#include "data/audit.hpp"
 #include "data/plan.hpp"
 #include "data/sample_sources.hpp"
 #include "device/autocast.hpp"
@@ -238,20 +238,8 @@ PredictReport predict(comm::Communicator const& world, config::Deck const& given
                                   sources_of(asked, deck.data, samples), asked.samples->samples()});
     });
     return comm::in_phase(world, comm::Phase::test, [&] {
-        std::optional<data::Audit> audit;
-        comm::agree(world, "checking the samples", [&] {
-            if (topology.local_rank == 0) {
-                audit
-                    .emplace(std::vector<data::Dataset const*>{asked.samples.get()},
-                             asked.samples->viewers())
-                    .start();
-            }
-        });
-        auto const wrong = write(world, deck, asked, *output, options.batch);
-        comm::agree(world, "checking the samples", [&] {
-            if (audit) {
-                audit->finish();
-            }
+        auto const wrong = audited(world, topology, *asked.samples, [&] {
+            return write(world, deck, asked, *output, options.batch);
         });
         comm::agree(world, "writing the predictions", [&] {
             if (world.is_root()) {

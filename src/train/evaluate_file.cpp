@@ -1,6 +1,7 @@
 #include "lockstep/train/evaluate_file.hpp"
 
 #include "base/text.hpp"
+#include "batches/audited.hpp"
 #include "batches/data_cache.hpp"
 #include "batches/evaluate.hpp"
 #include "batches/make_data_module.hpp"
@@ -16,7 +17,6 @@
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 #include "config/share.hpp"
-#include "data/audit.hpp"
 #include "device/configure_torch.hpp"
 #include "device/device.hpp"
 #include "device/place.hpp"
@@ -392,13 +392,6 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
     });
     keep_near(deck.data, {dataset.get()}, world);
     return comm::in_phase(world, comm::Phase::test, [&] {
-        std::optional<data::Audit> audit;
-        comm::agree(world, "checking the data", [&] {
-            if (topology.local_rank == 0) {
-                audit.emplace(std::vector<data::Dataset const*>{dataset.get()}, dataset->viewers())
-                    .start();
-            }
-        });
         auto options = evaluate_options(deck, device);
         OutputsRecorder recorder;
         std::optional<WorstSamples> worst;
@@ -421,11 +414,8 @@ Measured evaluate_file(comm::Communicator const& world, config::Deck const& deck
                 }
             };
         }
-        auto result = evaluate(world, *model, *task, *dataset, options).value();
-        comm::agree(world, "checking the data", [&] {
-            if (audit) {
-                audit->finish();
-            }
+        auto result = audited(world, topology, *dataset, [&] {
+            return evaluate(world, *model, *task, *dataset, options).value();
         });
         if (records) {
             checkpoint::Record record;
