@@ -310,10 +310,10 @@ void TreeExchange::wait_arrived(int count) {
 }
 
 void TreeExchange::finish_publishing() {
-    wait_for_parameters([&] { return arrived() == partition_.buckets() && gather_.is_done(); });
-    if (publishing_) {
-        end_publishing();
-    }
+    wait_for_parameters([&] {
+        arrived(); // which ends it
+        return is_whole();
+    });
 }
 
 void TreeExchange::end_publishing() {

@@ -64,7 +64,9 @@ void ParameterGate::pass(std::span<c10::IValue const> inputs) noexcept {
             since_looked_.restart();
         }
         if (count > arrived_) {
-            wait(count);
+            wait(count,
+                 [&] { exchange_.wait_parameters(exchange_.partition().buckets() - count); });
+            arrived_ = count;
         }
     } catch (...) {
         failure_ = std::current_exception();
@@ -95,12 +97,13 @@ int ParameterGate::needed(torch::Tensor const& tensor) const {
     return static_cast<int>(begins_.end() - bucket);
 }
 
-void ParameterGate::wait(int count) {
+/// Calls `action`, which waits; `bucket` is told in timelines.
+template <class Action>
+void ParameterGate::wait(int bucket, Action const& action) {
     comm::WaitScope const wait(world_, comm::Wait::message);
-    Scope const scope("waiting for parameters", count, ScopeKind::communication);
+    Scope const scope("waiting for parameters", bucket, ScopeKind::communication);
     Stopwatch const watch;
-    exchange_.wait_parameters(exchange_.partition().buckets() - count);
-    arrived_ = count;
+    action();
     waited_s_ += watch.seconds();
 }
 
@@ -113,11 +116,7 @@ void ParameterGate::throw_failure() {
 void ParameterGate::close() {
     throw_failure();
     if (!exchange_.is_whole()) {
-        comm::WaitScope const wait(world_, comm::Wait::message);
-        Scope const scope("waiting for parameters", -1, ScopeKind::communication);
-        Stopwatch const watch;
-        exchange_.wait_whole();
-        waited_s_ += watch.seconds();
+        wait(-1, [&] { exchange_.wait_whole(); });
     }
 }
 

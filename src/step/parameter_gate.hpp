@@ -80,7 +80,8 @@ class ParameterGate {
 
     int needed(c10::IValue const& value) const;
     int needed(torch::Tensor const& tensor) const;
-    void wait(int count);
+    template <class Action>
+    void wait(int bucket, Action const& action);
     void close();
     void throw_failure();
 
