@@ -114,8 +114,9 @@ std::optional<task::Loss> StepGraphs::run(Pass const& pass, std::function<void()
     auto* const recording = recording_of(pass);
     if (recording != nullptr && ++recording->passes > passes_before &&
         recording->segments.empty()) {
-        auto const missing = missing_memory(pass.batch.inputs[0].values.device());
-        if (left_ == Memory::enough && missing > 0) {
+        auto const missing =
+            left_ == Memory::enough ? missing_memory(pass.batch.inputs[0].values.device()) : 0;
+        if (missing > 0) {
             give_up(*recording, pass,
                     concat("a graph needs ", bytes_text(missing), " more memory of the device"));
         } else {
