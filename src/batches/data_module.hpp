@@ -54,11 +54,12 @@ class DataModule {
     /// The number of samples of a set. Where they are played: for `training`, transitions of an
     /// iteration; for the others, episodes.
     virtual std::int64_t samples(Set set) const = 0;
-    /// Measures the model as it is.
+    /// Measures the model as it is; `lend` may be null.
     ///
     /// Collective  over the world
     /// Returns     nothing when `stop`, which is collective, ended it early
-    virtual std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) = 0;
+    virtual std::optional<Evaluation> measure(Set set, StopEvaluation const& stop,
+                                              LendParameters const& lend) = 0;
 
     /// Each replica's own state; empty where the step's number determines it.
     virtual std::vector<ReplicaArray> state() { return {}; }

@@ -137,9 +137,11 @@ Magnitudes DatasetModule::require_finite(std::int64_t step) const {
     return largest;
 }
 
-std::optional<Evaluation> DatasetModule::measure(Set set, StopEvaluation const& stop) {
+std::optional<Evaluation> DatasetModule::measure(Set set, StopEvaluation const& stop,
+                                                 LendParameters const& lend) {
     auto options = evaluate_options(parts_.deck, parts_.device);
     options.stop = stop;
+    options.lend = lend;
     auto const& answer = parts_.work.constant_answer;
     auto const known = constants_.find(set);
     options.constant = answer && known == constants_.end() ? answer->model.get() : nullptr;

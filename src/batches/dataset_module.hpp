@@ -31,7 +31,8 @@ class DatasetModule : public DataModule {
     Magnitudes require_finite(std::int64_t step) const override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
     std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
-    std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) override;
+    std::optional<Evaluation> measure(Set set, StopEvaluation const& stop,
+                                      LendParameters const& lend) override;
 
   private:
     void add_outputs(data::Batch& batch) const;

@@ -211,9 +211,12 @@ std::optional<Evaluation> evaluate(comm::Communicator const& comm, nn::Model& mo
     for (std::int64_t round = 0; round < rounds_of(plan, comm.size()) && !stopped; ++round) {
         comm::agree(comm, "evaluation", [&] {
             auto const end = std::min((round + 1) * batches_of_a_round, mine.count);
-            for (std::int64_t k = round * batches_of_a_round; k < end; ++k) {
-                evaluate_batch(k);
-            }
+            auto const evaluate_round = [&] {
+                for (std::int64_t k = round * batches_of_a_round; k < end; ++k) {
+                    evaluate_batch(k);
+                }
+            };
+            options.lend ? options.lend(evaluate_round) : evaluate_round();
         });
         stopped = options.stop &&
                   options.stop(std::min((round + 1) * batches_of_a_round, mine.count), mine.count);

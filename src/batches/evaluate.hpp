@@ -31,6 +31,9 @@ using StopEvaluation = std::function<bool(std::int64_t done, std::int64_t all)>;
 using TakeOutputs = std::function<void(std::int64_t first, torch::Tensor const& outputs,
                                        task::Tensors const& batch)>;
 
+/// Calls a pass, on all ranks together, whose forward needs the parameters.
+using LendParameters = std::function<void(std::function<void()> const& pass)>;
+
 struct EvaluateOptions {
     std::int64_t batch = 128;
     data::LoaderOptions loader;
@@ -38,6 +41,7 @@ struct EvaluateOptions {
     config::Precision precision{};
     StopEvaluation stop{};
     TakeOutputs outputs{};         ///< null: nobody needs them
+    LendParameters lend{};         ///< null: the model has them
     nn::Model* constant = nullptr; ///< another model, which needs no key; null: none
 };
 

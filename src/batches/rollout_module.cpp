@@ -73,6 +73,12 @@ RolloutModule::RolloutModule(DataModuleParts const& parts)
       observation_shape_(parts.work.samples.inputs.front().shape.begin(),
                          parts.work.samples.inputs.front().shape.end()),
       own_(parts.own), device_(parts.device), plan_(deck_, options_, policy_.state_size() > 0) {
+    if (deck_.optimizer.update == "fully-sharded") {
+        throw Error(ExitCode::usage,
+                    {"optimizer.update = fully-sharded in reinforcement learning",
+                     "the model plays between steps, when a rank has only its own parameters",
+                     "Set optimizer.update = sharded-gradients"});
+    }
     scales_.resize(static_cast<std::size_t>(steps_per_epoch()));
     if (!trimmed(deck_.data.train).empty()) {
         fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();
@@ -221,7 +227,8 @@ std::int64_t RolloutModule::samples(Set set) const {
                                     : options_.test_episodes;
 }
 
-std::optional<Evaluation> RolloutModule::measure(Set set, StopEvaluation const& stop) {
+std::optional<Evaluation> RolloutModule::measure(Set set, StopEvaluation const& stop,
+                                                 LendParameters const& /*lend*/) {
     return evaluate_episodes(world_, policy_, make_,
                              {.episodes = samples(set),
                               .greedy = options_.greedy,

@@ -33,7 +33,8 @@ class RolloutModule : public DataModule {
     std::map<std::string, double> epoch_figures() const override;
     bool has(Set set) const override { return samples(set) > 0; }
     std::int64_t samples(Set set) const override;
-    std::optional<Evaluation> measure(Set set, StopEvaluation const& stop) override;
+    std::optional<Evaluation> measure(Set set, StopEvaluation const& stop,
+                                      LendParameters const& lend) override;
     std::vector<ReplicaArray> state() override;
     void restored(std::int64_t step) override;
 

@@ -1,7 +1,9 @@
 #include "batches/training_memory.hpp"
 
 #include "arena/arena.hpp"
+#include "arena/bucket_elements.hpp"
 #include "base/text.hpp"
+#include "comm/exchange.hpp"
 #include "lockstep/base/error.hpp"
 #include "optimizer/optimizer.hpp"
 #include "step/gradient_arrays.hpp"
@@ -14,15 +16,27 @@ RankShare equal_share(double size, int replicas, int ranks) {
     return {.size = size, .owned = size / ranks, .replicas = replicas, .ranks = ranks};
 }
 
-TrainingMemory training_memory(config::Optimizer const& optimizer, RankShare const& share) {
+TrainingMemory training_memory(config::Deck const& deck, RankShare const& share) {
+    auto const& optimizer = deck.optimizer;
     auto const array = sizeof(float) * share.size;
-    auto const updated = optimizer.update == "replicated" ? share.size : share.owned;
+    auto const own = sizeof(float) * share.owned;
+    auto const bucket = std::min(
+        array, static_cast<double>(sizeof(float) * bucket_elements(deck.communication.bucket_mb)));
+    bool const lends = optimizer.update == "fully-sharded";
+    bool const shards = lends || optimizer.update == "sharded-gradients";
+    bool const leave_at_once = shards && share.replicas == 1 && optimizer.accumulate == 1;
+    auto const arrays = gradient_arrays(share.replicas, /*concurrent=*/false);
     auto const states = static_cast<double>(state_names(optimizer).size());
-    return {.parameters = 2 * array,
-            .gradients = gradient_arrays(share.replicas, /*concurrent=*/false) * array,
+    return {.made = array,
+            .parameters = lends ? std::min(array, own + 2 * bucket) : 2 * array,
+            .gradients = leave_at_once
+                             ? std::min(array, own + comm::gradient_buckets_ahead * bucket)
+                             : arrays * array,
             .averages = optimizer.ema > 0 ? array : 0,
-            .exchange = share.ranks > 1 ? array : 0,
-            .optimizer = states * updated * sizeof(float)};
+            .exchange = share.ranks == 1 ? 0
+                        : shards         ? std::min(array, comm::gradient_buckets_ahead * bucket)
+                                         : array,
+            .optimizer = states * (optimizer.update == "replicated" ? array : own)};
 }
 
 void require_memory(double needed, std::uint64_t available) {

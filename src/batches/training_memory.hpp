@@ -2,19 +2,23 @@
 
 #include "lockstep/config/deck.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lockstep::train {
 
 /// Bytes that training takes on one rank, without the program, activations and batches.
 struct TrainingMemory {
-    double parameters = 0; ///< as they are made, and in the arena
+    double made = 0;       ///< the parameters as they are made, before there is anything else
+    double parameters = 0; ///< those too, where the arena has memory for all
     double gradients = 0;  ///< the arrays of LocalStep
     double averages = 0;   ///< a copy of the parameters, while averaged weights are measured
     double exchange = 0;   ///< shards of others
     double optimizer = 0;  ///< state of what the rank updates
 
-    double total() const { return parameters + gradients + averages + exchange + optimizer; }
+    double total() const {
+        return std::max(made, gradients + averages + exchange + optimizer) + parameters;
+    }
 };
 
 /// What the memory of a rank depends on, beside the optimizer.
@@ -28,7 +32,7 @@ struct RankShare {
 /// The same where all ranks have equal shards.
 RankShare equal_share(double size, int replicas, int ranks);
 
-TrainingMemory training_memory(config::Optimizer const& optimizer, RankShare const& share);
+TrainingMemory training_memory(config::Deck const& deck, RankShare const& share);
 
 /// Throws  Error 71 when training needs more bytes on a rank than it can have: the message says
 ///         what is needed, what is available, and what to change

@@ -62,9 +62,8 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Deck const& deck,
 std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
                                                    std::uint64_t available) {
     auto const replicas = static_cast<int>(deck.run.replicas);
-    return [optimizer = deck.optimizer, most = (replicas + ranks - 1) / ranks, ranks,
-            available](double parameters) {
-        auto const memory = training_memory(optimizer, equal_share(parameters, most, ranks));
+    return [deck, most = (replicas + ranks - 1) / ranks, ranks, available](double parameters) {
+        auto const memory = training_memory(deck, equal_share(parameters, most, ranks));
         require_memory(memory.total(), available);
     };
 }

@@ -33,6 +33,10 @@ struct Carried {
 
 class Exchange;
 
+/// Buckets of gradients that have memory while backward runs, at most, where gradients are sharded
+/// and complete buckets leave.
+constexpr int gradient_buckets_ahead = 4;
+
 /// The sum of the gradients of one step, from Exchange::begin to `finish`. One that is dropped
 /// before has been given up, with the exchange: an error ends the run. The exchange outlives it.
 class GradientSum {
@@ -112,7 +116,7 @@ class Exchange {
     /// Collective  over all ranks; does not wait for them where the exchange can do without
     /// Throws      Error 76 naming a rank that does not come
     void begin_publish() {
-        expects(!is_summing_ && is_whole(),
+        expects(!is_summing_ && (is_whole() || lends()),
                 "parameters are published between two sums of gradients, one time after the other");
         send_parameters();
     }
@@ -147,8 +151,40 @@ class Exchange {
     /// Throws      Error 76 naming a rank that does not come
     void publish() {
         begin_publish();
-        wait_whole();
+        if (!lends()) {
+            wait_whole();
+        }
     }
+
+    /// Whether parameters of other hosts' shards have memory only while they are lent, or while all
+    /// are there: from wait_whole, which all ranks then call together, until the next step begins
+    /// or parameters are published. Not collective.
+    virtual bool lends() const noexcept { return false; }
+    /// Lends the parameters of bucket `index`, until they are given back; all are given back before
+    /// the sum is finished.
+    ///
+    /// Not collective, but all other ranks must have published, and must call `serve`, or come to
+    /// where they wait
+    /// Throws  Error 76 naming a rank that does not come
+    virtual void lend(int /*index*/) {}
+    /// Begins to fetch what will be lent next, where that need not wait. Not collective.
+    virtual void ask_for(int /*index*/) {}
+    virtual void give_back(int /*index*/) {}
+    /// Does what can be done for others without waiting. Not collective.
+    virtual void serve() {}
+    /// Serves others until all ranks are here, none of which needs anything on loan any more; not
+    /// while a sum is under way.
+    ///
+    /// Collective  over all ranks, where parameters are lent
+    /// Throws      Error 76 naming a rank that does not come
+    virtual void meet() {}
+
+    /// Backward is about to write into bucket `index` of the gradients: gives it memory, where it
+    /// has none. Not collective, but may wait until the ranks of the host have added up what this
+    /// rank has given before.
+    ///
+    /// Throws  Error 69 where the host has no memory for it; 76 naming a rank that does not come
+    virtual void prepare_gradients(int /*index*/) {}
 
     /// For a rank that an error of its own ends: it will not wait for the others when it is
     /// destroyed. Not collective.

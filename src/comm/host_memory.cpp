@@ -1,5 +1,9 @@
 #include "host_memory.hpp"
 
+#include "comm/shared_block.hpp"
+
+#include <span>
+
 namespace lockstep::comm {
 
 namespace {
@@ -26,22 +30,32 @@ class Cutter {
 
 } // namespace
 
-std::size_t HostMemory::Arrays::cut(Form const& form, std::byte* block) {
+HostMemory::Arrays::Arrays(Form const& form, std::byte* block) {
     Cutter cutter(block);
     auto const ranks = static_cast<std::size_t>(form.ranks);
     auto const size = static_cast<std::size_t>(form.size);
-    cutter.take(slots, ranks);
+    cutter.take(slots, 2 * ranks);
+    cutter.take(loans, static_cast<std::size_t>(form.buckets));
     cutter.take(step_sums, 2 * ranks * form.step_sums);
     cutter.take(payload, 2 * form.payload);
     cutter.take(squares, static_cast<std::size_t>(form.reduction_blocks));
-    cutter.take(gradients, ranks * size);
+    kept = cutter.used();
     cutter.take(parameters, (form.private_parameters ? ranks : 1) * size);
-    return cutter.used();
+    kept = form.sparse_parameters ? kept : cutter.used();
+    cutter.take(gradients, ranks * size);
+    kept = form.sparse_gradients ? kept : cutter.used();
+    bytes = cutter.used();
 }
 
-HostMemory::HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner)
-    : form_(form), owner_(std::move(owner)) {
-    arrays_.cut(form, data);
+HostMemory::HostMemory(Form const& form, std::shared_ptr<SharedBlock const> block)
+    : form_(form), block_(std::move(block)), arrays_(form, block_->data()) {}
+
+void HostMemory::populate(float const* values, std::int64_t count) const {
+    block_->populate(std::as_bytes(std::span(values, static_cast<std::size_t>(count))));
+}
+
+void HostMemory::discard(float* values, std::int64_t count) const noexcept {
+    block_->discard(std::as_writable_bytes(std::span(values, static_cast<std::size_t>(count))));
 }
 
 std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const {
@@ -55,7 +69,11 @@ std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const
 }
 
 std::size_t HostMemory::Form::bytes() const {
-    return Arrays().cut(*this, nullptr);
+    return Arrays(*this, nullptr).bytes;
+}
+
+std::size_t HostMemory::Form::kept_bytes() const {
+    return Arrays(*this, nullptr).kept;
 }
 
 } // namespace lockstep::comm

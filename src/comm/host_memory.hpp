@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "arrivals.hpp"
+#include "loan.hpp"
 
 namespace lockstep::comm {
+
+class SharedBlock;
 
 /// What the ranks of a host share, cut out of one block of zeroed memory; every array begins on a
 /// page.
@@ -20,16 +23,30 @@ class HostMemory {
         std::size_t step_sums = 0;
         std::size_t payload = 0;
         bool private_parameters = false;
+        /// Pages of gradients, and of parameters, come when `populate` asks for them.
+        bool sparse_gradients = false;
+        bool sparse_parameters = false;
+        int buckets = 0; ///< that are lent; 0: none
 
         std::size_t bytes() const;
+        std::size_t kept_bytes() const; ///< that have their pages from the beginning
     };
 
-    /// `owner` keeps the block at `data` alive.
-    HostMemory(Form const& form, std::byte* data, std::shared_ptr<void const> owner);
+    /// `block` has the form's size.
+    HostMemory(Form const& form, std::shared_ptr<SharedBlock const> block);
 
     /// A copy of it keeps the memory alive.
-    std::shared_ptr<void const> const& owner() const { return owner_; }
+    std::shared_ptr<SharedBlock const> const& block() const { return block_; }
+    /// Gives these values pages, with zeros where they had none.
+    ///
+    /// Throws  Error 69 when the host has no memory for them
+    void populate(float const* values, std::int64_t count) const;
+    /// Takes the pages of these values away from all ranks.
+    void discard(float* values, std::int64_t count) const noexcept;
     Arrivals::Slot* slots() const { return arrays_.slots; }
+    /// Of buckets whose gradients a rank does not read any more.
+    Arrivals::Slot* done_slots() const { return arrays_.slots + form_.ranks; }
+    Loan* loans() const { return arrays_.loans; } ///< [buckets]
     /// One array for even and one for odd steps: a fast rank may write the next step's sums while a
     /// slow one still reads.
     double* step_sums(int rank, bool odd) const {
@@ -49,18 +66,22 @@ class HostMemory {
   private:
     struct Arrays {
         Arrivals::Slot* slots = nullptr;
+        Loan* loans = nullptr;
         double* step_sums = nullptr;
         std::byte* payload = nullptr;
         double* squares = nullptr;
         float* gradients = nullptr;
         float* parameters = nullptr;
 
-        /// Returns the bytes that they take; null where there is no block.
-        std::size_t cut(Form const& form, std::byte* block);
+        std::size_t kept = 0;  ///< bytes before those that come later
+        std::size_t bytes = 0; ///< of all
+
+        /// Without a block, null, it only counts.
+        Arrays(Form const& form, std::byte* block);
     };
 
     Form form_;
-    std::shared_ptr<void const> owner_;
+    std::shared_ptr<SharedBlock const> block_;
     Arrays arrays_;
 };
 

@@ -13,11 +13,8 @@ HostReduction::HostReduction(Setup parts)
     std::int64_t values = 0;
     slots_.sends = slots_of(&HostSchedule::Stage::sends, values);
     slots_.receives = slots_of(&HostSchedule::Stage::receives, values);
-    slots_.buffers = std::make_shared<HostSlots::Buffers>(
-        HostSlots::Buffers{memory_, std::vector<float>(static_cast<std::size_t>(values))});
-    if (rounds()) {
-        slots_.buffers->packed.resize(slots_.buffers->values.size());
-    }
+    slots_.buffers =
+        std::make_shared<HostSlots::Buffers>(memory_, static_cast<std::size_t>(values), rounds());
     for (auto const& stage : schedule_.stages()) {
         sums_.emplace_back(stage.node, stage.children, options_.rounding);
     }
@@ -68,9 +65,10 @@ void HostReduction::begin() {
     finished_ = 0;
     std::fill(sent_.begin(), sent_.end(), 0);
     std::fill(added_.begin(), added_.end(), 0);
-    leaving_ = wire_->flight(slots_.buffers);
+    leaving_.clear();
     arriving_.clear();
     for (int bucket = 0; bucket < options_.partition.buckets(); ++bucket) {
+        leaving_.push_back(wire_->flight(slots_.buffers));
         for (auto const& slots : slots_.receives) {
             auto& flight = *arriving_.emplace_back(wire_->flight(slots_.buffers));
             for (auto const& slot : slots) {
@@ -148,7 +146,8 @@ void HostReduction::send(std::size_t stage, int bucket) {
             bytes = carried(slot, bucket);
         }
         if (!bytes.empty()) { // nor is an empty one awaited
-            leaving_->send(message.partner, 2 * message.tag, bytes);
+            leaving_[static_cast<std::size_t>(bucket)]->send(message.partner, 2 * message.tag,
+                                                             bytes);
             bytes_ += static_cast<std::int64_t>(bytes.size());
             ++messages_;
         }
@@ -197,12 +196,33 @@ void HostReduction::add(std::size_t stage, int bucket) {
             sums_[stage].add(operands, std::span(&into, 1), shard.count());
         }
     }
+    for (auto const& slot : slots_.receives[stage]) {
+        if (options_.shards_gradients) {
+            discard(slot, bucket);
+        }
+    }
 }
 
 void HostReduction::wait_sent() {
-    if (leaving_) {
-        leaving_->wait(options_.timeout_seconds);
+    for (auto const& flight : leaving_) {
+        flight->wait(options_.timeout_seconds);
     }
+    if (options_.shards_gradients && wire_ != nullptr) { // of messages that were put together
+        auto const& buffers = *slots_.buffers;
+        buffers.room.discard({buffers.room.data(), buffers.room.size()});
+        buffers.packed_room.discard({buffers.packed_room.data(), buffers.packed_room.size()});
+    }
+}
+
+/// Whether nothing of a bucket is read here any more.
+bool HostReduction::is_done(int bucket) {
+    return bucket < finished_ && leaving_[static_cast<std::size_t>(bucket)]->done();
+}
+
+/// A message that has been added up.
+void HostReduction::discard(Slot const& slot, int bucket) {
+    auto const carrying = carried(slot, bucket);
+    (rounds() ? slots_.buffers->packed_room : slots_.buffers->room).discard(carrying);
 }
 
 } // namespace lockstep::comm

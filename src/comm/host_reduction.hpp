@@ -48,6 +48,8 @@ class HostReduction {
     void advance(int buckets);
     /// Buckets of which this rank's shard is summed over all hosts.
     int finished() const noexcept { return finished_; }
+    /// Whether bucket `index` has its sum, and its messages have left.
+    bool is_done(int index);
     /// Throws  Error 76 when what was sent has not left in time
     void wait_sent();
 
@@ -75,6 +77,7 @@ class HostReduction {
     void send(std::size_t stage, int bucket);
     void add(std::size_t stage, int bucket);
     void unpack(Slot const& slot, int bucket);
+    void discard(Slot const& slot, int bucket);
 
     Wire* wire_;
     TreeExchangeOptions const& options_;
@@ -86,7 +89,7 @@ class HostReduction {
     HostSlots slots_;
 
     std::vector<std::unique_ptr<Flight>> arriving_; ///< [buckets × stages]
-    std::unique_ptr<Flight> leaving_;
+    std::vector<std::unique_ptr<Flight>> leaving_;  ///< [buckets]
     std::vector<std::size_t> sent_;  ///< stages of each bucket whose messages have left
     std::vector<std::size_t> added_; ///< stages of each bucket that are done
     int finished_ = 0;

@@ -2,11 +2,13 @@
 
 #include "comm/host_schedule.hpp"
 #include "comm/partition.hpp"
+#include "comm/shared_block.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "host_memory.hpp"
@@ -31,9 +33,17 @@ struct HostSlots {
     };
     /// What MPI may read and write while messages are under way.
     struct Buffers {
+        Buffers(HostMemory arrays, std::size_t count, bool rounds)
+            : memory(std::move(arrays)), room(count * sizeof(float)),
+              packed_room(rounds ? count * sizeof(std::uint16_t) : 0),
+              values(reinterpret_cast<float*>(room.data()), count),
+              packed(reinterpret_cast<std::uint16_t*>(packed_room.data()), rounds ? count : 0) {}
+
         HostMemory memory;
-        std::vector<float> values;           ///< in the slots
-        std::vector<std::uint16_t> packed{}; ///< the same places in 16 bits; where sums are rounded
+        SharedBlock room;
+        SharedBlock packed_room;
+        std::span<float> values;         ///< in the slots
+        std::span<std::uint16_t> packed; ///< the same places in 16 bits; where sums are rounded
     };
 
     std::vector<std::vector<Slot>> sends{};    ///< [stages, messages]

@@ -10,8 +10,6 @@
 #include "comm/wire.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "host_memory.hpp"
@@ -42,7 +40,10 @@ HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
             .reduction_blocks = options.partition.reduction_blocks(),
             .step_sums = options.step_sums,
             .payload = options.payload,
-            .private_parameters = options.sums_everywhere};
+            .private_parameters = options.sums_everywhere,
+            .sparse_gradients = options.shards_gradients,
+            .sparse_parameters = options.shards_parameters,
+            .buckets = options.shards_parameters ? options.partition.buckets() : 0};
 }
 
 } // namespace
@@ -52,15 +53,17 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
     auto host = options.hosts.split(world);
     std::string name = host.size() > 1 ? "shared memory" : "memory of one rank";
     std::shared_ptr<SharedBlock const> block;
-    auto const refused = failure_of([&] {
-        block = std::make_shared<SharedBlock>(host, form_of(options, host.size()).bytes());
-    });
+    auto const made = [&] {
+        auto const form = form_of(options, host.size());
+        return std::make_shared<SharedBlock>(host, form.bytes(), form.kept_bytes());
+    };
+    auto const refused = failure_of([&] { block = made(); });
     if (!all_ranks(world, !refused)) {
         // Slower, but it works: every rank is a host of its own.
         host = world.split(world.rank());
         name = concat("messages (",
                       refused ? refused->text().why : "shared memory failed on another host", ")");
-        block = std::make_shared<SharedBlock>(host, form_of(options, 1).bytes());
+        block = made();
     }
     auto hosts = hosts_from(leaders(world, host));
     auto const root = root_of(options.nodes);
@@ -75,11 +78,13 @@ std::unique_ptr<Exchange> make_tree_exchange(Communicator const& world,
                       ", ", name);
     }
     auto const form = form_of(options, host.size());
-    // Messages of two exchanges under way at once must not meet.
+    // Messages of two exchanges under way at once must not meet, nor those of loans theirs.
     auto wire = hosts.count() > 1 ? mpi_wire(world.duplicate()) : nullptr;
-    return std::make_unique<TreeExchange>(chosen, HostMemory(form, block->data(), block),
-                                          std::move(hosts), partials, world.rank(), std::move(wire),
-                                          name);
+    auto loans =
+        hosts.count() > 1 && options.shards_parameters ? mpi_wire(world.duplicate()) : nullptr;
+    return std::make_unique<TreeExchange>(
+        chosen, HostMemory(form, block), std::move(hosts), partials, world.rank(),
+        TreeExchange::Wires{std::move(wire), std::move(loans)}, name);
 }
 
 std::vector<std::unique_ptr<Exchange>>
@@ -88,23 +93,24 @@ make_thread_exchanges(TreeExchangeOptions const& options, std::vector<int> const
     auto const hosts =
         hosts_from(leader_of_rank.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0)
                                           : leader_of_rank);
-    constexpr std::size_t alignment = 4096;
     std::vector<HostMemory> memories;
     for (auto const& group : hosts.ranks) {
         auto const form = form_of(options, static_cast<int>(group.size()));
-        auto const bytes = (form.bytes() + alignment - 1) / alignment * alignment;
-        std::shared_ptr<void> const block(std::aligned_alloc(alignment, bytes), std::free);
-        std::memset(block.get(), 0, bytes);
-        memories.emplace_back(form, static_cast<std::byte*>(block.get()), block);
+        memories.emplace_back(form, std::make_shared<SharedBlock const>(form.bytes()));
     }
     auto const partials = partials_of(root_of(options.nodes), options.nodes, hosts);
     auto wires = thread_wires(ranks);
+    auto loan_wires = thread_wires(ranks);
     std::vector<std::unique_ptr<Exchange>> all;
     for (int rank = 0; rank < ranks; ++rank) {
         auto const at = static_cast<std::size_t>(rank);
         all.push_back(std::make_unique<TreeExchange>(
             options, memories[static_cast<std::size_t>(hosts.host(rank))], hosts, partials, rank,
-            hosts.count() > 1 ? std::move(wires[at]) : nullptr, "threads"));
+            TreeExchange::Wires{hosts.count() > 1 ? std::move(wires[at]) : nullptr,
+                                hosts.count() > 1 && options.shards_parameters
+                                    ? std::move(loan_wires[at])
+                                    : nullptr},
+            "threads"));
     }
     return all;
 }

@@ -20,6 +20,11 @@ struct TreeExchangeOptions {
     std::size_t step_sums = 0;    ///< most values that are summed at once
     std::size_t payload = 0;      ///< its largest size in bytes
     bool sums_everywhere = false; ///< not only a rank's own shards; parameters are private then
+    /// Gradients, but for the sums of a rank's own shards, have memory only from the moment when
+    /// backward writes them until they have been added up.
+    bool shards_gradients = false;
+    /// Parameters of other hosts' shards have memory only while they are lent.
+    bool shards_parameters = false;
     Rounding rounding =
         Rounding::none; ///< of gradients, which must be rounded already, and of every sum
     double timeout_seconds = 300;

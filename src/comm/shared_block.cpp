@@ -1,18 +1,20 @@
 #include "comm/shared_block.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "lockstep/base/error.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <new>
 #include <random>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 namespace lockstep::comm {
@@ -53,6 +55,26 @@ Error cannot(std::string const& what, std::size_t bytes, int code) {
              "Give the host or the container a larger /dev/shm (docker: --shm-size)"}};
 }
 
+void reserve(Descriptor const& file, std::size_t first, std::size_t bytes) {
+    int const code =
+        ::posix_fallocate(file.get(), static_cast<off_t>(first), static_cast<off_t>(bytes));
+    if (code != 0) {
+        throw cannot("the memory cannot be reserved", bytes, code);
+    }
+}
+
+std::byte* alone(std::size_t bytes) {
+    if (bytes == 0) {
+        return nullptr;
+    }
+    void* const at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        throw std::bad_alloc();
+    }
+    return static_cast<std::byte*>(at);
+}
+
 std::byte* mapped(Descriptor const& file, std::size_t bytes) {
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (at == MAP_FAILED) {
@@ -71,14 +93,12 @@ Descriptor opened(Name const& name, int flags, std::size_t bytes) {
 
 } // namespace
 
-SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(bytes) {
+SharedBlock::SharedBlock(std::size_t bytes) : data_(alone(bytes)), size_(bytes) {}
+
+SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes, std::size_t kept)
+    : size_(bytes) {
     if (host.size() == 1) {
-        void* const at =
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (at == MAP_FAILED) {
-            throw std::bad_alloc();
-        }
-        data_ = static_cast<std::byte*>(at);
+        data_ = alone(bytes);
         return;
     }
     auto text = random_name();
@@ -99,9 +119,9 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(by
     }
     agree(host, "reserving shared memory", [&] {
         if (host.is_root()) {
-            int const code = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
-            if (code != 0) {
-                throw cannot("the memory cannot be reserved", bytes, code);
+            reserve(file, 0, kept);
+            if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
+                throw cannot("ftruncate failed", bytes, errno);
             }
         }
     });
@@ -112,6 +132,27 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes) : size_(by
             ::munmap(data_, size_);
         }
         throw;
+    }
+    if (kept < bytes) {
+        file_ = std::move(file);
+    }
+}
+
+void SharedBlock::populate(std::span<std::byte const> part) const {
+    if (file_.get() >= 0 && !part.empty()) {
+        reserve(file_, static_cast<std::size_t>(part.data() - data_), part.size());
+    }
+}
+
+/// Memory of a rank alone has its pages taken away, too: the next who touches it finds zeros.
+void SharedBlock::discard(std::span<std::byte> part) const noexcept {
+    static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    auto const begin = reinterpret_cast<std::uintptr_t>(part.data());
+    auto const first = (begin + page - 1) / page * page;
+    auto const last = (begin + part.size()) / page * page;
+    if (first < last) { // a kernel that refuses keeps the pages, which costs memory only
+        ::madvise(part.data() + (first - begin), last - first,
+                  file_.get() >= 0 ? MADV_REMOVE : MADV_DONTNEED);
     }
 }
 

@@ -27,19 +27,21 @@ TreeSum sum_over_ranks(Partial const& partial, std::vector<TreeNode> const& node
 } // namespace
 
 TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
-                           std::vector<Partial> const& partials, int rank,
-                           std::unique_ptr<Wire> wire, std::string name)
+                           std::vector<Partial> const& partials, int rank, Wires wires,
+                           std::string name)
     : Exchange(options.partition), options_(options), memory_(std::move(memory)),
       hosts_(std::move(hosts)), rank_(rank), host_(hosts_.host(rank)), local_(hosts_.local(rank)),
-      wire_(std::move(wire)), name_(std::move(name)),
+      wires_(std::move(wires)), wire_(wires_.sums.get()), name_(std::move(name)),
       arrivals_(memory_.slots(), local_,
                 static_cast<int>(hosts_.ranks[static_cast<std::size_t>(host_)].size()),
                 std::chrono::duration<double>(options.timeout_seconds)),
-      between_({wire_.get(), options_, hosts_,
+      done_(memory_.done_slots(), local_, arrivals_.size(),
+            std::chrono::duration<double>(options.timeout_seconds)),
+      between_({wire_, options_, hosts_,
                 HostSchedule(root_of(options.nodes), partials, hosts_, rank,
                              options.route.value_or(Route::direct)),
                 memory_, rank_}),
-      gather_({wire_.get(), options_.partition, between_.schedule(), between_.slots()}),
+      gather_({wire_, options_.partition, between_.schedule(), between_.slots()}),
       summed_at_ns_(static_cast<std::size_t>(partition_.buckets())) {
     for (auto const& partial : partials) {
         if (partial.host == host_) {
@@ -51,6 +53,11 @@ TreeExchange::TreeExchange(TreeExchangeOptions const& options, HostMemory memory
     if (!one_host()) {
         all_squares_.resize(options_.step_sums + reduction_blocks());
     }
+    if (wires_.loans) {
+        loans_ = std::make_unique<ParameterLoans>(
+            ParameterLoans::Setup{*wires_.loans, options_.partition, hosts_, memory_, arrivals_,
+                                  rank_, options_.timeout_seconds});
+    }
 }
 
 TreeExchange::~TreeExchange() = default;
@@ -61,8 +68,12 @@ void TreeExchange::begin_sum(double /*unit*/) {
     cost_is_taken_ = false;
     start_ = publishing_ ? published_ + static_cast<std::uint32_t>(partition_.buckets())
                          : arrivals_.count();
-    announced_ = summed_ = 0;
+    announced_ = summed_ = discarded_ = 0;
+    done_before_ = done_.count();
     in_backward_ = true;
+    if (loans_) {
+        give_back_all(); // of an evaluation, or of who needed all
+    }
     odd_step_ = !odd_step_;
     if (!publishing_) {
         begin_between();
@@ -78,9 +89,13 @@ void TreeExchange::begin_between() {
 }
 
 void TreeExchange::bucket_ready(int /*index*/) {
-    wait_whole(); // a rank without samples has not read them
+    if (!loans_) {
+        wait_whole(); // a rank without samples has not read them
+    }
     ++announced_;
-    arrivals_.arrive();
+    if (!loans_ || announced_ < partition_.buckets()) {
+        arrivals_.arrive();
+    } // others wait for the last one, and answer until then
     progress();
 }
 
@@ -98,6 +113,8 @@ void TreeExchange::progress() {
         between_.advance(summed_);
         record_finished(before);
     }
+    serve();
+    discard_done();
     if (in_backward_) {
         cost_.hidden_s += watch.seconds();
     }
@@ -142,6 +159,10 @@ void TreeExchange::sum_on_host(int bucket) {
 void TreeExchange::finish_sum(std::span<double> step_sums, std::span<std::byte> payload) {
     in_backward_ = false;
     Stopwatch const watch;
+    if (loans_) { // as long as there are some, nobody has all sums
+        give_back_all();
+        arrivals_.arrive();
+    }
     std::copy(step_sums.begin(), step_sums.end(), memory_.step_sums(local_, odd_step_));
     if (rank_ == 0) {
         std::copy(payload.begin(), payload.end(), memory_.payload(odd_step_));
@@ -170,9 +191,16 @@ void TreeExchange::finish_sum(std::span<double> step_sums, std::span<std::byte> 
     if (options_.sums_everywhere && !one_host()) {
         spread(gradients());
     }
+    discard_done();
     arrivals_.arrive();
     arrivals_.wait_all(computed + 1);
+    discard_done();
     share_step_sums(step_sums, payload);
+    if (loans_) {
+        loans_->wait_sent();
+        cost_.bytes += loans_->take_bytes();
+        cost_.messages += loans_->take_messages();
+    }
     auto const exposed_s = std::max(0.0, watch.seconds() - cost_.imbalance_s);
     cost_.exposed_s += exposed_s;
     if (!one_host()) {
@@ -272,6 +300,10 @@ void TreeExchange::send_parameters() {
     } else if (one_host()) {
         arrivals_.arrive();
         arrivals_.wait_all(arrivals_.count());
+    } else if (loans_) {
+        give_back_all();
+        loans_->publish();
+        settle_imbalance();
     } else {
         publishing_ = true;
         published_ = arrivals_.count();
@@ -310,10 +342,86 @@ void TreeExchange::wait_arrived(int count) {
 }
 
 void TreeExchange::finish_publishing() {
+    if (loans_) {
+        for (int bucket = 0; bucket < partition_.buckets(); ++bucket) {
+            loans_->lend(bucket);
+        }
+        loans_->meet();
+        has_all_ = true;
+        return;
+    }
     wait_for_parameters([&] {
         arrived(); // which ends it
         return is_whole();
     });
+}
+
+void TreeExchange::lend(int index) {
+    Stopwatch const watch;
+    loans_->lend(index);
+    cost_.exposed_s += watch.seconds();
+}
+
+void TreeExchange::ask_for(int index) {
+    loans_->ask(index);
+}
+
+void TreeExchange::give_back(int index) {
+    loans_->give_back(index);
+}
+
+void TreeExchange::give_back_all() {
+    loans_->give_back_all();
+    has_all_ = false;
+}
+
+void TreeExchange::meet() {
+    if (loans_) {
+        loans_->meet();
+    }
+}
+
+void TreeExchange::serve() {
+    if (loans_) {
+        loans_->progress();
+    }
+}
+
+/// Memory for a few buckets is enough while backward does not run far ahead of the sums.
+void TreeExchange::prepare_gradients(int index) {
+    if (!options_.shards_gradients) {
+        return;
+    }
+    auto const enough = std::min(index + 1 - gradient_buckets_ahead, announced_);
+    if (discarded_ < enough) {
+        Backoff backoff(options_.timeout_seconds, "gradients from the other ranks",
+                        wire_ != nullptr ? wire_->longest_pause_s() : Backoff::shortest_pause_s);
+        while (progress(), discarded_ < enough) {
+            backoff.pause();
+        }
+    }
+    auto const range = partition_.bucket(index);
+    memory_.populate(gradients() + range.first, range.count());
+}
+
+/// Of a bucket that no rank of the host reads any more only the sum of the own shard is left.
+void TreeExchange::discard_done() {
+    if (!options_.shards_gradients) {
+        return;
+    }
+    auto done = static_cast<int>(done_.count() - done_before_);
+    while (done < summed_ && (one_host() || between_.is_done(done))) {
+        done_.arrive();
+        ++done;
+    }
+    while (discarded_ < done &&
+           done_.all_reached(done_before_ + static_cast<std::uint32_t>(discarded_) + 1)) {
+        auto const bucket = partition_.bucket(discarded_);
+        auto const own = partition_.shard(discarded_, rank_);
+        memory_.discard(gradients() + bucket.first, own.first - bucket.first);
+        memory_.discard(gradients() + own.last, bucket.last - own.last);
+        ++discarded_;
+    }
 }
 
 void TreeExchange::end_publishing() {

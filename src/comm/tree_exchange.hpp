@@ -17,6 +17,7 @@
 #include "host_gather.hpp"
 #include "host_memory.hpp"
 #include "host_reduction.hpp"
+#include "parameter_loans.hpp"
 #include "partial.hpp"
 
 namespace lockstep::comm {
@@ -24,10 +25,14 @@ namespace lockstep::comm {
 /// One rank's part of the ordered exchange in host memory.
 class TreeExchange : public Exchange {
   public:
+    /// To other hosts; null: there are none.
+    struct Wires {
+        std::unique_ptr<Wire> sums;
+        std::unique_ptr<Wire> loans; ///< null, too, where nothing is lent
+    };
     /// `partials`: of all hosts
     TreeExchange(TreeExchangeOptions const& options, HostMemory memory, Hosts hosts,
-                 std::vector<Partial> const& partials, int rank, std::unique_ptr<Wire> wire,
-                 std::string name);
+                 std::vector<Partial> const& partials, int rank, Wires wires, std::string name);
     ~TreeExchange() override;
 
     std::string name() const override { return name_; }
@@ -44,7 +49,14 @@ class TreeExchange : public Exchange {
                           : std::span<double const>(all_squares_).last(reduction_blocks());
     }
     bool can_publish_later() const noexcept override { return !options_.sums_everywhere; }
-    bool is_whole() const noexcept override { return !publishing_; }
+    bool is_whole() const noexcept override { return loans_ ? has_all_ : !publishing_; }
+    bool lends() const noexcept override { return loans_ != nullptr; }
+    void lend(int index) override;
+    void ask_for(int index) override;
+    void give_back(int index) override;
+    void serve() override;
+    void meet() override;
+    void prepare_gradients(int index) override;
     int arrived() override;
     ExchangeCost take_cost() override;
 
@@ -53,6 +65,9 @@ class TreeExchange : public Exchange {
     void wait_arrived(int count) override;
     void finish_publishing() override;
     void end_publishing();
+    void give_back_all();
+    void give(int buckets);
+    void discard_done();
 
     std::size_t reduction_blocks() const {
         return static_cast<std::size_t>(partition_.reduction_blocks());
@@ -80,15 +95,19 @@ class TreeExchange : public Exchange {
     int rank_;
     int host_;
     int local_;
-    std::unique_ptr<Wire> wire_; ///< to other hosts; null: there are none
+    Wires wires_;
+    Wire* wire_; ///< of sums and parameters
     std::string name_;
 
     std::vector<Partial> partials_;  ///< of this host
     std::vector<TreeSum> host_sums_; ///< of each
     std::vector<int> served_;        ///< whose shards this rank works on for its host
     Arrivals arrivals_;
+    Arrivals done_; ///< with buckets of gradients: a rank does not read them any more
     HostReduction between_;
-    HostGather gather_; ///< the way back
+    HostGather gather_;                     ///< the way back
+    std::unique_ptr<ParameterLoans> loans_; ///< null: all parameters have memory
+    bool has_all_ = false;                  ///< on loan
 
     bool publishing_ = false;     ///< parameters are on their way between hosts
     std::uint32_t published_ = 0; ///< arrivals of this rank when that began
@@ -98,6 +117,8 @@ class TreeExchange : public Exchange {
     bool cost_is_taken_ = false;
     std::uint32_t start_ = 0;                ///< arrivals of this rank when the step began
     int announced_ = 0;                      ///< buckets that this rank has given
+    std::uint32_t done_before_ = 0;          ///< buckets that it had done when the step began
+    int discarded_ = 0;                      ///< buckets whose gradients are given up
     int summed_ = 0;                         ///< buckets summed on this host
     std::vector<std::int64_t> summed_at_ns_; ///< by bucket, of the recorder's clock
     bool in_backward_ = false;

@@ -188,8 +188,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "this norm; 0: off");
     visit("optimizer.accumulate", optimizer.accumulate, between(1, 1 << 20, fixed),
           "micro-batches per step");
-    visit("optimizer.update", optimizer.update, one_of({"sharded", "replicated"}),
-          "each rank updates its own shard of the parameters (sharded), or all parameters "
+    visit("optimizer.update", optimizer.update,
+          one_of({"sharded", "replicated", "sharded-gradients", "fully-sharded"}),
+          "what a rank holds only of its own shard of the parameters, which it updates: the "
+          "optimizer state (sharded), also the summed gradients (sharded-gradients), also the "
+          "parameters (fully-sharded); or nothing, because every rank updates all parameters "
           "(replicated)");
 
     visit("schedule.name", deck.schedule.name,

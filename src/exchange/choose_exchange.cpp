@@ -103,6 +103,27 @@ std::optional<comm::Route> wanted_route(comm::Communicator const& world) {
                        : std::optional(choice == 1 ? comm::Route::direct : comm::Route::halving);
 }
 
+/// Only the ordered exchange in host memory can do without parts of its arrays.
+void require_shards(config::Communication const& options, torch::Device device,
+                    ExchangeNeeds const& needs) {
+    if (!needs.shards_gradients) {
+        return;
+    }
+    auto const* const why = !device.is_cpu()                ? "the model computes on an accelerator"
+                            : options.reduction == "native" ? "communication.reduction = native"
+                            : !needs.matrices.empty()       ? "communication.compression = powersgd"
+                                                            : nullptr;
+    if (why != nullptr) {
+        throw Error(ExitCode::usage,
+                    {concat("optimizer.update = ",
+                            needs.shards_parameters ? "fully-sharded" : "sharded-gradients",
+                            " is not available here"),
+                     concat(why, ", but only the ordered exchange on CPUs can hold gradients and "
+                                 "parameters in shards"),
+                     "Set optimizer.update = sharded"});
+    }
+}
+
 /// What updates every rank's parameters in full has no use for shards.
 ExchangeNeeds everywhere(ExchangeNeeds needs, std::int64_t size, bool with_step_sums) {
     needs.size = size;
@@ -147,6 +168,7 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                         : comm::collective_library(c10::DeviceTypeName(device.type(), true));
     comm::agree(world, "choosing the exchange of gradients", [&] {
         require_backend(options.backend, library, all_on_devices);
+        require_shards(options, device, needs);
         require_fitting_compression(options, world.size(),
                                     needs.nodes.back().first + needs.nodes.back().count);
     });
@@ -190,6 +212,8 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                .step_sums = needs.step_sums,
                                                .payload = needs.payload,
                                                .sums_everywhere = needs.sums_everywhere,
+                                               .shards_gradients = needs.shards_gradients,
+                                               .shards_parameters = needs.shards_parameters,
                                                .rounding = rounding_of(options),
                                                .timeout_seconds = timeout,
                                                .hosts = needs.hosts,

@@ -30,6 +30,8 @@ struct ExchangeNeeds {
     std::size_t step_sums = 0;
     std::size_t payload = 0;      ///< bytes
     bool sums_everywhere = false; ///< for an update that every rank does in full
+    bool shards_gradients = false;
+    bool shards_parameters = false;
     comm::HostLayout hosts{};
     std::vector<Matrix> matrices; ///< that communication.compression = powersgd approximates
     std::uint64_t seed = 0;       ///< of their first approximations

@@ -29,6 +29,16 @@ void require_fit_for_mean(config::Deck const& deck) {
     }
 }
 
+/// A site's change is taken from the whole model between two rounds.
+void require_whole_model(config::Deck const& deck) {
+    if (deck.optimizer.update == "fully-sharded") {
+        throw Error(ExitCode::usage,
+                    {"optimizer.update = fully-sharded cannot be used in a federation's deck",
+                     "a site sends the change of all parameters after each round",
+                     "Set optimizer.update = sharded-gradients"});
+    }
+}
+
 /// Adapters start over in each round, and a mean of merged weights has none.
 void require_no_adapters(config::Deck const& deck) {
     if (deck.model.lora_rank > 0) {
@@ -128,6 +138,7 @@ void require_fit(Charter const& charter, config::Deck const& deck) {
         require_fit_for_controls(deck);
     }
     require_fit_for_mean(deck);
+    require_whole_model(deck);
     require_no_adapters(deck);
     require_fixed_rounds(deck);
     require_fit_for_freezing(charter, deck.optimizer);

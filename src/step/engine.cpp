@@ -77,8 +77,9 @@ Engine::Engine(std::unique_ptr<EngineParts> parts)
       loss_scale_(parts_->setup.deck.precision),
       compression_scale_(compression_scale(parts_->setup.deck)),
       state_({parts_->layout, parts_->own(), parts_->buffers, parts_->setup.model, optimizer_,
-              parts_->owned, parts_->world.is_root(), parts_->exchange->carried(),
-              parts_->kept_buffers, parts_->own_node().first, parts_->replicas,
+              parts_->owned, parts_->world.is_root(), !parts_->exchange->lends(),
+              parts_->exchange->carried(), parts_->kept_buffers, parts_->own_node().first,
+              parts_->replicas,
               parts_->pruning ? parts_->pruning->state() : ReplicaState::MoreState{}}) {}
 
 void Engine::set_correction(nn::Model const& model) {
@@ -326,7 +327,28 @@ void Engine::settle_unused(StepSums& sums, std::int64_t step) {
     graph_is_known_ = true;
 }
 
+void Engine::lend(std::function<void()> const& pass) const {
+    if (!lends()) {
+        parts_->whole();
+        pass();
+        return;
+    }
+    try {
+        parts_->gate->open([&pass] {
+            pass();
+            return true;
+        });
+    } catch (...) {
+        parts_->exchange->meet(); // the others wait there
+        throw;
+    }
+    parts_->exchange->meet();
+}
+
 AveragedWeights Engine::averaged_weights() {
+    if (lends()) {
+        return {};
+    }
     auto const& arena = parts_->whole(); // also for the weights as they are
     if (!optimizer_.averages()) {
         return {};

@@ -92,6 +92,29 @@ class Engine {
     /// Collective  over the world, where such a step was the last call
     /// Throws      Error 76 naming a rank that does not come
     Arena const& whole() const { return parts_->whole(); }
+    /// The same for parameters that are on their way; those that are lent come to no rest.
+    ///
+    /// Collective  as `whole`, unless parameters are lent
+    void settle() const {
+        if (!lends()) {
+            parts_->whole();
+        }
+    }
+    /// Calls `pass`, whose forward finds its parameters: all of them, or lent while it reads them.
+    ///
+    /// Collective  over the world
+    /// Throws      as `pass`; Error 76 naming a rank that does not come
+    void lend(std::function<void()> const& pass) const;
+    /// Whether only what a rank owns of the parameters has memory between steps.
+    bool lends() const noexcept { return parts_->exchange->lends(); }
+    /// The parameters that this rank owns were read from a checkpoint.
+    ///
+    /// Collective  over the world, but does not wait
+    void restored() {
+        if (parts_->exchange->lends()) {
+            parts_->publish();
+        }
+    }
 
     /// Puts the averaged weights into the model until the returned object dies; does nothing
     /// where optimizer.ema is 0. Buffers stay those of the last step.
@@ -129,9 +152,12 @@ class Engine {
     /// owns.
     void take_state(std::vector<torch::Tensor> const& arrays);
 
-    /// Collective  as `whole`
+    /// Where parameters are lent, of those only this rank's own; for `write_model`, `whole` comes
+    /// first.
+    ///
+    /// Collective  as `settle`
     ReplicaState& state() {
-        parts_->whole();
+        settle();
         return state_;
     }
     LossScale& loss_scale() noexcept { return loss_scale_; }

@@ -31,6 +31,9 @@ ExchangeNeeds needs_of(EngineSetup const& setup, std::vector<comm::TreeNode> con
             .step_sums = form_of(setup.task, layout).count(),
             .payload = payload,
             .sums_everywhere = setup.deck.optimizer.update == "replicated",
+            .shards_gradients = setup.deck.optimizer.update == "sharded-gradients" ||
+                                setup.deck.optimizer.update == "fully-sharded",
+            .shards_parameters = setup.deck.optimizer.update == "fully-sharded",
             .hosts = setup.hosts,
             .matrices = communication.compression == "powersgd"
                             ? matrices_of(layout, communication.powersgd_rank)
@@ -143,18 +146,52 @@ GatherSums EngineParts::gather_sums() const {
 /// Layers that talk with other ranks in the middle of forward would wait for ranks that wait for
 /// parameters; code of a user's may read them past LibTorch's operators.
 void EngineParts::make_gate() {
-    auto const& deck = setup.deck;
-    bool const of_operators = nn::named_code(deck).empty() && setup.model.reads_by_operators();
-    if (exchange->can_publish_later() && of_operators && setup.device.is_cpu() && !layer_sums &&
-        instances->models().size() == 1 && !arena_.has_followers()) {
-        gate = std::make_unique<ParameterGate>(*exchange, arena_, world);
+    auto why = why_no_gate();
+    bool const lends = setup.deck.optimizer.update == "fully-sharded";
+    if (why.empty() && lends && (setup.deck.optimizer.ema > 0 || pruning)) {
+        why = setup.deck.optimizer.ema > 0 ? "optimizer.ema averages all parameters"
+                                           : "prune.pattern compares all parameters";
     }
+    if (why.empty()) {
+        gate = std::make_unique<ParameterGate>(*exchange, arena_, world);
+    } else if (lends) {
+        comm::agree(world, "preparing the engine", [&] {
+            throw Error(ExitCode::usage,
+                        {"optimizer.update = fully-sharded is not available here",
+                         concat(why, ", but parameters are fetched only when they are read"),
+                         "Set optimizer.update = sharded-gradients"});
+        });
+    }
+}
+
+/// Why a forward cannot begin before all parameters are there; empty: it can.
+std::string EngineParts::why_no_gate() const {
+    auto const& deck = setup.deck;
+    if (!nn::named_code(deck).empty() || !setup.model.reads_by_operators()) {
+        return "the model may read its parameters past LibTorch's operators";
+    }
+    if (layer_sums) {
+        return "the model's layers wait for other ranks in forward "
+               "(communication.sync-batch-norm)";
+    }
+    if (instances->models().size() != 1) {
+        return "replicas run concurrently (run.mode = dp)";
+    }
+    if (arena_.has_followers()) {
+        return "the model has parameters of other types than float32";
+    }
+    return exchange->can_publish_later() && setup.device.is_cpu()
+               ? ""
+               : "the exchange publishes all parameters at once";
 }
 
 void EngineParts::publish(bool followed) const {
     comm::WaitScope const wait(world, comm::Wait::exchange);
     Scope const scope("publishing parameters", -1, ScopeKind::communication);
     exchange->begin_publish();
+    if (exchange->lends()) {
+        return;
+    }
     if (!followed || !gate) {
         exchange->wait_whole();
         arena_.refresh();

@@ -113,6 +113,7 @@ class EngineParts {
     void make_layer_sums();
     void make_pruning();
     void make_gate();
+    std::string why_no_gate() const;
 };
 
 /// Throws  Error 64 where batch norms are to be computed over all replicas, and several replicas of

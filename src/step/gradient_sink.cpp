@@ -71,13 +71,15 @@ GradientSink::~GradientSink() {
     }
 }
 
-void GradientSink::begin(torch::Tensor target) {
+void GradientSink::begin(torch::Tensor target, Prepare prepare) {
     bool const same = target_.defined() && target_.const_data_ptr() == target.const_data_ptr();
     target_ = std::move(target);
     pass_ = {};
     pass_.written.assign(states_.size(), 0);
     pass_.claimed.assign(states_.size(), 0);
     pass_.waits.assign(states_.size(), 0);
+    pass_.prepare = std::move(prepare);
+    pass_.prepared.assign(missing_in_.size(), 0);
     for (std::size_t index = 0; index < states_.size(); ++index) {
         auto& state = states_[index];
         auto const& entry = layout_.entries[index];
@@ -127,7 +129,17 @@ torch::Tensor GradientSink::claim(std::size_t index) {
         return {};
     }
     pass_.claimed[index] = 1;
+    prepare(index);
     return state.view.detach();
+}
+
+void GradientSink::prepare(std::size_t index) {
+    auto const& state = states_[index];
+    for (int bucket = state.first_bucket; pass_.prepare && bucket <= state.last_bucket; ++bucket) {
+        if (std::exchange(pass_.prepared[static_cast<std::size_t>(bucket)], 1) == 0) {
+            pass_.prepare(bucket);
+        }
+    }
 }
 
 void GradientSink::arrived(std::size_t index) {
@@ -159,6 +171,7 @@ void GradientSink::arrived(std::size_t index) {
 /// On a device, with others that arrive next to it: a launch for each would take the host longer
 /// than backward takes the device.
 void GradientSink::put(std::size_t index, bool adds) {
+    prepare(index);
     auto const& state = states_[index];
     auto const& gradient = state.parameter.grad();
     auto& waiting = pass_.waiting;
@@ -218,6 +231,7 @@ void GradientSink::end() {
     flush();
     for (std::size_t index = 0; index < states_.size(); ++index) {
         if (!used(index)) {
+            prepare(index);
             states_[index].view.zero_();
         }
     }

@@ -24,8 +24,11 @@ class GradientSink {
     /// Buckets [first, last), at least one.
     using BucketsReady = std::function<void(int first, int last)>;
 
+    /// Called before the first gradient of a bucket is put into its place.
+    using Prepare = std::function<void(int bucket)>;
+
     /// Directs gradients to `target` [layout.size] from now on, where they replace what it holds.
-    void begin(torch::Tensor target);
+    void begin(torch::Tensor target, Prepare prepare = {});
     /// In the next backward, which is the last into this target, calls `ready` for buckets in
     /// order, as soon as all their gradients are complete.
     ///
@@ -86,6 +89,8 @@ class GradientSink {
         std::vector<char> claimed; ///< by entry, for a gradient that will be written in place
         std::vector<char> settled; ///< by entry, in the backward that is announced
         std::vector<int> missing;  ///< by bucket
+        Prepare prepare;
+        std::vector<char> prepared; ///< by bucket
         BucketsReady ready;
         int next_bucket = 0;
         Waiting waiting;
@@ -93,6 +98,7 @@ class GradientSink {
     };
 
     torch::Tensor claim(std::size_t index);
+    void prepare(std::size_t index);
     void arrived(std::size_t index);
     void put(std::size_t index, bool adds);
     void settle(std::size_t index);

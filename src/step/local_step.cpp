@@ -200,7 +200,11 @@ void LocalStep::run_replica(int replica, std::size_t depth, BatchSource& batches
 void LocalStep::start_replica(ModelInstance& instance, int replica,
                               torch::Tensor const& gradients) {
     result_of(replica) = {};
-    instance.begin_replica(gradients);
+    GradientSink::Prepare prepare;
+    if (gradients.is_same(gradients_) && !threads_) {
+        prepare = [this](int bucket) { parts_.exchange.prepare_gradients(bucket); };
+    }
+    instance.begin_replica(gradients, std::move(prepare));
     // Every replica starts a step from replica 0's buffers, as DDP's do, and keeps its own while
     // it accumulates; or always.
     bool const is_first = &instance == instances_.front().get();
@@ -259,6 +263,9 @@ void LocalStep::run_on_threads(BatchSource& batches) {
         }
     });
     times_.data = watch.restart();
+    for (int bucket = 0; bucket < parts_.exchange.partition().buckets(); ++bucket) {
+        parts_.exchange.prepare_gradients(bucket); // no thread has to wait for other ranks
+    }
     auto const play = [&](int which) {
         auto const at = static_cast<std::size_t>(which);
         auto& instance = *instances_[at];

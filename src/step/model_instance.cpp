@@ -31,16 +31,22 @@ ModelInstance::ModelInstance(Setup const& parts)
 void ModelInstance::begin_step() {
     losses_.clear(); // of a step that failed
     times_ = {};
+    if (parts_.gate != nullptr) {
+        parts_.gate->begin_step();
+    }
 }
 
-void ModelInstance::begin_replica(torch::Tensor const& target) {
+void ModelInstance::begin_replica(torch::Tensor const& target, GradientSink::Prepare prepare) {
     if (parts_.clip > 0) {
         torch::NoGradGuard const no_grad;
+        for (int bucket = 0; prepare && bucket < sink_.buckets(); ++bucket) {
+            prepare(bucket);
+        }
         sum_ = target;
         sum_.zero_();
         sink_.begin(sample_);
     } else {
-        sink_.begin(target);
+        sink_.begin(target, std::move(prepare));
     }
 }
 
@@ -81,11 +87,11 @@ void ModelInstance::run_eagerly(Pass const& pass, task::Tensors const& batch) {
     times_.forward += watch.restart() - waited();
     on_batch(batch, [&] {
         Scope const scope("backward", pass.replica);
-        (pass.loss_scale == 1 ? loss.sum : loss.sum * pass.loss_scale).backward();
+        backward(pass.loss_scale == 1 ? loss.sum : loss.sum * pass.loss_scale);
         sink_.flush();
     });
     keep(pass.replica, loss);
-    times_.backward += watch.restart();
+    times_.backward += watch.restart() - waited();
 }
 
 /// One after the other: a norm is known when all of a sample's gradient is there.
@@ -103,13 +109,13 @@ void ModelInstance::run_samples(Pass const& pass, task::Tensors const& batch) {
             sink_.begin(sample_);
             on_batch(one, [&] {
                 Scope const scope("backward", pass.replica);
-                (loss.sum / loss.weight).backward();
+                backward(loss.sum / loss.weight);
             });
             sink_.end();
             add_clipped(sum_, sample_, parts_.clip);
         }
         keep(pass.replica, loss);
-        times_.backward += watch.restart();
+        times_.backward += watch.restart() - waited();
     }
 }
 
@@ -120,6 +126,14 @@ task::Loss ModelInstance::forward(task::Tensors const& batch) {
     auto loss = parts_.gate == nullptr ? compute() : parts_.gate->open(compute);
     untouched_.require();
     return loss;
+}
+
+void ModelInstance::backward(torch::Tensor const& loss) {
+    if (parts_.gate == nullptr) {
+        loss.backward();
+    } else {
+        parts_.gate->open_backward([&] { loss.backward(); });
+    }
 }
 
 /// Seconds since the last call; they are the exchange's.

@@ -56,7 +56,8 @@ class ModelInstance {
     /// Forgets losses and times of the step before.
     void begin_step();
     /// Directs gradients to `target` [layout.size] from now on, where they replace what it holds.
-    void begin_replica(torch::Tensor const& target);
+    /// `prepare`: see GradientSink; `target` has memory already where it is empty.
+    void begin_replica(torch::Tensor const& target, GradientSink::Prepare prepare = {});
     /// Throws  Error 64 where the batch does not fit model and task; as GradientSink
     void run(Pass const& pass, task::Tensors const& batch);
 
@@ -68,6 +69,7 @@ class ModelInstance {
     void run_eagerly(Pass const& pass, task::Tensors const& batch);
     void run_samples(Pass const& pass, task::Tensors const& batch);
     task::Loss forward(task::Tensors const& batch);
+    void backward(torch::Tensor const& loss);
     double waited() const;
     void keep(int replica, task::Loss const& loss);
 

@@ -19,6 +19,28 @@ constexpr double look_every_s = 100e-6;
 /// As LibTorch's own callbacks, a thread's.
 thread_local ParameterGate* watching = nullptr;
 
+/// Of an operator that runs.
+struct Using : at::ObserverContext {
+    explicit Using(std::vector<int> used) : buckets(std::move(used)) {}
+    std::vector<int> buckets;
+};
+
+std::unique_ptr<at::ObserverContext> begin_operator(at::RecordFunction const& about_to_run) {
+    if (watching == nullptr) {
+        return nullptr;
+    }
+    auto const inputs = about_to_run.inputs();
+    auto buckets = watching->lend({inputs.data(), inputs.size()});
+    return buckets.empty() ? nullptr : std::make_unique<Using>(std::move(buckets));
+}
+
+void end_operator(at::RecordFunction const& /*has_run*/, at::ObserverContext* context) {
+    if (auto const* const used = static_cast<Using*>(context);
+        watching != nullptr && used != nullptr) {
+        watching->passed(used->buckets);
+    }
+}
+
 std::unique_ptr<at::ObserverContext> before_operator(at::RecordFunction const& about_to_run) {
     if (watching != nullptr) {
         auto const inputs = about_to_run.inputs();
@@ -32,9 +54,10 @@ std::unique_ptr<at::ObserverContext> before_operator(at::RecordFunction const& a
 ParameterGate::Watch::Watch(ParameterGate& gate) {
     gate.arrived_ = 0;
     watching = &gate;
-    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(before_operator)
-                                             .needsInputs(true)
-                                             .scopes({at::RecordScope::FUNCTION}));
+    auto callback = gate.lends() ? at::RecordFunctionCallback(begin_operator, end_operator)
+                                 : at::RecordFunctionCallback(before_operator);
+    handle_ =
+        at::addThreadLocalCallback(callback.needsInputs(true).scopes({at::RecordScope::FUNCTION}));
 }
 
 ParameterGate::Watch::~Watch() {
@@ -47,6 +70,9 @@ ParameterGate::ParameterGate(comm::Exchange& exchange, Arena const& arena,
     : exchange_(exchange), world_(world), base_(arena.parameters().const_data_ptr()) {
     for (int bucket = 0; bucket < exchange.partition().buckets(); ++bucket) {
         begins_.push_back(exchange.partition().bucket(bucket).first);
+    }
+    if (exchange.lends()) {
+        lent_.emplace(exchange);
     }
 }
 
@@ -73,6 +99,59 @@ void ParameterGate::pass(std::span<c10::IValue const> inputs) noexcept {
     }
 }
 
+std::vector<int> ParameterGate::lend(std::span<c10::IValue const> inputs) noexcept {
+    std::vector<int> buckets;
+    if (failure_) {
+        return buckets;
+    }
+    try {
+        for (auto const& value : inputs) {
+            find_used(value, buckets);
+        }
+        std::ranges::sort(buckets);
+        buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+        if (!buckets.empty()) {
+            Stopwatch const watch;
+            lent_->use(buckets);
+            waited_s_ += watch.seconds();
+        }
+        if (since_looked_.seconds() > look_every_s) {
+            exchange_.serve();
+            since_looked_.restart();
+        }
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
+    return buckets;
+}
+
+void ParameterGate::find_used(c10::IValue const& value, std::vector<int>& buckets) const {
+    if (value.isTensor() && is_parameter(value.toTensor())) {
+        auto const& tensor = value.toTensor();
+        auto last = tensor.storage_offset();
+        for (std::int64_t axis = 0; axis < tensor.dim(); ++axis) {
+            last += (tensor.size(axis) - 1) * tensor.stride(axis);
+        }
+        for (int bucket = bucket_of(tensor.storage_offset());
+             tensor.numel() > 0 && bucket <= bucket_of(last); ++bucket) {
+            buckets.push_back(bucket);
+        }
+    } else if (value.isList()) {
+        for (c10::IValue const& each : value.toListRef()) {
+            find_used(each, buckets);
+        }
+    }
+}
+
+/// Parameters are views of the arena's memory.
+bool ParameterGate::is_parameter(torch::Tensor const& tensor) const {
+    return tensor.defined() && tensor.has_storage() && tensor.storage().data() == base_;
+}
+
+int ParameterGate::bucket_of(std::int64_t element) const {
+    return static_cast<int>(std::ranges::upper_bound(begins_, element) - begins_.begin()) - 1;
+}
+
 /// How many buckets, counted from the last one, have to be there.
 int ParameterGate::needed(c10::IValue const& value) const {
     if (value.isTensor()) {
@@ -87,14 +166,12 @@ int ParameterGate::needed(c10::IValue const& value) const {
     return count;
 }
 
-/// Parameters are views of the arena's memory. Those of a tensor lie one after the other, and what
-/// has arrived is everything behind some element.
+/// The parameters of a tensor lie one after the other, and what has arrived is everything behind
+/// some element.
 int ParameterGate::needed(torch::Tensor const& tensor) const {
-    if (!tensor.defined() || !tensor.has_storage() || tensor.storage().data() != base_) {
-        return 0;
-    }
-    auto const bucket = std::ranges::upper_bound(begins_, tensor.storage_offset()) - 1;
-    return static_cast<int>(begins_.end() - bucket);
+    return is_parameter(tensor)
+               ? static_cast<int>(begins_.size()) - bucket_of(tensor.storage_offset())
+               : 0;
 }
 
 /// Calls `action`, which waits; `bucket` is told in timelines.
@@ -115,7 +192,7 @@ void ParameterGate::throw_failure() {
 
 void ParameterGate::close() {
     throw_failure();
-    if (!exchange_.is_whole()) {
+    if (!lent_ && !exchange_.is_whole()) {
         wait(-1, [&] { exchange_.wait_whole(); });
     }
 }

@@ -4,9 +4,11 @@
 #include "base/clock.hpp"
 #include "comm/exchange.hpp"
 #include "lockstep/comm/communicator.hpp"
+#include "step/lent_buckets.hpp"
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +23,9 @@ namespace lockstep::train {
 /// waits for them first. LibTorch tells of every operator before it runs, with its tensors, so that
 /// it does not matter in which order layers run, and none can be forgotten; while nothing is on its
 /// way, it is not asked to. Between operators the exchange makes progress.
+///
+/// Where the exchange lends parameters, each operator of forward and of backward has those that it
+/// reads lent while it runs.
 ///
 /// What reads parameters past LibTorch's operators, or on other threads, does not run behind it;
 /// own kernels announce themselves as operators do (program/own_kernels.hpp).
@@ -42,7 +47,7 @@ class ParameterGate {
     /// Returns  what `forward` returns
     template <class Forward>
     auto open(Forward&& forward) {
-        if (exchange_.is_whole()) {
+        if (!lent_ && exchange_.is_whole()) {
             return std::forward<Forward>(forward)();
         }
         try {
@@ -58,9 +63,34 @@ class ParameterGate {
         }
     }
 
+    /// The same for a backward, which finds all parameters there unless they are lent.
+    template <class Backward>
+    void open_backward(Backward&& backward) {
+        if (!lent_) {
+            std::forward<Backward>(backward)();
+            return;
+        }
+        open([&] {
+            std::forward<Backward>(backward)();
+            return true;
+        });
+    }
+    /// A step begins; all that was lent has been given back.
+    void begin_step() noexcept {
+        if (lent_) {
+            lent_->forget();
+        }
+    }
+
     /// What LibTorch calls before an operator: waits for what `inputs` need. An error comes out of
     /// `open`.
     void pass(std::span<c10::IValue const> inputs) noexcept;
+    /// The same where parameters are lent.
+    ///
+    /// Returns  the buckets that the operator uses, for `passed`
+    std::vector<int> lend(std::span<c10::IValue const> inputs) noexcept;
+    void passed(std::span<int const> buckets) noexcept { lent_->release(buckets); }
+    bool lends() const noexcept { return lent_.has_value(); }
 
     /// Seconds of waits since the last call.
     double take_waited() noexcept { return std::exchange(waited_s_, 0); }
@@ -78,8 +108,11 @@ class ParameterGate {
         std::uint64_t handle_;
     };
 
+    bool is_parameter(torch::Tensor const& tensor) const;
+    int bucket_of(std::int64_t element) const;
     int needed(c10::IValue const& value) const;
     int needed(torch::Tensor const& tensor) const;
+    void find_used(c10::IValue const& value, std::vector<int>& buckets) const;
     template <class Action>
     void wait(int bucket, Action const& action);
     void close();
@@ -89,7 +122,8 @@ class ParameterGate {
     comm::Communicator const& world_;
     void const* base_;                 ///< of the parameters
     std::vector<std::int64_t> begins_; ///< of each bucket, in elements
-    int arrived_ = 0;                  ///< buckets, as the exchange counts them, when last looked
+    std::optional<LentBuckets> lent_;
+    int arrived_ = 0; ///< buckets, as the exchange counts them, when last looked
     Stopwatch since_looked_;
     double waited_s_ = 0;
     std::exception_ptr failure_; ///< LibTorch lets no error out of what it tells of an operator

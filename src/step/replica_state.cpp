@@ -197,7 +197,12 @@ std::vector<std::string> ReplicaState::restore(checkpoint::Reader const& reader,
     auto const size = parts_.layout.size;
     // All of the parameters on every rank: those of a host may be one array, and get the same
     // bytes.
-    fill(parameters_name, 0, parts_.arena.parameters(), size);
+    auto const ranges =
+        parts_.has_all_parameters ? std::vector<Range>{{0, size}} : parts_.written;
+    for (auto const& range : ranges) {
+        fill(parameters_name, range.first,
+             parts_.arena.parameters().narrow(0, range.first, range.count()), size);
+    }
     std::vector<std::string> fresh;
     for (std::size_t i = 0; i < parts_.optimizer.state_names().size(); ++i) {
         auto const& name = parts_.optimizer.state_names()[i];

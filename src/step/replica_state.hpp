@@ -31,6 +31,7 @@ class ReplicaState {
         SliceOptimizer& optimizer;
         std::vector<Range> written; ///< what this rank writes of the arena, and only it
         bool writes_buffers = false;
+        bool has_all_parameters = true; ///< else only what this rank writes has memory
         std::vector<comm::Carried> carried; ///< by the exchange from step to step
         std::vector<Buffers>& kept;         ///< of each replica of this rank; or none
         int first_replica = 0;

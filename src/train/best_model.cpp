@@ -42,6 +42,7 @@ bool BestModel::offer(Measured const& measured) {
     progress.best = value;
     progress.best_step = progress.step;
     parts_.checkpoints.settle(); // HDF5 is for one thread at a time
+    parts_.engine->whole();
     auto const& world = parts_.facts.world;
     try {
         comm::agree(world, "writing the best model", [&] {
@@ -98,6 +99,7 @@ bool BestModel::load() {
     if (comm::all_reduce(world, world.is_root() && std::filesystem::exists(file_) ? 1 : 0,
                          comm::Reduce::maximum) != 0) {
         auto const best = checkpoint::verify_together(world, file_);
+        parts_.engine->whole(); // all of them are overwritten
         comm::agree(world, "reading the best model", [&] {
             fault = known_ ? "" : fault_of(best);
             if (fault.empty()) {

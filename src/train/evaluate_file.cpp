@@ -321,7 +321,8 @@ Measured evaluate_policy(comm::Communicator const& world, config::Deck const& de
         bool const has_test = data_module->has(DataModule::Set::test);
         return measured(
             has_test ? "test" : "validation",
-            data_module->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {})
+            data_module
+                ->measure(has_test ? DataModule::Set::test : DataModule::Set::validation, {}, {})
                 .value(),
             work.samples);
     });

@@ -15,10 +15,13 @@ namespace lockstep::train {
 std::optional<Measured> RunEvaluation::measure(DataModule::Set set) {
     release_device_cache(parts_.facts.device); // blocks of training do not fit those of evaluation
     std::string const name = set == DataModule::Set::test ? "test" : "validation";
-    auto const result = parts_.data.measure(set, [&](std::int64_t done, std::int64_t all) {
-        parts_.observers.tell(Measuring{name, done, all});
-        return parts_.departure.agree();
-    });
+    auto const result = parts_.data.measure(
+        set,
+        [&](std::int64_t done, std::int64_t all) {
+            parts_.observers.tell(Measuring{name, done, all});
+            return parts_.departure.agree();
+        },
+        [this](auto const& pass) { parts_.engine->lend(pass); });
     if (!result) {
         return std::nullopt;
     }

@@ -67,10 +67,10 @@ double batch_bytes(config::Data const& data, data::Dataset const& set) {
 PlannedMemory memory_of(config::Deck const& deck, RankShare const& share,
                         data::Dataset const* set) {
     PlannedMemory memory;
-    memory.training = training_memory(deck.optimizer, share);
+    memory.training = training_memory(deck, share);
     memory.batches = set == nullptr ? 0 : batch_bytes(deck.data, *set);
     memory.checkpoint =
-        deck.checkpoint.asynchronous ? share.size * sizeof(float) + memory.training.optimizer : 0;
+        deck.checkpoint.asynchronous ? share.owned * sizeof(float) + memory.training.optimizer : 0;
     return memory;
 }
 

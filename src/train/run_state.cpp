@@ -43,6 +43,7 @@ void RunState::restore() {
         require_same_key(reader->record());
         read(*reader);
     });
+    parts_.engine->restored();
     parts_.data.restored(parts_.progress.step);
 }
 

@@ -56,7 +56,7 @@ void TrainLoop::run_epoch() {
             break;
         }
     }
-    parts_.engine->whole(); // from here on, the model is anyone's to read
+    parts_.engine->settle(); // from here on, the model is anyone's to read
 }
 
 void TrainLoop::take_step() {
@@ -150,14 +150,13 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
     auto const step = parts_.progress.step;
     parts_.checkpoints.poll();
     auto const every = parts_.facts.deck().communication.check_replicas_every;
-    if (every > 0 && step % every == 0) {
+    if (every > 0 && step % every == 0 && !parts_.engine->lends()) { // else each has one owner
         parts_.engine->replica_check().require_same(step);
     }
     if (!outcome.gradients.empty()) {
         parts_.observers.tell(Histograms{step, "gradients", outcome.gradients});
     }
     if (parts_.course.in_epoch(step) == 0) {
-        parts_.engine->whole(); // they are pictured
         parts_.records.end_epoch();
     }
     measure_after(outcome);

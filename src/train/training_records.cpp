@@ -165,6 +165,7 @@ void TrainingRecords::end_epoch() {
     parts_.observers.tell(report);
     if (wants_histograms("weights")) {
         auto const& world = parts_.facts.world;
+        parts_.engine->whole();
         comm::agree(world, "computing histograms of the weights", [&] {
             if (world.is_root()) {
                 parts_.observers.tell(

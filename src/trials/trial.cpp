@@ -250,6 +250,11 @@ config::Deck trial_deck(TrialSetting const& setting, search::Job const& job,
                                       "the replicas of a trial run on ranks, not on threads",
                                       "Set run.mode = auto"});
     }
+    if (deck.optimizer.update == "fully-sharded") {
+        throw Error(ExitCode::usage, {"optimizer.update = fully-sharded in a search",
+                                      "the states of trials are kept and handed on as whole models",
+                                      "Set optimizer.update = sharded-gradients"});
+    }
     deck.run.name = concat("trial-", job.trial + 1);
     deck.run.directory = (setting.directory / search::trial_directory(job.trial)).string();
     deck.run.replicas = std::max<std::int64_t>(deck.run.replicas, 1);

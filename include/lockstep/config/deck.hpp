@@ -96,7 +96,7 @@ struct Optimizer {
     double trust_coefficient = 0.001;         ///< change per step over the weights' norm; lars
     double clip_norm = 0;                     ///< L2 norm of the whole gradient; 0: off
     std::int64_t accumulate = 1;              ///< micro-batches per step
-    std::string update = "sharded";           ///< sharded, replicated
+    std::string update = "sharded";           ///< what a rank updates, and holds of it
 };
 
 struct Schedule {

@@ -164,7 +164,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     inputs.between = network_of(world, topology, firsts, size.arena_bytes, options, source);
     inputs.ranks_per_host = options.per_host > 0 ? static_cast<int>(options.per_host)
                                                  : ranks_of_host(world, deck.run, topology);
-    inputs.sharded = deck.optimizer.update == "sharded";
+    inputs.sharded = deck.optimizer.update != "replicated";
     inputs.overlaps = world.device() != "cpu";
     inputs.follows = size.follows;
     inputs.ranks_are_hosts = inputs.overlaps && !comm::collective_libraries().empty();

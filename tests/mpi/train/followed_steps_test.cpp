@@ -123,6 +123,39 @@ TEST_CASE("neither what travels nor what updates makes a difference to steps tha
     }
 }
 
+TEST_CASE("what ranks hold only of their own shards makes no difference") {
+    train::configure_torch(config::Run{});
+    SharedSet const set(world());
+    for (std::string const update : {"sharded-gradients", "fully-sharded"}) {
+        for (auto const& model : {wide_mlp, cnn}) {
+            for (int const ranks_per_host : {1, 2, 4}) {
+                for (bool const accumulates : {false, true}) {
+                    CAPTURE(update, model.name, ranks_per_host, accumulates);
+                    auto deck = deck_with(model);
+                    deck.optimizer.accumulate = accumulates ? 2 : 1;
+                    deck.optimizer.clip_norm = accumulates ? 0.5 : 0;
+                    deck.precision.gradient_checkpointing = accumulates == (ranks_per_host == 1);
+                    auto sharded = deck;
+                    sharded.optimizer.update = update;
+                    Training ours(world(), set.get(), sharded, ranks_per_host);
+                    Training waiting(world(), set.get(), deck, ranks_per_host);
+                    for (int step = 0; step < 6; ++step) {
+                        CAPTURE(step);
+                        auto const outcome = ours.step(0.05, true);
+                        auto const expected = waiting.step();
+                        CHECK(outcome.loss_sum == expected.loss_sum);
+                        CHECK(outcome.grad_norm == expected.grad_norm);
+                        if (step % 3 == 1) {
+                            ours.engine().whole();
+                            CHECK(same_bits(ours.model(), waiting.model()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("a step that is skipped, and one after it, have all parameters") {
     train::configure_torch(config::Run{});
     SharedSet const set(world());

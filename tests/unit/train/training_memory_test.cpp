@@ -74,7 +74,7 @@ TEST_CASE("an engine allocates the arrays that are predicted") {
             config::Deck deck;
             deck.run.replicas = replicas;
             deck.optimizer = optimizer;
-            auto const predicted = training_memory(optimizer, equal_share(1, replicas, 1));
+            auto const predicted = training_memory(deck, equal_share(1, replicas, 1));
             auto const arrays = (predicted.gradients + predicted.optimizer) / sizeof(float);
             CHECK(arrays_of_engine(deck) == arrays - 1); // one is the exchange's
         }
@@ -101,7 +101,9 @@ TEST_CASE("a rank's part of the optimizer's state takes what is predicted") {
             for (std::size_t at = 0; at < optimizer.state_names().size(); ++at) {
                 bytes += static_cast<double>(optimizer.state(at).nbytes());
             }
-            CHECK(training_memory(options, share).optimizer == bytes);
+            config::Deck deck;
+            deck.optimizer = options;
+            CHECK(training_memory(deck, share).optimizer == bytes);
         }
     }
 }
