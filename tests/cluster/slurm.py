@@ -12,7 +12,9 @@ import hosts
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "srun", "scontrol", "squeue", "scancel")
 
 # cred_expire: else a requeued job waits for two minutes. config_overrides: a node has more CPUs than
-# this machine. PMIxCliTmpDirBase lies where no other node sees it.
+# this machine. PMIxCliTmpDirBase lies where no other node sees it. KillWait to
+# MessageTimeout, and GraceTime: a machine that stands still for a minute costs no job its last checkpoint. Jobs are
+# told their limit without the minutes of OverTimeLimit.
 CONF = """ClusterName=test
 SlurmctldHost={name}({controller})
 SlurmUser=root
@@ -37,7 +39,10 @@ MpiDefault=none
 ReturnToService=2
 SlurmctldTimeout=10
 SlurmdTimeout=10
-KillWait=15
+KillWait=90
+UnkillableStepTimeout=120
+OverTimeLimit=2
+MessageTimeout=100
 MinJobAge=600
 JobRequeue=1
 SchedulerType=sched/backfill
@@ -46,9 +51,9 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-PartitionName=work Nodes=host1,host2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
+PartitionName=work Nodes=host1,host2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=120
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2
-PartitionName=weak Nodes=host3,host4 MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=30
+PartitionName=weak Nodes=host3,host4 MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=120
 """
 
 
@@ -61,7 +66,7 @@ def missing():
 
 
 def run(*words, cwd=None):
-    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, cwd=cwd)
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=180, cwd=cwd)
 
 
 class Slurm(hosts.Hosts):
@@ -88,7 +93,7 @@ class Slurm(hosts.Hosts):
         self.daemon("slurmctld", "-c")
         for name in self.names:
             self.boot(name)
-        self.wait_until(lambda: self.idle() == len(self.names), 60, "all nodes are idle")
+        self.wait_until(lambda: self.idle() == len(self.names), 180, "all nodes are idle")
 
     def configure(self, controller, port):
         for folder in ("state", *(f"spool/{name}" for name in self.names)):
