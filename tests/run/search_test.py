@@ -119,10 +119,10 @@ def check_second_start(scratch):
     begun(1)
     newest = start()
     begun(2)
-    text = older.communicate(timeout=120)[0]
+    text = older.communicate(timeout=300)[0]
     check(older.returncode == 79 and "has taken it over (job 5.server" in text, f"{older.returncode}: {text}")
     newest.send_signal(signal.SIGUSR1)
-    text = newest.communicate(timeout=120)[0]
+    text = newest.communicate(timeout=300)[0]
     check(newest.returncode == 75 and "start the same command again" in text, f"{newest.returncode}: {text}")
 
 
@@ -236,11 +236,13 @@ def check_divergence(scratch):
     trials = 5000 if LONG else 30
     codes, left = handles(scratch, "diverging", trials, "1e30, 1e35", 2)
     check(set(codes) == {64}, f"they diverge: {set(codes)}")
-    for each in left:
-        first, later, last = each["usage"]  # after 10, 500 and all trials
-        check(last[0] <= first[0] + 4, f"descriptors that are left: {each}")
+    # After 10, 500 and all trials; a rank that stands still for a while may train fewer, the other then does more.
+    usage = [each["usage"] for each in left if each["usage"][1 if LONG else 0] != [0, 0]]
+    check(usage, f"neither rank has trained so many trials: {left}")
+    for first, later, last in usage:
+        check(last[0] <= first[0] + 4, f"descriptors that are left: {left}")
         if LONG:
-            check(last[1] <= later[1] + 24_000, f"memory that is left: {each}")
+            check(last[1] <= later[1] + 24_000, f"memory that is left: {left}")
     codes, _ = handles(scratch, "pairs", 4, "1e30, 1e35", 2, of_trial=2)
     check(set(codes) == {64}, f"they diverge: {set(codes)}")
     codes, _ = handles(scratch, "memory", 4, "1e-3, 1e-2", 1, env={"LOCKSTEP_INJECT": "oom:rank=0:step=2",
@@ -256,7 +258,8 @@ def check_own_files(scratch):
     run(words(space, scratch / "files"), 2).expect(0, "failed (66)", "failed (65)", "best: trial 1")
     codes = {r["trial"]: r["code"] for r in lines(scratch / "files", "result")}
     check(codes == {0: 0, 1: 66, 2: 65}, f"codes of the trials: {codes}")
-    run(words(space, scratch / "none", "--data.validation", scratch / "none.h5"), 1).expect(66, "none.h5: no such file")
+    run(words(space, scratch / "none", "--data.validation", scratch / "none.h5"), 1).expect(
+        66, "none.h5: No such file or directory")
     check(not lines(scratch / "none", "result"), "a file of all trials is no result of one")
 
 
@@ -298,12 +301,12 @@ def check_deaths(scratch):
     begun = words(space, scratch / "deaths", "--checkpoint.asynchronous", "false")
     at = begun.index("--train.steps")
     del begun[at:at + 2]
-    deaths = 0
+    deaths = []
     while (last := run(begun, 2, env={"LOCKSTEP_INJECT": "kill:rank=all:step=6"})).code != 0:
-        deaths += 1
-        check(deaths < 6, f"it dies at every start: {last.text}")
+        deaths.append(f"exit code {last.code}:\n{last.text}")
+        check(len(deaths) < 6, f"it dies at every start: {last.text}")
     last.expect(0, "failed (76): the job died 2 times in a row", "best: trial")
-    check(deaths == 3, f"{deaths} deaths")
+    check(len(deaths) == 3, f"{len(deaths)} deaths: {deaths}")
     codes = {line["trial"]: line["code"] for line in lines(scratch / "deaths", "result")}
     check(codes == {0: 76, 1: 0, 2: 0, 3: 0, 4: 0}, f"codes of the trials: {codes}")
     starts = []
@@ -331,8 +334,9 @@ def check_report(done):
     all_of = lines(done, "usage")[0]["resources"]["user_s"]
     ends = [json.loads(line)["resources"]["user_s"] for trial in sorted((done / "trials").iterdir())
             for line in (trial / "history.jsonl").read_text().splitlines()]
-    check(len(ends) == 6 and 0 < sum(ends) <= all_of, f"trials used {ends} s of processors, the search {all_of} s")
-    check(0.3 * all_of < sum(ends), f"trials used {ends} s of processors, the search {all_of} s")
+    check(len(ends) == 6 and sum(ends) <= all_of, f"trials used {ends} s of processors, the search {all_of} s")
+    # No share of the search's: a start may be charged with time that the host has stolen.
+    check(min(ends) > 0.005, f"a trial used nothing: {ends} s of processors")
 
 
 def check_suggest(scratch):
