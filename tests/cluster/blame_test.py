@@ -117,7 +117,7 @@ class Case:
 
     def end(self, hosts):
         hosts.kill_jobs()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=300)
 
     def run(self, hosts, scratch):
         self.start(hosts, scratch)
@@ -236,7 +236,7 @@ def ended_by_others(scratch):
             for program in ("lockstep", "orted"):
                 for process in hosts.processes("host2", program):
                     os.kill(process, signal.SIGTERM)
-            code = case.process.wait(timeout=60)
+            code = case.process.wait(timeout=300)
             check("root cause" not in case.text() and "restart 1" not in case.text(), case.text())
             check(records(case.directory, "end")[-1]["reason"] == "SIGTERM", "it has left by itself")
             check(starter == "mpirun" or code == 75, f"{starter}: exit code {code}")
@@ -252,7 +252,7 @@ def launcher_killed(scratch):
         for program in ("mpirun", "mpiexec", "orterun"):
             for process in hosts.processes("host1", program):
                 os.kill(process, signal.SIGKILL)
-        code = case.process.wait(timeout=60)
+        code = case.process.wait(timeout=300)
         lines = re.findall(r"lockstep: root cause: .*", case.text())
         check(code == 76 and len(lines) == 1 and "(host1, cpu)" in lines[0] and "launcher's daemon on its host" in lines[0],
               f"{code}\n{case.text()}")

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from harness import DATA, DECK, LONG, Scratch, check, checkpoints, records, run, some, train
 
-LIMIT = 30  # seconds: far below the time limits of a wait, far above what a busy machine needs
+LIMIT = 100  # seconds: far below the time limits of a wait, far above what a busy machine needs
 
 
 def small_set(path, samples):

@@ -19,7 +19,7 @@ SETS = ["--data.train", DATA / "train.h5", "--data.validation", DATA / "test.h5"
 def found(command, code, phrase):
     """A wrong launch is told in time."""
     begin = time.monotonic()
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     text = done.stdout + done.stderr
     check(done.returncode == code and phrase in text, f"{phrase}: {done.returncode}\n{text}")
     is_quiet = os.getloadavg()[0] < os.cpu_count()  # else it says nothing

@@ -122,7 +122,7 @@ def with_path(tools, directory, *options, ranks=RANKS):
     command = [os.environ["LOCKSTEP_MPIEXEC"], "-n", ranks, "env", f"PATH={tools}:{os.environ['PATH']}",
                LOCKSTEP, "train", DECK, *words, "--run.directory", directory, "--train.steps", 2,
                "--monitor.plots", "true", *options]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -245,7 +245,7 @@ def interrupted(words, marker, *signals, ranks=0):
     front = [os.environ["LOCKSTEP_MPIEXEC"], "-n", str(ranks)] if ranks else []
     job = subprocess.Popen([*front, LOCKSTEP, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True)
-    end = time.monotonic() + 100
+    end = time.monotonic() + 300
     while not marker.exists() or not marker.read_text().endswith((" ", "\n")):
         if job.poll() is not None or time.monotonic() > end:
             job.kill()
@@ -254,7 +254,7 @@ def interrupted(words, marker, *signals, ranks=0):
     for number in signals:
         job.send_signal(number)
     try:
-        text = job.communicate(timeout=60)[0]
+        text = job.communicate(timeout=300)[0]
     except subprocess.TimeoutExpired:
         job.kill()
         check(False, "the signal was not heard")

@@ -27,9 +27,9 @@ with Scratch() as scratch:
         73, "another live job is using it (job 5.server")
     newer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "PBS_JOBID": "5.server"})
-    output = older.communicate(timeout=120)[0]
+    output = older.communicate(timeout=300)[0]
     newer.send_signal(signal.SIGUSR1)
-    resumed = newer.communicate(timeout=120)[0]
+    resumed = newer.communicate(timeout=300)[0]
     check(newer.returncode == 75 and "resumed from" in resumed, f"{newer.returncode}: {resumed}")
     check(older.returncode == 79, f"the older attempt ends with 79, not {older.returncode}: {output}")
     check("a newer attempt of this run has taken it over (job 5.server" in output, output)
@@ -48,7 +48,7 @@ with Scratch() as scratch:
         time.sleep(0.1)
     (taken / "lease").unlink()
     (taken / "lease").mkdir()
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=300)[0]
     check(process.returncode == 74 and "its file lease is damaged" in output, f"{process.returncode}: {output}")
     check(records(taken, "failure")[-1].get("exit_code") == 74, "it is on record")
     run(["watch", taken]).expect(0, "failed")
@@ -64,7 +64,7 @@ with Scratch() as scratch:
     train(twice, "--data.validation", "", "--train.steps", 1, ranks=TWO, env=slurm).expect(
         73, "another start within this job is using it (job 4 on ")
     first.send_signal(signal.SIGUSR1)
-    output = first.communicate(timeout=120)[0]
+    output = first.communicate(timeout=300)[0]
     check(first.returncode in (0, 75), f"the first start is not disturbed: {first.returncode}: {output}")
     train(twice, "--data.validation", "", "--train.steps", 1, ranks=TWO, env=slurm).expect(0)
 

@@ -10,7 +10,7 @@ import numpy as np
 from harness import LONG, SEED, Scratch, check, run
 
 DECKS = 500 if LONG else 8
-LIMIT = 60
+LIMIT = 300
 # Of a deck: wrong, or of a file that is not there. Of what a deck asks for: data that does not fit,
 # a device that is not here, too little memory, a directory that cannot be made.
 EXPECTED = (0, 64, 65, 66, 69, 71, 73)

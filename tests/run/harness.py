@@ -83,7 +83,7 @@ def run(words, ranks=0, env=None, limit=300, last_through=()):
     return Result(done.returncode, text, time.monotonic() - start, " ".join(command))
 
 
-def on_terminal(command, columns, keys=(), env=None, limit=60):
+def on_terminal(command, columns, keys=(), env=None, limit=300):
     """Runs a command on a terminal of so many columns; `keys` are (phrase, times, keys): pressed in
     turn, each once the phrase was written so many times. What it wrote, and its exit code."""
     child, master = pty.fork()

@@ -11,7 +11,7 @@ with Scratch() as scratch:
 
     for ranks in (2, 4):
         result = train(scratch / f"hang{ranks}", "--communication.timeout-seconds", 2, ranks=ranks,
-                       env={"LOCKSTEP_INJECT": "hang:rank=1:step=7"}, limit=60)
+                       env={"LOCKSTEP_INJECT": "hang:rank=1:step=7"})
         check(result.code == 76, f"exit code {result.code}: {result.text}")
         check("root cause: rank 1 (" in result.text and "no progress for 2 s" in result.text,
               result.text)

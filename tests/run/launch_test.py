@@ -24,7 +24,7 @@ echo "$*" >>{path}/calls
 attempt=$(wc -l <{path}/calls)
 export LOCKSTEP_INJECT
 [ -z "$FAULTY_ATTEMPTS" ] || [ "$attempt" -le "$FAULTY_ATTEMPTS" ] || LOCKSTEP_INJECT=
-if [ -n "$HANG" ] && [ "$attempt" -gt 1 ]; then exec sleep 100; fi
+if [ -n "$HANG" ] && [ "$attempt" -gt 1 ]; then exec sleep 1000; fi
 if [ -n "$EARLIER_ENDS" ] && [ "$attempt" = 2 ]; then # what an attempt before may still write
     echo '{{"event": "signal", "by_launcher": true}}' >>"$EARLIER_ENDS"
     echo '{{"event": "end", "reason": "finished"}}' >>"$EARLIER_ENDS"
@@ -100,7 +100,7 @@ def recovery_takes_too_long(scratch):
     begun = time.monotonic()
     run(words(directory, "--restarts", 1, "--fault-tolerance.recovery-timeout-seconds", 2),
         env=env).expect(76, "no step was completed within 2.0 s of the restart")
-    check(time.monotonic() - begun < 60, "it is ended")
+    check(time.monotonic() - begun < 250, "it is ended")
 
 
 def passes_signals_on(scratch):
@@ -115,7 +115,7 @@ def passes_signals_on(scratch):
             check(process.poll() is None, "still training")
             time.sleep(0.05)
         process.send_signal(number)
-        text = process.communicate(timeout=60)[0]
+        text = process.communicate(timeout=300)[0]
         check(process.returncode == 75, f"{number}: {process.returncode}\n{text}")
         check(records(directory, "end")[-1]["reason"] == "SIGUSR1", "as a request")
 
@@ -129,7 +129,7 @@ def signals_at_once(scratch):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(late_s)
         process.send_signal(signal.SIGTERM)
-        text = process.communicate(timeout=120)[0]
+        text = process.communicate(timeout=300)[0]
         # Before it listens, the signal ends launch itself.
         check(process.returncode in (75, -signal.SIGTERM) and "root cause" not in text,
               f"{late_s} s: {process.returncode}\n{text}")
@@ -183,7 +183,7 @@ def leaves_another_launch_alone(scratch):
         check(first.poll() is None, "still training")
         time.sleep(0.05)
     first.send_signal(signal.SIGTERM)
-    text = first.communicate(timeout=60)[0]
+    text = first.communicate(timeout=300)[0]
     check(first.returncode == 75, f"{first.returncode}\n{text}")
 
 

@@ -12,7 +12,7 @@ import time
 from harness import DATA, DECK, DRAW, LOCKSTEP, LONG, Scratch, check, run, some, together, train
 from media import png
 
-ENDS_WITHIN_S = 40
+ENDS_WITHIN_S = 120
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MPIRUN = [os.environ["LOCKSTEP_MPIEXEC"], "-n", "2"]
 SET = ("--data.train", DATA / "train.h5", "--data.validation", "")

@@ -32,7 +32,7 @@ ENDS = {
 
 def end_of(name, way, seed):
     env = {**os.environ, "LOCKSTEP_SIM": f"devices=2,mib=64,delay-us=1000,seed={seed}"}
-    done = subprocess.run([PROGRAM, name, way], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROGRAM, name, way], env=env, capture_output=True, text=True, timeout=300)
     return done.returncode, done.stderr
 
 

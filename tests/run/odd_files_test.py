@@ -92,7 +92,7 @@ def put(file, name, what):
             made.write(h5py.h5s.ALL, h5py.h5s.ALL, LABELS.astype("f4"))
 
 
-def read_apart(path, limit=60):
+def read_apart(path, limit=300):
     """What a reader of its own says of a damaged file, that it may not take others with it."""
     done = subprocess.run([READER], input=f"{path}\tx\ty\n".encode(), capture_output=True, timeout=limit)
     return done.returncode, done.stdout[:300].decode(errors="replace")

@@ -76,9 +76,9 @@ def pipes(scratch):
         os.mkfifo(run_ / name)
         with open(run_ / name, "rb+", buffering=0):
             if name == "search.jsonl":
-                run(search_words(run_), limit=60).expect(66, f"cannot open {run_}/{name}: it is a pipe")
+                run(search_words(run_)).expect(66, f"cannot open {run_}/{name}: it is a pipe")
             else:
-                train(run_, *SHORT, ranks=1, limit=60).expect(73, f"cannot write in {run_}: {name} is a pipe")
+                train(run_, *SHORT, ranks=1).expect(73, f"cannot write in {run_}: {name} is a pipe")
 
 
 def marks_of_ranks(scratch):
@@ -273,7 +273,7 @@ def locks(scratch):
     for make, what in ((os.mkfifo, "a pipe"), (os.mkdir, "a directory"), (lambda path: path.symlink_to("/dev/null"), "a link")):
         run_.mkdir(mode=0o1777)
         make(run_ / "lock")
-        train(run_, *SHORT, ranks=1, limit=60).expect(73, f"cannot lock {run_}/lock: it is {what}")
+        train(run_, *SHORT, ranks=1).expect(73, f"cannot lock {run_}/lock: it is {what}")
         shutil.rmtree(run_)
 
 

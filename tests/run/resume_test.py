@@ -95,7 +95,7 @@ def by_signal_and_in_use(scratch):
         check(process.poll() is None, "still training")
         time.sleep(0.1)
     process.send_signal(signal.SIGUSR1)
-    output = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=300)[0]
     check(process.returncode == 75, f"exit 75, not {process.returncode}: {output}")
     stopped = records(signalled, "signal")[-1]["step"]
     check(checkpoints(signalled)[-1].stem.endswith(f"{stopped:08d}"), "a checkpoint of that step")
@@ -105,7 +105,7 @@ def by_signal_and_in_use(scratch):
         time.sleep(0.1)
     run(words[4:], ranks=1).expect(73, "another live job")
     process.send_signal(signal.SIGUSR1)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     check(process.returncode == 75, "the first job was not disturbed")
 
 

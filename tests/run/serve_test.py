@@ -37,7 +37,7 @@ class Server:
         self.process.wait()
 
     def get(self, path, method="GET", token=True, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -47,7 +47,7 @@ class Server:
 
     def ends_by(self, number):
         self.process.send_signal(number)
-        harness.check(self.process.wait(timeout=30) == 0, f"signal {number} ends the server with 0")
+        harness.check(self.process.wait(timeout=120) == 0, f"signal {number} ends the server with 0")
 
 
 def memory(server):
@@ -214,7 +214,7 @@ def fuzzed(server):
         if draw.random() < 0.3:
             at = draw.randrange(len(words))
             words[at:at] = draw.choice(INSERTED)
-        connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=120)
         try:
             connection.sendall(bytes(words)[:draw.choice([len(words), draw.randrange(len(words) + 1)])])
             connection.shutdown(socket.SHUT_WR)

@@ -29,7 +29,7 @@ def start_training(directory, *options, ranks=2):
 
 
 def wait_for(process, what, condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
@@ -61,7 +61,7 @@ def has(directory, event, count=1):
 
 
 def leaves_with_75(process, directory, reason="SIGUSR1"):
-    text = process.communicate(timeout=60)[0]
+    text = process.communicate(timeout=300)[0]
     check(process.returncode == 75, f"exit 75, not {process.returncode}:\n{text}")
     end = records(directory, "end")[-1]
     check(end["reason"] == reason, f"the reason: {end}")
@@ -160,7 +160,7 @@ def twice_by_keyboard(scratch):
         wait_for(process, "the signal is taken",
                  lambda: not pathlib.Path(f"/proc/{first}").exists()
                  or signal.SIGINT not in signals_of(first, "ShdPnd"))
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     check(process.returncode == 128 + signal.SIGINT, f"{process.returncode}: at once")
 
 
@@ -169,7 +169,7 @@ def during_an_import(scratch):
     process = start("data", "import", "idx", SOURCE, out, ranks=0)
     wait_for(process, "a file is begun", lambda: list(out.glob("*.partial-*")))
     process.send_signal(signal.SIGTERM)
-    text = process.communicate(timeout=60)[0]
+    text = process.communicate(timeout=300)[0]
     check(process.returncode == 75 and "the import was interrupted" in text, f"{process.returncode}: {text}")
     check(not list(out.glob("*.partial-*")), f"half a file: {list(out.iterdir())}")
     for path in out.glob("*.h5"):

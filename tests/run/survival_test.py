@@ -65,12 +65,12 @@ def start(command, env=None, before=None):
 
 
 def finish(process, since):
-    text = process.communicate(timeout=120)[0]
+    text = process.communicate(timeout=300)[0]
     return Result(process.returncode, text, time.monotonic() - since)
 
 
 def wait_for(process, what, condition):
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
@@ -114,7 +114,7 @@ def a_terminal_that_closes(scratch):
     wait_for(process, "it trains", lambda: trains(directory))
     process.stdout.close()  # whoever listened has gone, too
     process.send_signal(signal.SIGHUP)
-    check(process.wait(timeout=60) == 75, f"SIGHUP is a request: {process.returncode}")
+    check(process.wait(timeout=300) == 75, f"SIGHUP is a request: {process.returncode}")
     check(records(directory, "end"), "it came to its end")
 
 
@@ -210,7 +210,7 @@ def a_pause_between_attempts(scratch):
     with told.open("w") as output:
         process = subprocess.Popen([*map(str, [LOCKSTEP, *words(directory, "--restarts", 9)])],
                                    stdout=output, stderr=output, env={**os.environ, **env})
-    deadline = since + 120
+    deadline = since + 300
     attempts, last = (3, "in 16.0 s") if LONG else (2, "in 4.0 s")
     while last not in told.read_text():
         check(process.poll() is None and time.monotonic() < deadline, told.read_text())
