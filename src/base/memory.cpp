@@ -127,8 +127,11 @@ std::uint64_t resident_memory() {
 std::uint64_t peak_memory() {
     return kilobytes_in("/proc/self/status", "VmHWM");
 }
-void forget_peak_memory() {
+void return_freed_memory() noexcept {
     ::malloc_trim(0);
+}
+void forget_peak_memory() {
+    return_freed_memory();
     std::ofstream("/proc/self/clear_refs") << "5"; // proc(5): resets the peak resident set
 }
 std::uint64_t proportional_memory() {

@@ -24,7 +24,10 @@ std::uint64_t memory_left_at_peak();
 std::uint64_t resident_memory();
 std::uint64_t peak_memory();
 
-/// Gives freed memory back to the system and lets the peak start over from what is used now.
+/// Gives freed memory back to the system.
+void return_freed_memory() noexcept;
+
+/// The same, and lets the peak start over from what is used now.
 void forget_peak_memory();
 
 /// Bytes of physical memory that this process answers for: memory that several processes share

@@ -44,7 +44,7 @@ class HostMemory {
     /// Takes the pages of these values away from all ranks.
     void discard(float* values, std::int64_t count) const noexcept;
     Arrivals::Slot* slots() const { return arrays_.slots; }
-    /// Of buckets whose gradients a rank does not read any more.
+    /// The counters of buckets whose gradients a rank does not read any more.
     Arrivals::Slot* done_slots() const { return arrays_.slots + form_.ranks; }
     Loan* loans() const { return arrays_.loans; } ///< [buckets]
     /// One array for even and one for odd steps: a fast rank may write the next step's sums while a

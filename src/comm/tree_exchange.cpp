@@ -404,7 +404,7 @@ void TreeExchange::prepare_gradients(int index) {
     memory_.populate(gradients() + range.first, range.count());
 }
 
-/// Of a bucket that no rank of the host reads any more only the sum of the own shard is left.
+/// Leaves only the sum of the own shard of a bucket that no rank of the host reads any more.
 void TreeExchange::discard_done() {
     if (!options_.shards_gradients) {
         return;

@@ -1,6 +1,7 @@
 #include "step/engine_parts.hpp"
 
 #include "arena/same_model.hpp"
+#include "base/memory.hpp"
 #include "base/recorder.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -112,6 +113,9 @@ void EngineParts::make_instances() {
                              .device = setup.device,
                              .devices = setup.devices},
         layout, arena_);
+    if (exchange->lends()) {
+        return_freed_memory(); // of the parameters as they were made
+    }
 }
 
 void EngineParts::make_layer_sums() {

@@ -19,7 +19,7 @@ constexpr double look_every_s = 100e-6;
 /// As LibTorch's own callbacks, a thread's.
 thread_local ParameterGate* watching = nullptr;
 
-/// Of an operator that runs.
+/// What an operator that runs has on loan.
 struct Using : at::ObserverContext {
     explicit Using(std::vector<int> used) : buckets(std::move(used)) {}
     std::vector<int> buckets;
