@@ -80,7 +80,8 @@ void ask_slurm(BatchJob& job, double limit_s) {
         return;
     }
     if (auto const left = output_of({"squeue", "-h", "-j", job.id, "-o", "%L"}, limit_s)) {
-        job.seconds_left = seconds_of(trimmed(*left));
+        bool const is_over = trimmed(*left) == "INVALID"; // below 0: Slurm has an OverTimeLimit
+        job.seconds_left = is_over ? 0 : seconds_of(trimmed(*left));
     }
 }
 

@@ -20,7 +20,7 @@ struct BatchJob {
 
 /// What the environment says. If it does not say when the job ends, the batch system is asked by
 /// one `squeue` or `qstat`, for at most `limit_s` seconds; so call it on one rank for all.
-BatchJob batch_job(double limit_s = 10);
+BatchJob batch_job(double limit_s = 60);
 
 /// Seconds since the job began, as the job script has noted it in LOCKSTEP_JOB_STARTED (seconds
 /// since 1970); 0 if it has not, or if the time is impossible.

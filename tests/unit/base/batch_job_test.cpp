@@ -93,6 +93,10 @@ TEST_CASE("an older Slurm is asked by squeue") {
     auto const job = batch_job();
     CHECK(job.restarts == 0);
     CHECK(job.seconds_left == 86400 + 605);
+    site.command("squeue", "echo INVALID"); // it is over its limit
+    CHECK(batch_job().seconds_left == 0);
+    site.command("squeue", "echo UNLIMITED");
+    CHECK_FALSE(batch_job().seconds_left);
 }
 
 TEST_CASE("a batch system that does not answer costs the limit and no more") {
