@@ -1,7 +1,7 @@
 #include "run_directory.hpp"
 
 #include "base/arrival.hpp"
-#include "base/awake_clock.hpp"
+#include "base/awaited_lock.hpp"
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/own_directory.hpp"
@@ -11,15 +11,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 namespace lockstep::train {
 
 namespace {
 constexpr char const* lock_name = "lock";
 constexpr double renewal_s = 5;
-constexpr double ending_s = 3; ///< that a run's last process may outlive its mpirun
 /// What a run writes into its directory, and what `lockstep report` and `evaluate --worst-output`
 /// write there of it. What else lies there is somebody else's, data perhaps.
 constexpr std::array written_by_runs{
@@ -40,13 +37,7 @@ RunDirectory::RunDirectory(std::filesystem::path path, std::function<void()> con
     }
     // Of two starts at once on a host the lock lets one through. Between hosts, and where a file
     // system has no locks, the lease tells.
-    lock_.emplace(path_ / lock_name);
-    AwakeClock clock;
-    while (lock_->is_held_elsewhere() && clock.seconds() < ending_s) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        waiting();
-        lock_.emplace(path_ / lock_name);
-    }
+    lock_ = awaited_lock(path_ / lock_name, waiting);
     lease_.emplace(path_, lock_->is_held_elsewhere(), renewal_s, waiting);
 }
 

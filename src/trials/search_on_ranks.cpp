@@ -1,6 +1,7 @@
 #include "trials/search_on_ranks.hpp"
 
 #include "base/arrival.hpp"
+#include "base/awaited_lock.hpp"
 #include "base/awake_clock.hpp"
 #include "base/file.hpp"
 #include "base/file_lock.hpp"
@@ -34,8 +35,6 @@ constexpr int ranks_of_nap = 16; ///< with more of them naps are longer: rank 0 
 constexpr int tags = 32'768; ///< that MPI has for groups that are made at the same time
 
 constexpr double leaving_s = 30; ///< that other trials have for their checkpoints
-
-constexpr double ending_s = 3; ///< that a search's last process may outlive its mpirun
 
 search::Identity identity_of(SearchTask const& task, std::string const& version) {
     search::Identity identity{.space = {}, .deck = {}, .version = version};
@@ -179,12 +178,7 @@ void open_head(Head& head, SearchTask const& task, TrialSetting const& setting) 
         require_own_place(task.directory / name);
     }
     require_own_choice(task.directory / search::journal_name);
-    AwakeClock clock;
-    head.lock.emplace(task.directory / "lock");
-    while (head.lock->is_held_elsewhere() && clock.seconds() < ending_s) {
-        std::this_thread::sleep_for(nap);
-        head.lock.emplace(task.directory / "lock");
-    }
+    head.lock = awaited_lock(task.directory / "lock");
     head.lease.emplace(task.directory, head.lock->is_held_elsewhere());
     auto journal = std::make_unique<search::Journal>(task.directory / search::journal_name);
     journal->set_guard([&head] { head.lease->require(); });
