@@ -16,25 +16,34 @@ RankShare equal_share(double size, int replicas, int ranks) {
     return {.size = size, .owned = size / ranks, .replicas = replicas, .ranks = ranks};
 }
 
+double largest_parameter(Layout const& layout) {
+    std::int64_t largest = 0;
+    for (auto const& entry : layout.entries) {
+        largest = std::max(largest, entry.count);
+    }
+    return static_cast<double>(largest);
+}
+
 TrainingMemory training_memory(config::Deck const& deck, RankShare const& share) {
     auto const& optimizer = deck.optimizer;
     auto const array = sizeof(float) * share.size;
     auto const own = sizeof(float) * share.owned;
     auto const bucket = std::min(
         array, static_cast<double>(sizeof(float) * bucket_elements(deck.communication.bucket_mb)));
+    auto const block =
+        std::max(bucket, sizeof(float) * share.largest); // is read or written at once
+    auto const under_way = std::max(comm::gradient_buckets_ahead * bucket, block);
     bool const lends = optimizer.update == "fully-sharded";
     bool const shards = lends || optimizer.update == "sharded-gradients";
     bool const leave_at_once = shards && share.replicas == 1 && optimizer.accumulate == 1;
     auto const arrays = gradient_arrays(share.replicas, /*concurrent=*/false);
     auto const states = static_cast<double>(state_names(optimizer).size());
     return {.made = array,
-            .parameters = lends ? std::min(array, own + 2 * bucket) : 2 * array,
-            .gradients = leave_at_once
-                             ? std::min(array, own + comm::gradient_buckets_ahead * bucket)
-                             : arrays * array,
+            .parameters = lends ? std::min(array, own + 2 * block) : 2 * array,
+            .gradients = leave_at_once ? std::min(array, own + under_way) : arrays * array,
             .averages = optimizer.ema > 0 ? array : 0,
             .exchange = share.ranks == 1 ? 0
-                        : shards         ? std::min(array, comm::gradient_buckets_ahead * bucket)
+                        : shards         ? std::min(array, under_way)
                                          : array,
             .optimizer = states * (optimizer.update == "replicated" ? array : own)};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arena/layout.hpp"
 #include "lockstep/config/deck.hpp"
 
 #include <algorithm>
@@ -27,10 +28,13 @@ struct RankShare {
     double owned = 0; ///< of them, of the rank's shards
     int replicas = 1; ///< that the rank hosts, and runs one after the other
     int ranks = 1;
+    double largest = 0; ///< elements of the largest parameter; 0: none is larger than a bucket
 };
 
 /// The same where all ranks have equal shards.
 RankShare equal_share(double size, int replicas, int ranks);
+/// The elements of the largest parameter.
+double largest_parameter(Layout const& layout);
 
 TrainingMemory training_memory(config::Deck const& deck, RankShare const& share);
 

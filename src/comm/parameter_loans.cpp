@@ -197,15 +197,12 @@ void ParameterLoans::give_back_all() {
     }
 }
 
-void ParameterLoans::wait_fetched() {
-    wait_until([&] { return fetches_.empty(); });
-}
-
 void ParameterLoans::wait_sent() {
     wait_until([&] { return leaving_.empty(); });
 }
 
 void ParameterLoans::meet() {
+    wait_until([&] { return fetches_.empty(); });
     auto const here = std::make_shared<double>(0);
     auto const flight = parts_.wire.flight(here);
     flight->minimum(*here);

@@ -54,11 +54,9 @@ class ParameterLoans {
     void give_back_all();
     /// Answers others, and notes what has arrived; does not wait.
     void progress();
-    /// Waits until nothing that this rank asked for is on its way.
-    void wait_fetched();
     /// Waits until nothing that this rank sent is on its way.
     void wait_sent();
-    /// Waits, answering others, until all ranks are here.
+    /// Waits, answering others, until all ranks are here, who ask for nothing any more.
     ///
     /// Collective  over all ranks
     void meet();

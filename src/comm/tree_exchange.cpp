@@ -93,9 +93,7 @@ void TreeExchange::bucket_ready(int /*index*/) {
         wait_whole(); // a rank without samples has not read them
     }
     ++announced_;
-    if (!loans_ || announced_ < partition_.buckets()) {
-        arrivals_.arrive();
-    } // others wait for the last one, and answer until then
+    arrivals_.arrive();
     progress();
 }
 
@@ -159,9 +157,8 @@ void TreeExchange::sum_on_host(int bucket) {
 void TreeExchange::finish_sum(std::span<double> step_sums, std::span<std::byte> payload) {
     in_backward_ = false;
     Stopwatch const watch;
-    if (loans_) { // as long as there are some, nobody has all sums
+    if (loans_) {
         give_back_all();
-        arrivals_.arrive();
     }
     std::copy(step_sums.begin(), step_sums.end(), memory_.step_sums(local_, odd_step_));
     if (rank_ == 0) {
@@ -187,6 +184,9 @@ void TreeExchange::finish_sum(std::span<double> step_sums, std::span<std::byte> 
     cost_.imbalance_s = arrivals_.behind();
     cost_.bytes += between_.bytes();
     cost_.messages += between_.messages();
+    if (loans_) { // a rank that owns nothing of the last buckets has its sums before others
+        loans_->meet();
+    }
     between_.wait_sent();
     if (options_.sums_everywhere && !one_host()) {
         spread(gradients());

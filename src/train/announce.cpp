@@ -20,9 +20,10 @@ Started start_of(OpenedRun const& run, std::string const& version,
                  std::vector<std::string> const& devices, std::vector<std::string> const& places) {
     auto const& deck = run.facts().deck();
     auto const& layout = run.engine()->layout();
-    auto const memory =
-        training_memory(deck, equal_share(static_cast<double>(layout.size),
-                                          run.facts().nodes[0].count, run.facts().world.size()));
+    auto share = equal_share(static_cast<double>(layout.size), run.facts().nodes[0].count,
+                             run.facts().world.size());
+    share.largest = largest_parameter(layout);
+    auto const memory = training_memory(deck, share);
     Started started{.version = version,
                     .attempt = run.facts().attempt,
                     .host_of_rank = run.facts().topology.host_of_rank,

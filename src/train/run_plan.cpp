@@ -202,9 +202,13 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
     plan.parameters = static_cast<double>(layout.parameters);
     plan.tensors = layout.entries.size();
     auto const size = static_cast<double>(layout.size);
-    plan.memory = memory_of(
-        deck, {.size = size, .owned = max_owned, .replicas = max_replicas, .ranks = ranks},
-        work.train.get());
+    plan.memory = memory_of(deck,
+                            {.size = size,
+                             .owned = max_owned,
+                             .replicas = max_replicas,
+                             .ranks = ranks,
+                             .largest = largest_parameter(layout)},
+                            work.train.get());
     plan_steps(plan, work, layout, found);
     bool const on_cpus = places.front().device == "cpu";
     plan.memory.program = on_cpus ? program : 0;

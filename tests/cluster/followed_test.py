@@ -40,7 +40,7 @@ OPTIONS = {
     "rounds": {},
 }
 UPDATES = ("sharded", "sharded-gradients", "fully-sharded")
-WHERE = ("host1:1,host2:1", "host1:1,host2:1,host3:1", "host1:2,host2:1", "host1:1,host3:2")
+WHERE = ("host1:1,host2:1", "host1:2,host2:2", "host1:1,host2:1,host3:1", "host1:2,host2:1", "host1:1,host3:2")
 
 
 def cases():
