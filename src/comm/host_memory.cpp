@@ -68,6 +68,11 @@ std::vector<float*> HostMemory::destinations(int rank, std::int64_t first) const
     return all;
 }
 
+void HostMemory::replace_parameters() const noexcept {
+    block_->replace(std::as_writable_bytes(
+        std::span(arrays_.parameters, static_cast<std::size_t>(form_.size))));
+}
+
 std::size_t HostMemory::Form::bytes() const {
     return Arrays(*this, nullptr).bytes;
 }

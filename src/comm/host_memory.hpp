@@ -43,6 +43,8 @@ class HostMemory {
     void populate(float const* values, std::int64_t count) const;
     /// Takes the pages of these values away from all ranks.
     void discard(float* values, std::int64_t count) const noexcept;
+    /// Gives this rank zeros of its own instead of the parameters, after an error.
+    void replace_parameters() const noexcept;
     Arrivals::Slot* slots() const { return arrays_.slots; }
     /// The counters of buckets whose gradients a rank does not read any more.
     Arrivals::Slot* done_slots() const { return arrays_.slots + form_.ranks; }

@@ -71,12 +71,18 @@ void ParameterLoans::publish() {
     published_ = parts_.arrivals.count();
 }
 
+/// Operators run on after an error here, since LibTorch lets none out of what it tells of them.
 void ParameterLoans::lend(int index) {
     auto& own = own_[static_cast<std::size_t>(index)];
-    if (own == Own::none) {
-        wait_until([&] { return is_published() && try_take(index); });
+    try {
+        if (own == Own::none) {
+            wait_until([&] { return is_published() && try_take(index); });
+        }
+        wait_until([&] { return own == Own::held; });
+    } catch (...) {
+        parts_.memory.replace_parameters();
+        throw;
     }
-    wait_until([&] { return own == Own::held; });
 }
 
 void ParameterLoans::ask(int index) {

@@ -144,6 +144,13 @@ void SharedBlock::populate(std::span<std::byte const> part) const {
     }
 }
 
+void SharedBlock::replace(std::span<std::byte> part) const noexcept {
+    if (file_.get() >= 0 && !part.empty()) {
+        ::mmap(part.data(), part.size(), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    }
+}
+
 /// Memory of a rank alone has its pages taken away, too: the next who touches it finds zeros.
 void SharedBlock::discard(std::span<std::byte> part) const noexcept {
     static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));

@@ -35,6 +35,9 @@ class SharedBlock {
     void populate(std::span<std::byte const> part) const;
     /// Takes the whole pages of `part` away from all ranks; what it held is lost. Not collective.
     void discard(std::span<std::byte> part) const noexcept;
+    /// Gives this rank zeros of its own instead of the whole pages of `part`, after an error: what
+    /// cannot be kept from running on must not be killed for pages that it lacks.
+    void replace(std::span<std::byte> part) const noexcept;
 
   private:
     std::byte* data_ = nullptr; ///< on a page
