@@ -81,7 +81,14 @@ void ParameterLoans::lend(int index) {
         wait_until([&] { return own == Own::held; });
     } catch (...) {
         parts_.memory.replace_parameters();
+        failure_ = std::current_exception();
         throw;
+    }
+}
+
+void ParameterLoans::require() const {
+    if (failure_) {
+        std::rethrow_exception(failure_);
     }
 }
 

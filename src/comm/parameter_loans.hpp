@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +49,9 @@ class ParameterLoans {
     ///
     /// Throws  Error 76 naming a rank that does not come
     void lend(int index);
+    /// Throws the error of a call of `lend`: who could not stop then does not wait for ranks that
+    /// wait for this one.
+    void require() const;
     /// Begins to fetch it, where that need not wait for anybody.
     void ask(int index);
     void give_back(int index);
@@ -108,6 +112,7 @@ class ParameterLoans {
     std::uint32_t published_ = 0; ///< arrivals of each rank of the host by then
     std::int64_t bytes_ = 0;
     std::int64_t messages_ = 0;
+    std::exception_ptr failure_;
 };
 
 } // namespace lockstep::comm

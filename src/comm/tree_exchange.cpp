@@ -392,6 +392,9 @@ void TreeExchange::prepare_gradients(int index) {
     if (!options_.shards_gradients) {
         return;
     }
+    if (loans_) {
+        loans_->require();
+    }
     auto const enough = std::min(index + 1 - gradient_buckets_ahead, announced_);
     if (discarded_ < enough) {
         Backoff backoff(options_.timeout_seconds, "gradients from the other ranks",
