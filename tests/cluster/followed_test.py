@@ -55,6 +55,8 @@ def cases():
 
 def words(name, directory, **more):
     keys = {**BASE, **more, "run.directory": directory}
+    if name == "resnet":  # of 45 MB
+        keys.update({"communication.bucket-mb": 1, "communication.first-bucket-mb": 1})
     return ["train", small_models.deck_of(scratch, name, STEPS),
             *itertools.chain.from_iterable((f"--{key}", value) for key, value in keys.items())]
 
