@@ -66,7 +66,6 @@ class TreeExchange : public Exchange {
     void finish_publishing() override;
     void end_publishing();
     void give_back_all();
-    void give(int buckets);
     void discard_done();
 
     std::size_t reduction_blocks() const {
