@@ -66,9 +66,28 @@ double shards_to_other_hosts(HostSchedule const& schedule, int ranks_per_host) {
     return shards;
 }
 
+/// Replicas of the rank that has the most.
+int most_of(std::vector<TreeNode> const& nodes) {
+    return std::ranges::max(nodes, {}, &TreeNode::count).count;
+}
+
 /// What is not hidden of `whole` seconds behind `behind` of them: the last bucket never is.
 double exposed(double whole, double behind, int buckets) {
     return std::max(whole - behind, whole / buckets);
+}
+
+/// Parameters that are asked for in each pass of a step with `most` replicas on a rank: by one rank
+/// of a host, of one rank of each other host, which sends the shards of all ranks of its own.
+double lent_between_hosts(ScalingInputs const& inputs, int ranks, int most) {
+    auto const here = std::min(ranks, inputs.ranks_per_host);
+    auto const others = (ranks - 1) / here; // hosts
+    auto const bytes = inputs.arena_bytes / inputs.buckets * others / (others + 1);
+    // As many requests and answers as it sends, it takes.
+    auto const messages = 2 * others * (1 + here);
+    auto const bucket_s = 2 * inputs.between.latency_s + messages * LinkModel{}.message_s +
+                          bytes / inputs.between.bytes_per_s;
+    auto const pass_s = inputs.alone.compute / inputs.lent_passes;
+    return most * inputs.lent_passes * exposed(inputs.buckets * bucket_s, pass_s, inputs.buckets);
 }
 
 /// Sums between hosts on the route that training takes, and parameters on the way back, as far as
@@ -94,6 +113,9 @@ double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> cons
     };
     auto const there = (effort.rounds + latencies_of_sums(hosts.count())) * link.latency_s +
                        inputs.buckets * of_bucket(shard_bytes * inputs.carried);
+    if (inputs.lent_passes > 0) {
+        return there + lent_between_hosts(inputs, ranks, most_of(nodes));
+    }
     auto const back = effort.rounds * link.latency_s + inputs.buckets * of_bucket(shard_bytes);
     auto const forward_s = inputs.alone.compute - inputs.alone.backward;
     if (inputs.overlaps) {
@@ -116,14 +138,10 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     auto const load = load_on(inputs, ranks);
     row.replicas = load.replicas;
     auto const nodes = subtrees_of_ranks(static_cast<int>(row.replicas), ranks);
-    int max = 1;
-    for (auto const& node : nodes) {
-        max = std::max(max, node.count);
-    }
     int const here = std::min(ranks, inputs.ranks_per_host);
     row.hosts = (ranks + inputs.ranks_per_host - 1) / inputs.ranks_per_host;
     auto& parts = row.parts;
-    parts.compute = max * load.compute *
+    parts.compute = most_of(nodes) * load.compute *
                     on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
     parts.backward = inputs.alone.backward;
     parts.sum = sum_within_host(inputs, here);

@@ -52,6 +52,9 @@ struct ScalingInputs {
     bool sharded = true;   ///< optimizer.update
     bool overlaps = false; ///< the network works while backward runs (NCCL)
     bool follows = false;  ///< parameters travel while the next forward runs (ParameterGate)
+    /// Passes over the model in a replica's step, before each of which parameters are asked for
+    /// bucket by bucket (ParameterLoans); 0: they travel once, after the update.
+    int lent_passes = 0;
     /// Each rank is a host of the schedule: ranks that share one add nothing up first (NCCL).
     bool ranks_are_hosts = false;
     double copy_per_s = 0; ///< bytes that one rank copies in memory
@@ -82,6 +85,8 @@ struct Prediction {
 /// other; the time of the sharded update falls with the ranks; gradients cross each host's network
 /// twice, but the host's own part, on the route and with the rounds and messages of training's own
 /// schedule (HostSchedule); the all-reduce of the step's sums takes 2 ceil(log2 hosts) rounds.
+/// Parameters that are lent cross it in each pass of each replica that a rank computes, and each
+/// bucket costs the way to all other hosts and back, while the one before is computed.
 ///
 /// Throws  Error 64 for fewer replicas than ranks; what `load` throws
 Prediction predict(ScalingInputs const& inputs, int ranks);

@@ -80,6 +80,14 @@ comm::NetworkModel network_of(Communicator const& world, comm::Topology const& t
     return network;
 }
 
+/// Forward and backward of each micro-batch, and forward once more where it is computed again.
+int lent_passes(config::Deck const& deck) {
+    auto const passes = deck.precision.gradient_checkpointing ? 3 : 2;
+    return deck.optimizer.update == "fully-sharded"
+               ? passes * static_cast<int>(deck.optimizer.accumulate)
+               : 0;
+}
+
 /// Powers of two up to the most, and what was measured.
 std::vector<int> rank_counts(std::int64_t max, int measured) {
     std::vector<int> counts;
@@ -167,6 +175,7 @@ void estimate(Communicator const& world, config::Deck const& deck, EstimateOptio
     inputs.sharded = deck.optimizer.update != "replicated";
     inputs.overlaps = world.device() != "cpu";
     inputs.follows = size.follows;
+    inputs.lent_passes = lent_passes(deck);
     inputs.ranks_are_hosts = inputs.overlaps && !comm::collective_libraries().empty();
     auto const& compression = deck.communication.compression;
     inputs.carried = compression == "fp16" || compression == "bf16" ? 0.5 : 1;

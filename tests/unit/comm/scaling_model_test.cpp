@@ -64,6 +64,27 @@ TEST_CASE("parameters travel behind the next forward, but the last bucket's") {
           Approx(predict(inputs(), 8).between_s - back + back / 4));
 }
 
+TEST_CASE("parameters that are lent are asked for in each pass, while the bucket before computes") {
+    auto lent = inputs();
+    lent.lent_passes = 2;
+    lent.alone.compute = 0.040;
+    auto const back = 50e-6 + 4 * 2 * 1.5e-6 + 0.5 * 100e6 / 1e9;
+    auto const there = predict(inputs(), 8).between_s - back;
+    // A request of another host, and four answers; this host has as many to take and to give.
+    auto const bucket = 2 * 50e-6 + 10 * 1.5e-6 + 0.5 * 25e6 / 1e9;
+    CHECK(predict(lent, 8).between_s == Approx(there + 2 * (4 * bucket - 0.020)));
+    lent.alone.compute = 1; // hides all but a bucket of each pass
+    CHECK(predict(lent, 8).between_s == Approx(there + 2 * bucket));
+    lent.replicas = 16; // two on each rank
+    CHECK(predict(lent, 8).between_s == Approx(there + 4 * bucket));
+    CHECK(predict(lent, 4).between_s == 0);
+    // Each host asks all others: with more hosts, at last, messages cost more than bytes.
+    lent.replicas = 0;
+    lent.alone.compute = 0;
+    CHECK(predict(lent, 4096).between_s - predict(lent, 2048).between_s >
+          2 * 4 * 512 * 10 * 1.5e-6 - 1e-3);
+}
+
 TEST_CASE("what is rounded to 16 bits takes half of the way to the sums") {
     auto rounded = inputs();
     rounded.carried = 0.5;
