@@ -212,6 +212,8 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
     }
     number_ = before.number + 1;
     requeued_ = same_job && before.attempt < attempt_of_job();
+    follows_ = same_job;
+    job_ = job;
     write_text_durably(file_, text_of({number_, job, attempt_of_job(), own_host(), ::getpid(),
                                        own_start(), utc_now(), launch}));
     own_ = Descriptor(::open(file_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));

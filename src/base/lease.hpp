@@ -44,6 +44,10 @@ class Lease {
 
     /// Whether an earlier attempt of this very job had the directory last.
     bool is_requeued() const noexcept { return requeued_; }
+    /// The same of a job or a `lockstep launch`, whether or not anything counts its attempts.
+    bool follows() const noexcept { return follows_; }
+    /// The scheduler's id of the job, or that of the launch; empty: neither.
+    std::string const& job() const noexcept { return job_; }
 
     /// Throws  Error 79 when a newer attempt has taken the directory over
     void require() const;
@@ -54,6 +58,8 @@ class Lease {
     std::filesystem::path file_;
     std::int64_t number_ = 0;
     bool requeued_ = false;
+    bool follows_ = false;
+    std::string job_;
     Descriptor own_; ///< this attempt's file, not a newer one's
     std::jthread renewal_;
 };

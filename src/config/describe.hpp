@@ -401,6 +401,11 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("fault-tolerance.recovery-timeout-seconds", deck.fault_tolerance.recovery_timeout_seconds,
           between(1, longest_s),
           "longest time in seconds from a restart to the first step after it");
+    visit("fault-tolerance.memory-copy-every", deck.fault_tolerance.memory_copy_every,
+          such_as(check_copy_interval),
+          "steps between copies of the run's state in the memory of two hosts, from which the job "
+          "continues after a loss; none: no copies; auto: as often as training is at most 0.5 % "
+          "slower, where lockstep launch restarts the run, else none");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),

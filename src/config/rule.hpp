@@ -18,9 +18,10 @@ void check_files(std::string const& text);
 void check_files_or_share(std::string const& text);
 void check_run_directory(std::string const& text);
 void check_run_name(std::string const& text);
-void check_steps(std::string const& text);      ///< that profile.steps may name
-void check_milestones(std::string const& text); ///< of schedule.milestones
-void check_pattern(std::string const& text);    ///< of prune.pattern
+void check_steps(std::string const& text);         ///< that profile.steps may name
+void check_milestones(std::string const& text);    ///< of schedule.milestones
+void check_pattern(std::string const& text);       ///< of prune.pattern
+void check_copy_interval(std::string const& text); ///< of fault-tolerance.memory-copy-every
 void check_prune_target(std::string const& text);
 void check_hidden(std::string const& text); ///< of distill.hidden
 void check_groups(std::string const& text); ///< of optimizer.groups

@@ -43,7 +43,7 @@ AttemptStatus RunWatcher::attempt() const {
         if (event == "step" && attempt.started) {
             attempt.step = record.whole("step", 0);
         }
-        if (event == "checkpoint") {
+        if (event == "checkpoint" || event == "resume") { // or from copies in memory
             attempt.saved_step = std::max(attempt.saved_step, record.whole("step", -1));
         }
     }

@@ -162,7 +162,8 @@ LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const&
                                  .restart = restart,
                                  .limit_s = plan.recovery_timeout_s};
     if (plan.launcher == "mpirun") {
-        for (char const* variable : {"LOCKSTEP_LAUNCH", "LOCKSTEP_ARRIVALS"}) {
+        for (char const* variable :
+             {"LOCKSTEP_LAUNCH", "LOCKSTEP_RESTARTS", "LOCKSTEP_ARRIVALS"}) {
             start.words.insert(start.words.begin() + 1, {"-x", variable});
         }
     }
@@ -173,10 +174,12 @@ LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const&
 }
 
 /// All attempts are of one job: a rank that outlives its launcher, cut off, does not hold the
-/// directory against the next.
-void name_launch() {
-    // Before there are threads. NOLINTNEXTLINE(concurrency-mt-unsafe)
+/// directory against the next. Ranks make copies for the next attempt where there may be one.
+void name_launch(LaunchPlan const& plan) {
+    // Before there are threads. NOLINTBEGIN(concurrency-mt-unsafe)
     ::setenv("LOCKSTEP_LAUNCH", concat("launch-", new_token(), "-", utc_now()).c_str(), 1);
+    ::setenv("LOCKSTEP_RESTARTS", std::to_string(plan.restarts).c_str(), 1);
+    // NOLINTEND(concurrency-mt-unsafe)
 }
 
 std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {
@@ -211,7 +214,7 @@ ExitCode supervise(LaunchPlan const& plan) {
         auto const here = std::vector<Host>{plan.hosts.front()};
         monitor::require_files_for_mpirun(ranks_on(plan, here));
     }
-    name_launch();
+    name_launch(plan);
     auto const watching = watcher_of(plan);
     auto& watcher = *watching;
     auto hosts = plan.hosts;

@@ -104,8 +104,9 @@ StepSums Engine::own_sums(StepInput const& input) const {
         sums.add_counts(result.counts);
     }
     sums.signals() = input.signal != 0 ? 1 : 0;
+    sums.hindrances() = input.copy_hindrance;
     if (parts_->world.is_root()) {
-        sums.tell(input.minutes_passed, input.profile);
+        sums.tell(input.minutes_passed, input.copy_due, input.profile);
     }
     sums.set_used(local_.used());
     return sums;
@@ -193,6 +194,8 @@ void Engine::take(StepSums& sums, StepInput const& input, StepOutcome& outcome) 
     outcome.figures = sums.total_figures();
     outcome.counts = sums.counts();
     outcome.minutes_passed = sums.minutes_passed();
+    outcome.copy_due = sums.copy_due();
+    outcome.copy_hindrances = sums.hindrances();
     outcome.profile = sums.profile();
     if (sums.signals() != 0) {
         find_signal(input.signal, outcome);

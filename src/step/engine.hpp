@@ -32,6 +32,8 @@ struct StepOutcome {
     int signal = 0;                   ///< by which some rank was asked to end; 0: none
     int signalled_rank = 0;
     bool minutes_passed = false; ///< rank 0's clock: the next checkpoint is due
+    bool copy_due = false;       ///< rank 0's clock: the next copy in memory is due
+    double copy_hindrances = 0;  ///< the sum of all ranks'
     std::int64_t profile = 0;    ///< steps of a timeline that rank 0 was asked for
     LocalTimes local;
     comm::ExchangeCost exchange;
@@ -66,6 +68,8 @@ class Engine {
         double rate = 0;
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
+        bool copy_due = false;       ///< counts on rank 0 only
+        double copy_hindrance = 0;   ///< of this rank: as MemoryCopyPolicy adds them up
         std::int64_t profile = 0;    ///< steps to record a timeline of; counts on rank 0 only
         bool histograms = false;     ///< of the gradients are wanted, on all ranks
         bool thawed = false;         ///< frozen parameters train from now on
@@ -160,6 +164,9 @@ class Engine {
         settle();
         return state_;
     }
+    /// The same for what this rank writes of it: others' parameters may be on their way. Not
+    /// collective.
+    ReplicaState& own_state() noexcept { return state_; }
     LossScale& loss_scale() noexcept { return loss_scale_; }
     LossScale const& loss_scale() const noexcept { return loss_scale_; }
     /// Steps that another optimizer did, which do not count for the bias correction.

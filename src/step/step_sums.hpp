@@ -13,7 +13,7 @@ namespace lockstep::train {
 
 /// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
 /// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
-/// signal has arrived; rank 0's own values; the task's counts; and for each parameter on how many
+/// signal has arrived; what hinders a copy in memory; rank 0's own values; the task's counts; and for each parameter on how many
 /// ranks it got a gradient. Which ranks these were is found out afterwards, where it matters.
 class StepSums {
   public:
@@ -24,7 +24,7 @@ class StepSums {
 
         std::size_t reals() const { return 2 + static_cast<std::size_t>(figures); }
         std::size_t count() const {
-            return reals() * exact_sum::values + 2 + static_cast<std::size_t>(counts) + entries;
+            return reals() * exact_sum::values + 3 + static_cast<std::size_t>(counts) + entries;
         }
     };
     static constexpr std::size_t loss = 0;
@@ -45,13 +45,16 @@ class StepSums {
         return totals;
     }
     double& signals() { return *after_reals(); }
-    /// Sets what only rank 0 knows: whether its minutes have passed, and the steps of a timeline
-    /// that it was asked for.
-    void tell(bool minutes_passed, std::int64_t profile) {
-        *std::next(after_reals()) = static_cast<double>(2 * profile + (minutes_passed ? 1 : 0));
+    double& hindrances() { return *std::next(after_reals()); }
+    /// Sets what only rank 0 knows: whether its minutes have passed, whether a copy in memory is
+    /// due, and the steps of a timeline that it was asked for.
+    void tell(bool minutes_passed, bool copy_due, std::int64_t profile) {
+        *std::next(after_reals(), 2) =
+            static_cast<double>(4 * profile + (copy_due ? 2 : 0) + (minutes_passed ? 1 : 0));
     }
     bool minutes_passed() { return told() % 2 != 0; }
-    std::int64_t profile() { return told() / 2; }
+    bool copy_due() { return told() / 2 % 2 != 0; }
+    std::int64_t profile() { return told() / 4; }
 
     void add_counts(std::vector<std::int64_t> const& of_one) {
         std::transform(
@@ -81,7 +84,7 @@ class StepSums {
         return std::span<double, exact_sum::values>(
             values().subspan(which * exact_sum::values, exact_sum::values));
     }
-    std::int64_t told() { return static_cast<std::int64_t>(*std::next(after_reals())); }
+    std::int64_t told() { return static_cast<std::int64_t>(*std::next(after_reals(), 2)); }
     std::vector<double>::iterator after_reals() {
         return values_.begin() + static_cast<std::ptrdiff_t>(form_.reals() * exact_sum::values);
     }

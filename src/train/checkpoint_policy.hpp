@@ -38,8 +38,8 @@ class CheckpointPolicy {
     CheckpointPolicy(Dependencies const& parts, CheckpointAdvice advice, Stopwatch since)
         : parts_(parts), advice_(std::move(advice)), watch_(since) {}
 
-    /// Notes that the run has resumed from the checkpoint of this step.
-    void resumed() { saved_step_ = parts_.progress.step; }
+    /// Notes that the run has resumed, and the step of the newest checkpoint then, -1: none.
+    void resumed(std::int64_t newest) { saved_step_ = newest; }
     /// Notes that the checkpoint of this step is out of date.
     void outdate() { saved_step_ = -1; }
 

@@ -67,6 +67,7 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
                                      opened_.facts().deck().checkpoint.keep, state_,
                                      opened_.course(), totals_, observers_}),
                    watch_),
+      copies_({opened_.facts(), state_, progress_, observers_}),
       best_({opened_.facts(), opened_.work(), opened_.engine(), state_, checkpoints_, progress_,
              observers_}),
       evaluation_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(),
@@ -77,16 +78,20 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
                watch_),
       loop_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
              opened_.engine(), progress_, observers_, departure_, records_, evaluation_,
-             checkpoints_},
+             checkpoints_, copies_},
             options_.stepped) {
     opened_.course().pause_at(options_.pause_at);
 }
 
 void Run::begin() {
     if (opened_.facts().setup.found) {
+        auto const& setup = opened_.facts().setup;
         state_.restore();
-        if (!opened_.facts().setup.foreign) { // else the run gets one of its own at once
-            checkpoints_.resumed();
+        if (setup.in_memory) {
+            setup.in_memory->close();
+            checkpoints_.resumed(setup.newest_file);
+        } else if (!setup.foreign) { // else the run gets one of its own at once
+            checkpoints_.resumed(progress_.step);
         }
     }
     finished_before_ = finished_before();
@@ -108,6 +113,7 @@ void Run::begin() {
         options_.begun();
     }
     checkpoints_.begin();
+    copies_.begin();
 }
 
 bool Run::finished_before() const {
@@ -163,6 +169,7 @@ Ended Run::finished() {
                 checkpoints_.save_newest(); // the last one: its failure is the run's
             });
         });
+        copies_.end();
         loop_.close();
         if (!departure_.is_decided() && options_.pause_at < 1 &&
             !opened_.course().is_done(progress_) && opened_.course().is_at_rest(progress_)) {

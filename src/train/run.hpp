@@ -78,6 +78,7 @@ class Run {
     RunState state_;
     checkpoint::Store store_;
     CheckpointPolicy checkpoints_;
+    MemoryCopyPolicy copies_;
     BestModel best_;
     RunEvaluation evaluation_;
     ResourceTracker resources_;

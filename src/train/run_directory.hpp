@@ -34,6 +34,8 @@ class RunDirectory {
     std::filesystem::path const& path() const noexcept { return path_; }
     std::int64_t token() const noexcept { return lease_->number(); }
     bool is_requeued() const noexcept { return lease_->is_requeued(); }
+    bool follows() const noexcept { return lease_->follows(); } ///< as Lease::follows
+    std::string const& job() const noexcept { return lease_->job(); }
 
   private:
     std::filesystem::path path_;

@@ -11,6 +11,7 @@
 #include "batches/train_plan.hpp"
 #include "batches/training_memory.hpp"
 #include "comm/partition.hpp"
+#include "config/copy_interval.hpp"
 #include "data/plan.hpp"
 #include "device/precision.hpp"
 #include "h5/element_type.hpp"
@@ -51,6 +52,9 @@ void require_writable_run(std::filesystem::path const& directory) {
     }
 }
 
+/// Of two steps, those of this rank and of a rank of another host.
+constexpr double copies_of_each = 4;
+
 /// Bytes of the batches that a rank's loader makes ahead; of samples with a number of rows each,
 /// one row.
 double batch_bytes(config::Data const& data, data::Dataset const& set) {
@@ -69,8 +73,11 @@ PlannedMemory memory_of(config::Deck const& deck, RankShare const& share,
     PlannedMemory memory;
     memory.training = training_memory(deck, share);
     memory.batches = set == nullptr ? 0 : batch_bytes(deck.data, *set);
-    memory.checkpoint =
-        deck.checkpoint.asynchronous ? share.owned * sizeof(float) + memory.training.optimizer : 0;
+    auto const own_state = share.owned * sizeof(float) + memory.training.optimizer;
+    memory.checkpoint = deck.checkpoint.asynchronous ? own_state : 0;
+    auto const every = config::copy_interval(deck.fault_tolerance.memory_copy_every).value();
+    bool const copies = every > 0 || (every < 0 && deck.fault_tolerance.restarts > 0);
+    memory.copies = copies ? copies_of_each * own_state : 0;
     return memory;
 }
 

@@ -30,10 +30,11 @@ struct PlannedMemory {
     TrainingMemory training;
     double batches = 0;                ///< made in advance
     double checkpoint = 0;             ///< the copy that is written in the background
+    double copies = 0;                 ///< in memory, of two steps, of this rank and another one
     std::optional<double> activations; ///< none: not known
     double graphs = 0;                 ///< activations that they keep beside those of eager passes
     double total() const {
-        return program + training.total() + batches + checkpoint + activations.value_or(0) + graphs;
+        return program + training.total() + batches + checkpoint + copies + activations.value_or(0) + graphs;
     }
 };
 

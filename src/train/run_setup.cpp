@@ -36,11 +36,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         if (!world.is_root()) {
             return;
         }
-        auto const id_file = checkpoints / "id";
-        if (!std::filesystem::exists(id_file) || !third_person(id_file).empty()) {
-            write_text_durably(id_file, concat(utc_now(), "-", new_token()));
-        }
-        auto id = std::string(trimmed(read_text(id_file)));
+        auto id = checkpoints_id(checkpoints);
         std::replace(id.begin(), id.end(), ':', '-');
         auto const path = std::filesystem::path(deck.checkpoint.local) /
                           concat(checkpoints.parent_path().filename().string(), "-", id);
@@ -105,6 +101,49 @@ void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
                        ", because this run continues from ", file.string());
 }
 
+/// Continues from copies in memory of this job that are newer than `after`; whether there are any.
+bool find_in_memory(comm::Communicator const& world, RunSetup& run, std::int64_t after) {
+    bool const automatic = run.deck.checkpoint.resume == "auto" || run.requeued;
+    if (run.copies.run == 0 || !run.copies.follows || !automatic) {
+        return false;
+    }
+    auto state = checkpoint::MemoryState::find(
+        world, {.run = run.copies.run, .job = run.copies.job, .after = after});
+    if (!state) {
+        return false;
+    }
+    auto const& reader = state->reader();
+    run.found = checkpoint::Found{.step = state->step(),
+                                  .file = checkpoint::VerifiedFile::in_memory(reader->path()),
+                                  .skipped = run.found ? run.found->skipped
+                                                       : std::vector<std::string>(),
+                                  .held = reader};
+    run.in_memory = std::move(state);
+    return true;
+}
+
+/// Copies that are newer than what claims to be the newest checkpoint spare its verification.
+void find_state(comm::Communicator const& world, RunSetup& run,
+                std::filesystem::path const& checkpoints) {
+    auto& newest = run.newest_file;
+    comm::agree(world, "looking for checkpoints", [&] {
+        if (world.is_root()) {
+            auto const files = checkpoint::Store(checkpoints, 1, {}, run.local).list();
+            newest = files.empty() ? -1 : files.front().step;
+        }
+    });
+    newest = comm::all_reduce(world, newest, comm::Reduce::maximum);
+    if (find_in_memory(world, run, newest)) {
+        return;
+    }
+    run.found = found_for(world, run.deck, run.local, run.requeued);
+    auto const good = run.found ? run.found->step : -1;
+    if (good < newest) { // what is newer is damaged
+        newest = good;
+        find_in_memory(world, run, good);
+    }
+}
+
 } // namespace
 
 RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) {
@@ -149,7 +188,10 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
                                       .skipped = {},
                                       .held = held};
     } else {
-        run.found = found_for(world, deck, run.local, run.requeued);
+        if (!options.place) { // a run alone on its hosts
+            run.copies = identify_copies(world, deck, run.directory.get());
+        }
+        find_state(world, run, checkpoints);
     }
     comm::agree(world, "settling the deck", [&] {
         auto decided = decide(deck, run.found, world.size(), options.force);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/memory_state.hpp"
 #include "checkpoint/store.hpp"
 #include "federate/keys.hpp"
 #include "lockstep/comm/communicator.hpp"
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "copy_identity.hpp"
 #include "run_directory.hpp"
 
 namespace lockstep::train {
@@ -30,6 +32,11 @@ struct RunSetup {
     std::optional<PlaceOnHost> place; ///< among the ranks of all runs of this host
     std::filesystem::path correction; ///< as RunOptions::correction
     std::optional<federate::Secret> privacy_key; ///< where privacy.noise is set
+    CopyIdentity copies{};                       ///< of this run and this job
+    /// Where `found` is: copies in memory, which are to be closed when the state is restored. Null:
+    /// a file.
+    std::shared_ptr<checkpoint::MemoryState> in_memory{};
+    std::int64_t newest_file = -1; ///< step of the newest intact checkpoint; -1: there is none
 };
 
 /// Locks the directory, finds the newest good checkpoint, and settles the deck: names, replicas,

@@ -57,7 +57,7 @@ void RunState::read(checkpoint::Reader const& reader) {
     parts_.progress = Progress::read_from(record);
     auto const& setup = parts_.facts.setup;
     parts_.course.early_stopping().resume(parts_.progress, parts_.course.total_steps(),
-                                          setup.foreign || setup.found->held);
+                                          setup.foreign || (setup.found->held && !setup.in_memory));
     require_same_measure(record);
     engine.loss_scale().restore(real_of(record, "loss_scale"),
                                 integer_of(record, "loss_scale_growth"),
@@ -169,7 +169,14 @@ void RunState::require_same_measure(checkpoint::Record const& record) {
 }
 
 checkpoint::Snapshot RunState::snapshot() {
-    auto snapshot = parts_.engine->state().snapshot();
+    return with_the_rest(parts_.engine->state().snapshot());
+}
+
+checkpoint::Snapshot RunState::own_snapshot() {
+    return with_the_rest(parts_.engine->own_state().snapshot());
+}
+
+checkpoint::Snapshot RunState::with_the_rest(checkpoint::Snapshot snapshot) {
     add_replica_arrays(snapshot, parts_.data.state(), parts_.facts.own_node(),
                        parts_.facts.deck().run.replicas);
     snapshot.record = record();

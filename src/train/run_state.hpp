@@ -47,6 +47,8 @@ class RunState {
     ///
     /// Not collective
     checkpoint::Snapshot snapshot();
+    /// The same while parameters of others are on their way.
+    checkpoint::Snapshot own_snapshot();
     checkpoint::Record record() const;
 
     /// Changes that --force has allowed.
@@ -56,6 +58,7 @@ class RunState {
     std::optional<double> epsilon(std::int64_t steps) const;
 
   private:
+    checkpoint::Snapshot with_the_rest(checkpoint::Snapshot snapshot);
     void read(checkpoint::Reader const& reader);
     void require_same_data(checkpoint::Reader const& reader);
     void require_same_code(checkpoint::Record const& record);

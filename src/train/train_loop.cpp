@@ -101,6 +101,8 @@ StepOutcome TrainLoop::one_step() {
                                  .rate = rate,
                                  .signal = parts_.departure.asked(),
                                  .minutes_passed = parts_.checkpoints.minutes_passed(),
+                                 .copy_due = parts_.copies.is_due(),
+                                 .copy_hindrance = parts_.copies.hindrance(),
                                  .profile = profiler_.asked(),
                                  .histograms = parts_.records.wants_histograms("gradients") &&
                                                in_epoch + 1 == parts_.course.steps_per_epoch(),
@@ -162,6 +164,9 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
     measure_after(outcome);
     if (parts_.checkpoints.is_due(outcome.minutes_passed) && !is_over()) {
         parts_.checkpoints.save_in_background();
+    }
+    if (!is_over()) {
+        parts_.copies.after_step(outcome);
     }
 }
 

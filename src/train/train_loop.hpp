@@ -10,6 +10,7 @@
 
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
+#include "memory_copy_policy.hpp"
 #include "profiler.hpp"
 #include "run_evaluation.hpp"
 #include "training_records.hpp"
@@ -32,6 +33,7 @@ class TrainLoop {
         TrainingRecords& records;
         RunEvaluation& evaluation;
         CheckpointPolicy& checkpoints;
+        MemoryCopyPolicy& copies;
     };
 
     /// `stepped`: called on each rank after its first step; may be empty.

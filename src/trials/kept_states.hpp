@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/parts_table.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/snapshot.hpp"
 #include "comm/request_desk.hpp"
@@ -39,13 +40,9 @@ class KeptStates {
     std::string answer(std::string const& request) const;
 
   private:
-    struct Part {
-        std::uint64_t first; ///< byte of its array
-        std::vector<std::byte> bytes;
-    };
     struct State {
-        std::string head; ///< record, layout, and where the parts lie
-        std::vector<std::vector<Part>> parts;
+        checkpoint::PartsTable table;
+        std::vector<std::byte> block;
     };
 
     mutable std::mutex mutex_;
