@@ -40,7 +40,9 @@ void MemoryCopyPolicy::begin() {
     } catch (AgreedError const& failure) {
         parts_.observers.tell(Remark{
             concat("warning: no copies of the run's state are kept in memory: ", failure.what())});
+        return;
     }
+    copy(); // what an earlier attempt has left may be there once only
 }
 
 bool MemoryCopyPolicy::is_due() const {
@@ -48,7 +50,7 @@ bool MemoryCopyPolicy::is_due() const {
         return false;
     }
     if (every_ > 0) {
-        return copied_step_ < 0 || parts_.progress.step + 1 >= copied_step_ + every_;
+        return parts_.progress.step + 1 >= copied_step_ + every_;
     }
     return since_.seconds() >= stalls_between * stall_s_;
 }
@@ -71,10 +73,14 @@ void MemoryCopyPolicy::after_step(StepOutcome const& outcome) {
     if (!outcome.copy_due || outcome.copy_hindrances > 0) {
         return;
     }
-    Scope const scope("copying the state", parts_.progress.step);
     if (first_step_ >= 0 && copied_step_ == first_step_) { // all ranks have the first one
         copies_->remove_older();
     }
+    copy();
+}
+
+void MemoryCopyPolicy::copy() {
+    Scope const scope("copying the state", parts_.progress.step);
     Stopwatch const watch;
     copies_->begin(parts_.state.own_snapshot(), parts_.progress.step);
     copied_step_ = parts_.progress.step;

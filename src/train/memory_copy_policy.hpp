@@ -27,7 +27,8 @@ class MemoryCopyPolicy {
 
     explicit MemoryCopyPolicy(Dependencies const& parts);
 
-    /// Gets memory for copies, if the run makes any: of where there is none, a remark tells.
+    /// Gets memory for copies and makes the first, if the run makes any; a remark tells of a host
+    /// that has too little.
     ///
     /// Collective  over the world
     void begin();
@@ -44,6 +45,8 @@ class MemoryCopyPolicy {
     void end();
 
   private:
+    void copy();
+
     Dependencies parts_;
     std::int64_t every_;                               ///< steps; 0: none, -1: auto
     std::unique_ptr<checkpoint::MemoryCopies> copies_; ///< null: none are made

@@ -52,8 +52,15 @@ void require_writable_run(std::filesystem::path const& directory) {
     }
 }
 
-/// Of two steps, those of this rank and of a rank of another host.
-constexpr double copies_of_each = 4;
+/// The states that a rank keeps in memory, in its own size: of two steps, its own and, with other
+/// hosts, that of a rank there.
+double copied_states(config::Deck const& deck, std::vector<RankPlace> const& places) {
+    auto const every = config::copy_interval(deck.fault_tolerance.memory_copy_every).value();
+    bool const copies = every > 0 || (every < 0 && deck.fault_tolerance.restarts > 0);
+    bool const alone = std::ranges::all_of(
+        places, [&](auto const& place) { return place.host == places.front().host; });
+    return !copies ? 0 : alone ? 2 : 4;
+}
 
 /// Bytes of the batches that a rank's loader makes ahead; of samples with a number of rows each,
 /// one row.
@@ -68,16 +75,14 @@ double batch_bytes(config::Data const& data, data::Dataset const& set) {
     return sample * static_cast<double>(data.batch * (data.prefetch + 1));
 }
 
-PlannedMemory memory_of(config::Deck const& deck, RankShare const& share,
-                        data::Dataset const* set) {
+PlannedMemory memory_of(config::Deck const& deck, RankShare const& share, data::Dataset const* set,
+                        std::vector<RankPlace> const& places) {
     PlannedMemory memory;
     memory.training = training_memory(deck, share);
     memory.batches = set == nullptr ? 0 : batch_bytes(deck.data, *set);
     auto const own_state = share.owned * sizeof(float) + memory.training.optimizer;
     memory.checkpoint = deck.checkpoint.asynchronous ? own_state : 0;
-    auto const every = config::copy_interval(deck.fault_tolerance.memory_copy_every).value();
-    bool const copies = every > 0 || (every < 0 && deck.fault_tolerance.restarts > 0);
-    memory.copies = copies ? copies_of_each * own_state : 0;
+    memory.copies = copied_states(deck, places) * own_state;
     return memory;
 }
 
@@ -215,7 +220,7 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
                              .replicas = max_replicas,
                              .ranks = ranks,
                              .largest = largest_parameter(layout)},
-                            work.train.get());
+                            work.train.get(), places);
     plan_steps(plan, work, layout, found);
     bool const on_cpus = places.front().device == "cpu";
     plan.memory.program = on_cpus ? program : 0;
