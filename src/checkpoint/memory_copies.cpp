@@ -156,7 +156,7 @@ bool MemoryCopies::transfer(Work const& work, std::stop_token const& stop) {
     auto const content = own.content(header.content_bytes());
     if (!content.empty()) {
         header.hash = hash64(content);
-        own.seal(header);
+        own.complete(header);
     }
     if (!exchange_headers(header, stop)) {
         return false;
@@ -189,7 +189,7 @@ bool MemoryCopies::transfer(Work const& work, std::stop_token const& stop) {
     }
     for (std::size_t i = 0; i < arriving.size(); ++i) {
         if (arriving[i].content_bytes() > 0) { // whether it is as it was sent tells its hash
-            room_->guests[i].slots[work.slot]->seal(arriving[i]);
+            room_->guests[i].slots[work.slot]->complete(arriving[i]);
         }
     }
     return complete;

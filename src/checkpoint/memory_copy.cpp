@@ -158,7 +158,7 @@ std::span<std::byte> MemorySlot::content(std::size_t bytes) const {
     return {at_ + copy_header_bytes, bytes};
 }
 
-void MemorySlot::seal(CopyHeader const& header) {
+void MemorySlot::complete(CopyHeader const& header) {
     auto const bytes = encoded(header);
     std::memcpy(at_, bytes.data(), sizeof(Raw));
 }

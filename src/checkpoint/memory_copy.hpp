@@ -62,7 +62,7 @@ class MemorySlot {
     void invalidate();
     std::span<std::byte> content(std::size_t bytes) const;
     /// Makes the contents a copy.
-    void seal(CopyHeader const& header);
+    void complete(CopyHeader const& header);
     void remove() const noexcept;
 
   private:

@@ -33,7 +33,7 @@ struct Set {
     friend auto operator<=>(Set const&, Set const&) = default;
 };
 
-/// Of each rank's parts, on which hosts they are, as these hosts' first ranks.
+/// The hosts that have each rank's parts, as these hosts' first ranks.
 using Holders = std::map<int, std::vector<int>>;
 
 Set set_of(CopyHeader const& header) {

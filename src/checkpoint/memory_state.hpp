@@ -28,7 +28,7 @@ class MemoryState {
     };
 
     /// The newest step after `after` of which each part is on some host and verifies; null: there
-    /// is none. Copies that do not verify are passed over.
+    /// is none. Copies that do not verify are skipped.
     ///
     /// Collective  over `world`, which must outlive it; the same answer on all ranks
     static std::shared_ptr<MemoryState> find(comm::Communicator const& world, Search const& search);
@@ -52,6 +52,7 @@ class MemoryState {
     /// The copies that this rank reads itself, by whose parts they are.
     using Mapped = std::map<int, std::pair<MappedCopy, PartsTable>>;
 
+    /// Collective  over `world`
     void open(comm::Communicator const& world, std::vector<int> holders,
               std::vector<PartsTable> tables);
     std::string answer(std::string const& request) const;

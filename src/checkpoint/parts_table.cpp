@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20; ///< fetched at once
+constexpr std::uint64_t fetched_bytes = std::uint64_t{16} << 20; ///< at once
 constexpr std::size_t alignment = 64;
 
 std::size_t aligned(std::uint64_t bytes) {
@@ -133,7 +133,7 @@ std::shared_ptr<Reader const> reader_of_parts(std::filesystem::path name,
                                              concat("nobody has byte ", first, " of array ", array),
                                              "Resume from a checkpoint"});
             }
-            auto const bytes = std::min({there, piece_bytes, std::uint64_t{into.size()}});
+            auto const bytes = std::min({there, fetched_bytes, std::uint64_t{into.size()}});
             fetch(holder, {array, first, bytes}, into.first(bytes));
             into = into.subspan(bytes);
             first += bytes;

@@ -67,7 +67,7 @@ class PartsTable {
 using FetchPart = std::function<void(std::size_t holder, PartsTable::Range const& range,
                                      std::span<std::byte> into)>;
 
-/// The state whose parts these holders have, read from them piece by piece when it is asked for.
+/// The state whose parts these holders have, read from them when it is asked for.
 /// The first table has the record and the layout. `name` says in messages where the state is.
 std::shared_ptr<Reader const> reader_of_parts(std::filesystem::path name,
                                               std::vector<PartsTable> tables, FetchPart fetch);

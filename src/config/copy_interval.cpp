@@ -1,7 +1,7 @@
 #include "config/copy_interval.hpp"
 
 #include "base/number.hpp"
-#include "config/rule.hpp"
+#include "rule.hpp"
 
 namespace lockstep::config {
 

@@ -12,7 +12,7 @@ struct AttemptStatus {
     std::string end;                ///< the reason in its end record; empty: it wrote none
     bool ended_by_launcher = false; ///< which alone has asked for the end
     std::int64_t step = 0;          ///< the last that it has on record
-    /// Of the newest checkpoint of all attempts, or of what one of them has resumed from, -1: none.
+    /// The step of the newest checkpoint of all attempts, or from which one has resumed; -1: none.
     std::int64_t saved_step = -1;
 };
 
