@@ -126,6 +126,10 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads() {
     return sum;
 }
 
+double processor_seconds_of_this_thread() {
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 double processor_seconds_of_other_threads() {
     return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }

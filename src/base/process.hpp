@@ -39,5 +39,7 @@ std::optional<std::uint64_t> bytes_moved_by_other_threads();
 
 /// Seconds of processor time that the process has used, without the calling thread.
 double processor_seconds_of_other_threads();
+/// The same of the calling thread.
+double processor_seconds_of_this_thread();
 
 } // namespace lockstep

@@ -1,6 +1,7 @@
 #include "checkpoint/memory_copies.hpp"
 
 #include "base/hash.hpp"
+#include "base/process.hpp"
 #include "checkpoint/parts_table.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
@@ -95,7 +96,6 @@ MemoryCopies::Slots MemoryCopies::make_slots(int rank, std::uint64_t capacity) {
     for (int slot = 0; slot < slots_each; ++slot) {
         auto const path = copy_path(setup_.directory, header, slot);
         made.push_back(std::make_unique<MemorySlot>(path, capacity));
-        bytes_ += capacity;
     }
     return made;
 }
@@ -135,6 +135,7 @@ void MemoryCopies::serve(std::stop_token const& stop) {
     std::unique_lock lock(mutex_);
     while (wake_.wait(lock, stop, [this] { return work_.has_value(); })) {
         lock.unlock();
+        auto const before = processor_seconds_of_this_thread();
         // An error of MPI is the exchange's, too, which tells it.
         auto const failure = comm::failure_of([&] {
             if (!transfer(*work_, stop)) {
@@ -142,6 +143,7 @@ void MemoryCopies::serve(std::stop_token const& stop) {
             }
         });
         failed_ = failed_ || failure;
+        processor_s_ = processor_seconds_of_this_thread() - before;
         lock.lock();
         work_.reset();
         busy_.store(false, std::memory_order_release);

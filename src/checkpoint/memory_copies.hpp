@@ -61,8 +61,10 @@ class MemoryCopies {
     /// Removes what other attempts have left on this host. Not collective.
     void remove_older() const noexcept;
 
-    /// Bytes of memory that this rank uses for copies.
-    std::uint64_t bytes() const noexcept;
+    /// Seconds of a processor that the thread took for the last copy that has ended.
+    double processor_seconds() const noexcept {
+        return processor_s_.load(std::memory_order_relaxed);
+    }
 
   private:
     using Slots = std::vector<std::unique_ptr<MemorySlot>>; ///< used in turns
@@ -95,9 +97,9 @@ class MemoryCopies {
     int neighbour_ = -1; ///< where this rank's parts go; -1: nowhere
     std::shared_ptr<Room> room_ = std::make_shared<Room>();
     std::uint64_t count_ = 0; ///< of copies that have begun
-    std::uint64_t bytes_ = 0;
     std::atomic<bool> busy_{false};
     std::atomic<bool> failed_{false};
+    std::atomic<double> processor_s_{0};
     std::mutex mutex_; ///< of `work_`
     std::condition_variable_any wake_;
     std::optional<Work> work_;

@@ -12,9 +12,8 @@ namespace {
 
 constexpr double busy = 1;
 constexpr double never = 1 << 20; ///< more than there are ranks
-/// With "auto", the time from a copy to the next one, in times that a copy stalls training: half a
-/// percent.
-constexpr double stalls_between = 200;
+/// With "auto", the time from a copy to the next one, in times that a copy costs: half a percent.
+constexpr double costs_between = 200;
 constexpr double longest_wait_s = 10; ///< for the last copy, which nobody needs any more
 
 } // namespace
@@ -52,7 +51,7 @@ bool MemoryCopyPolicy::is_due() const {
     if (every_ > 0) {
         return parts_.progress.step + 1 >= copied_step_ + every_;
     }
-    return since_.seconds() >= stalls_between * stall_s_;
+    return since_.seconds() >= costs_between * (stall_s_ + copies_->processor_seconds());
 }
 
 double MemoryCopyPolicy::hindrance() const {
