@@ -31,10 +31,13 @@ struct Job {
     double update_s = 0;        ///< of all parameters
     double bytes_per_s = 200e9; ///< that additions read and write
     int steps = 1;
+    bool lends = false; ///< optimizer.update = fully-sharded
 };
 
 constexpr double flops_per_s = 1e10; ///< of the simulated hosts
 constexpr int down = 1 << 20;        ///< in tags of the way back
+constexpr int requests = 1 << 21;    ///< in tags of what asks for a bucket that is lent
+constexpr int answers = 1 << 22;     ///< in tags of an owner's shard of it
 
 /// The trace of the first rank of one host.
 class Trace {
@@ -48,12 +51,15 @@ class Trace {
     void write() {
         line("init");
         for (int step = 0; step < job_.steps; ++step) {
+            auto const before = messages_;
             forward();
-            messages_ = 0;
+            messages_ = job_.lends ? messages_ - before : 0; // else a gather of the step before
             backward();
             update();
         }
-        wait_for_bucket(0); // which comes last
+        if (!job_.lends) {
+            wait_for_bucket(0); // which comes last
+        }
         line("finalize");
     }
 
@@ -65,9 +71,15 @@ class Trace {
 
     /// A bucket after the other, from the last one on, as it is gathered.
     void forward() {
-        for (int bucket = partition_.buckets() - 1; bucket >= 0; --bucket) {
+        auto const last = partition_.buckets() - 1;
+        if (job_.lends) {
+            ask(last);
+            answer(last);
+            await_answers(last);
+        }
+        for (int bucket = last; bucket >= 0; --bucket) {
             wait_for_bucket(bucket);
-            compute(job_.forward_s / partition_.buckets());
+            compute_with(bucket - 1, job_.forward_s / partition_.buckets());
             if (has_updated_) {
                 gather_on();
             }
@@ -77,8 +89,9 @@ class Trace {
     void backward() {
         auto const buckets = partition_.buckets();
         for (int slot = 0; slot <= buckets + stages(); ++slot) {
-            if (slot < buckets) {
-                compute(job_.backward_s / buckets);
+            if (slot < buckets) { // those of the end of forward are there
+                compute_with(slot > 0 && slot + 1 < buckets ? slot + 1 : -1,
+                             job_.backward_s / buckets);
             }
             for (int stage = 0; stage <= stages(); ++stage) {
                 int const bucket = slot - stage;
@@ -100,6 +113,9 @@ class Trace {
             own += range.count();
         }
         compute(job_.update_s * static_cast<double>(own) / static_cast<double>(job_.elements));
+        if (job_.lends) {
+            return;
+        }
         gathered_.clear();
         has_updated_ = true;
         gather_on();
@@ -130,6 +146,65 @@ class Trace {
         while (has_updated_ && (place >= gathered_.size() || gathered_[place] < stages())) {
             gather_on();
         }
+    }
+
+    /// Computes a bucket's operators, between which the rank answers others; meanwhile the `next`
+    /// one, if any, is fetched where parameters are lent, as LentBuckets does.
+    void compute_with(int next, double seconds) {
+        if (!job_.lends || next < 0) {
+            compute(seconds);
+            return;
+        }
+        constexpr double until_answered = 0.25;
+        ask(next);
+        compute(until_answered * seconds);
+        answer(next);
+        compute((1 - until_answered) * seconds);
+        await_answers(next);
+    }
+    /// One rank of a host asks one of each other host, for the shards of all ranks there, on its
+    /// own link.
+    template <class Action>
+    void with_owners(int bucket, int of_host, Action const& action) {
+        for (int owner = 0; owner < job_.ranks_per_host; ++owner) {
+            auto const count =
+                partition_.shard(bucket, of_host * job_.ranks_per_host + owner).count();
+            if (count > 0) {
+                action(answers + owner * 4096 + bucket, count);
+            }
+        }
+    }
+    template <class Action>
+    void with_others(Action const& action) {
+        for (int host = 0; host < job_.hosts; ++host) {
+            if (host != host_) {
+                action(host);
+            }
+        }
+    }
+    void ask(int bucket) {
+        with_others([&](int host) {
+            line("irecv", host, requests + bucket, 2, 5);
+            with_owners(bucket, host,
+                        [&](int tag, std::int64_t count) { line("irecv", host, tag, count, 5); });
+            line("isend", host, requests + bucket, 2, 5);
+            ++messages_;
+        });
+    }
+    void answer(int bucket) {
+        with_others([&](int host) {
+            line("wait", host, host_, requests + bucket);
+            with_owners(bucket, host_, [&](int tag, std::int64_t count) {
+                line("isend", host, tag, count, 5);
+                ++messages_;
+            });
+        });
+    }
+    void await_answers(int bucket) {
+        with_others([&](int host) {
+            with_owners(bucket, host,
+                        [&](int tag, std::int64_t /*count*/) { line("wait", host, host_, tag); });
+        });
     }
 
     template <class... Words>
@@ -229,7 +304,7 @@ class Trace {
 [[noreturn]] void usage() {
     std::fputs("schedule_trace DIRECTORY hosts=H ranks_per_host=R elements=N bucket=N "
                "route=halving|direct\n"
-               "    forward_s=S backward_s=S update_s=S steps=N\n",
+               "    forward_s=S backward_s=S update_s=S steps=N lends=0|1\n",
                stderr);
     std::exit(64);
 }
@@ -250,6 +325,7 @@ Job job_of(std::map<std::string, std::string> words) {
     number("backward_s", job.backward_s);
     number("update_s", job.update_s);
     number("steps", job.steps);
+    number("lends", job.lends);
     job.route = words["route"] == "direct" ? Route::direct : Route::halving;
     words.erase("route");
     if (!words.empty()) {

@@ -92,15 +92,16 @@ def replay(directory, network, hosts, *options, slow=None):
     return float(found.group(1))
 
 
-def ours(tool, network, hosts, model, route, slow=None):
-    """A step among others: the parameters of one travel while the next runs."""
+def ours(tool, network, hosts, model, route, slow=None, lends=False):
+    """A step among others: the parameters of one travel while the next runs; `lends`: before they are used."""
     elements, seconds = MODELS[model]
     times = []
     for steps in (1, 3):
         with tempfile.TemporaryDirectory() as name:
             words = [tool, name, f"hosts={hosts}", f"ranks_per_host={RANKS_PER_HOST}", f"elements={elements}",
                      f"bucket={BUCKET}", f"route={route}", f"forward_s={seconds / 3}",
-                     f"backward_s={seconds * 2 / 3}", f"update_s={elements * UPDATE_S}", f"steps={steps}"]
+                     f"backward_s={seconds * 2 / 3}", f"update_s={elements * UPDATE_S}", f"steps={steps}",
+                     f"lends={int(lends)}"]
             told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
             times.append(replay(pathlib.Path(name), network, hosts, slow=slow))
     return (times[1] - times[0]) / 2, told.strip()
@@ -150,6 +151,17 @@ def one_slow(arguments, network, model, ranks):
               flush=True)
 
 
+def lent(arguments, network, model, ranks):
+    elements, seconds = MODELS[model]
+    hosts = ranks // RANKS_PER_HOST
+    alone = seconds + elements * UPDATE_S
+    once, _ = ours(arguments.tool, network, hosts, model, "halving")
+    twice, told = ours(arguments.tool, network, hosts, model, "halving", lends=True)
+    messages = re.search(r"at most (\d+)", told).group(1)
+    print(f"| {network} | {model} | {ranks} | {100 * alone / once:.1f} % | {100 * alone / twice:.1f} % | {messages} |",
+          flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", default="build/bench/schedule_trace", help="the program that writes traces")
@@ -158,6 +170,8 @@ def main():
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--ring-up-to", type=int, default=128, help="hosts; a ring of more takes minutes to simulate")
     parser.add_argument("--direct-up-to", type=int, default=64, help="hosts; as above")
+    parser.add_argument("--lent", action="store_true",
+                        help="instead: parameters that are gathered before forward and backward (fully-sharded)")
     parser.add_argument("--one-slow", action="store_true",
                         help="instead: hosts behind one switch, one of which has a slower processor or link")
     arguments = parser.parse_args()
@@ -168,6 +182,14 @@ def main():
             for model in arguments.models.split(","):
                 for ranks in map(int, arguments.ranks.split(",")):
                     one_slow(arguments, network, model, ranks)
+        return
+    if arguments.lent:
+        print("| network | model | ranks | sharded | fully-sharded | messages |")
+        print("|---|---|---|---|---|---|")
+        for network in arguments.networks.split(","):
+            for model in arguments.models.split(","):
+                for ranks in map(int, arguments.ranks.split(",")):
+                    lent(arguments, network, model, ranks)
         return
     print("| network | model | ranks | this schedule | direct | ring | Open MPI's choice | messages |")
     print("|---|---|---|---|---|---|---|---|")
