@@ -406,6 +406,9 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "steps between copies of the run's state in the memory of two hosts, from which the job "
           "continues after a loss; none: no copies; auto: as often as training is at most 0.5 % "
           "slower, where lockstep launch restarts the run, else none");
+    visit("fault-tolerance.straggler-factor", deck.fault_tolerance.straggler_factor, at_least(0),
+          "a run ends as after a loss when waiting for one rank makes at least 20 steps take more "
+          "than this many times as long; 0: never");
 
     visit("monitor.log-every", deck.monitor.log_every, at_least(1), "steps between step records");
     visit("monitor.progress", deck.monitor.progress, one_of({"auto", "bar", "plain", "none"}),

@@ -29,6 +29,7 @@ class Stragglers {
     struct Report {
         int rank = -1;     ///< -1: no rank is late enough to matter
         double late_s = 0; ///< mean over steps, compared with the mean of the others
+        double factor = 1; ///< times as long as without it the steps took
         bool stays = false;
     };
 

@@ -165,9 +165,14 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
     if (parts_.checkpoints.is_due(outcome.minutes_passed) && !is_over()) {
         parts_.checkpoints.save_in_background();
     }
-    if (!is_over()) {
-        parts_.copies.after_step(outcome);
+    if (is_over()) {
+        return;
     }
+    if (auto const& slow = parts_.records.too_slow()) {
+        parts_.checkpoints.save_newest();
+        throw AgreedError(*slow);
+    }
+    parts_.copies.after_step(outcome);
 }
 
 /// A validation that is due, unless the run is asked to leave: then it is owed.

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "batches/privacy_rules.hpp"
 #include "comm/agree.hpp"
+#include "comm/collectives.hpp"
 #include "device/device_memory.hpp"
 #include "step/add_to.hpp"
 #include "step/histograms.hpp"
@@ -98,10 +99,34 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
                                .device_memory = memory.allocated,
                                .device_memory_reserved = memory.reserved,
                                .device_memory_peak = memory.peak});
+    if (logged && parts_.facts.deck().fault_tolerance.straggler_factor > 0) {
+        judge(straggler);
+    }
     if (weights && !weights->diverged.empty() && !std::exchange(diverged_, true)) {
         parts_.observers.tell(
             Remark{concat("warning: after step ", step, " the weights of ", weights->diverged)});
     }
+}
+
+/// Rank 0's clock counts.
+void TrainingRecords::judge(Stragglers::Report const& straggler) {
+    auto const& world = parts_.facts.world;
+    auto const allowed = parts_.facts.deck().fault_tolerance.straggler_factor;
+    bool const slow = world.is_root() && straggler.stays && straggler.factor > allowed;
+    auto const rank = comm::all_reduce(world, slow ? straggler.rank : -1, comm::Reduce::maximum);
+    if (rank < 0) {
+        return;
+    }
+    auto factor = straggler.factor;
+    comm::broadcast(world, std::span(&factor, 1));
+    too_slow_.emplace(
+        ExitCode::rank_lost,
+        ErrorText{concat("the other ranks wait for it: steps take ", significant(factor, 2),
+                         " times as long as they would without it"),
+                  concat("fault-tolerance.straggler-factor = ", allowed),
+                  "Look at that host: other processes, its temperature, its network"},
+        rank,
+        concat(comm::place_of_rank(world, rank), " in training at step ", parts_.progress.step));
 }
 
 std::map<std::string, double> TrainingRecords::figures_of(std::vector<double> const& sums,

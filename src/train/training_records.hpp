@@ -1,9 +1,11 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "lockstep/base/error.hpp"
 #include "train/resource_tracker.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,12 +51,17 @@ class TrainingRecords {
     /// What has been learnt since the last epoch that is over.
     Epoch unfinished_epoch();
 
+    /// Why the run is to end: a rank is slower than fault-tolerance.straggler-factor allows, and
+    /// stays so. The same on all ranks; nothing: there is none.
+    std::optional<AgreedError> const& too_slow() const noexcept { return too_slow_; }
+
     /// Whether histograms of "weights" or "gradients" are to be reported.
     bool wants_histograms(std::string const& what) const;
 
   private:
     void count(StepOutcome const& outcome, std::int64_t samples, double step_s);
     void tell_step(StepOutcome const& outcome, std::int64_t samples, double step_s);
+    void judge(Stragglers::Report const& straggler);
     Epoch epoch();
     std::map<std::string, double> figures_of(std::vector<double> const& sums, double weight) const;
 
@@ -62,6 +69,7 @@ class TrainingRecords {
     Stopwatch epoch_watch_;
     std::int64_t epoch_samples_ = 0; ///< learnt in this attempt
     Stragglers stragglers_;
+    std::optional<AgreedError> too_slow_;
     bool diverged_ = false; ///< it has been reported that replicas' weights differ
 };
 

@@ -4,7 +4,7 @@ import re
 import sys
 import time
 
-from harness import Scratch, check, records, some, together, train
+from harness import Scratch, check, checkpoints, records, some, together, train
 
 TIMEOUT = 6  # communication.timeout-seconds; the machine may be busy
 ENDS = (76, 137)  # mpirun answers with 137 where it saw a killed rank first
@@ -86,3 +86,16 @@ seen = []
 while not seen or (len(seen) < 5 and not is_told(*seen[-1])):
     seen.append(lateness_of_a_slow_rank())
 check(is_told(*seen[-1]), f"late by a tenth of a second in most steps: {seen}")
+
+
+def ends_a_slow_rank():
+    """A user who would rather lose the host than wait for it: the run ends as after a loss, with a checkpoint."""
+    with Scratch() as scratch:
+        slow = train(scratch / "slow", "--train.steps", 90, "--train.epochs", 0, "--checkpoint.every-steps", 0,
+                     "--fault-tolerance.straggler-factor", 2, ranks=2, env={"LOCKSTEP_INJECT": "slow:rank=1"})
+        cause = next((line for line in slow.text.splitlines() if "root cause" in line), "")
+        return slow.code == 76 and "rank 1 (" in cause and "times as long" in cause and \
+            len(checkpoints(scratch / "slow")) == 2
+
+
+check(any(ends_a_slow_rank() for _ in range(5)), "a rank that makes steps ten times as long ends the run")

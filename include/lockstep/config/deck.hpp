@@ -198,6 +198,7 @@ struct FaultTolerance {
     std::int64_t restarts = 0;                   ///< in a row without progress, by lockstep launch
     std::int64_t recovery_timeout_seconds = 300; ///< from a restart to its first step
     std::string memory_copy_every = "auto";      ///< auto, none, or steps
+    double straggler_factor = 0;                 ///< 0: no rank is too slow
 };
 
 struct Monitor {

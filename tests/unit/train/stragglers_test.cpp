@@ -95,3 +95,11 @@ TEST_CASE("a few steps are not enough, however often they are reported") {
     CHECK(told == 0);
     CHECK(report_of(stragglers, 1, std::vector<double>{0, 0.05}).stays);
 }
+
+TEST_CASE("a report says how many times as long steps take") {
+    Stragglers stragglers;
+    CHECK(ten_steps(stragglers, {0.05, 0}).factor == Approx(2));
+    CHECK(ten_steps(stragglers, {0.08, 0.08, 0}).factor == Approx(5));
+    CHECK(ten_steps(stragglers, {0, 0}).factor == 1);
+    CHECK(ten_steps(stragglers, {0.2, 0}).factor == Approx(1000)); // clocks of two ranks
+}
