@@ -194,7 +194,9 @@ void remove_copies(std::filesystem::path const& directory, std::uint64_t run,
             bool const stays =
                 attempt != 0 &&
                 path.filename().string().find(concat("-", hex(attempt), "-")) != std::string::npos;
-            if (!stays && own_copy(path)) {
+            struct stat info {};
+            bool const ours = ::lstat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid();
+            if (!stays && ours) {
                 ::unlink(path.c_str());
             }
         });

@@ -34,6 +34,10 @@ std::string checkpoints_id(std::filesystem::path const& checkpoints) {
     return std::string(trimmed(read_text(file)));
 }
 
+std::uint64_t copies_of(std::filesystem::path const& checkpoints) {
+    return std::filesystem::exists(checkpoints / "id") ? hash64(checkpoints_id(checkpoints)) : 0;
+}
+
 CopyIdentity identify_copies(comm::Communicator const& world, config::Deck const& deck,
                              RunDirectory const* directory) {
     CopyIdentity identity;

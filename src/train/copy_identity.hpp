@@ -24,6 +24,9 @@ struct CopyIdentity {
 /// Throws  Error 73 or 74 where it cannot be written
 std::string checkpoints_id(std::filesystem::path const& checkpoints);
 
+/// CopyIdentity::run of the checkpoints that are there; 0: they have no identity. For one process.
+std::uint64_t copies_of(std::filesystem::path const& checkpoints);
+
 /// Settles whose copies these are; those of earlier jobs are removed on all hosts. `directory`:
 /// null on all ranks but 0.
 ///

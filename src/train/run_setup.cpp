@@ -155,6 +155,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     auto& deck = run.deck;
     auto const checkpoints = std::filesystem::path(deck.run.directory) / "checkpoints";
     bool requeued = false;
+    std::uint64_t archived = 0; // whose copies in memory are, too
     comm::agree(world, "opening the run's directory", [&] {
         require_possible(deck, world.size());
         if (world.is_root()) {
@@ -163,6 +164,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
             requeued = run.directory->is_requeued() && deck.checkpoint.resume != "auto";
             if (deck.checkpoint.resume == "none" && !requeued &&
                 std::filesystem::exists(checkpoints)) {
+                archived = copies_of(checkpoints);
                 run.directory->archive();
             }
             make_own_directory(checkpoints);
@@ -182,6 +184,9 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     }
     run.local = local_directory(world, deck, checkpoints);
     run.requeued = comm::all_reduce(world, requeued ? 1 : 0, comm::Reduce::maximum) != 0;
+    if (archived = comm::all_reduce(world, archived, comm::Reduce::maximum); archived != 0) {
+        checkpoint::remove_copies(checkpoint::memory_directory, archived);
+    }
     if (auto const& held = options.resume_from) {
         run.found = checkpoint::Found{.step = 0,
                                       .file = checkpoint::VerifiedFile::in_memory(held->path()),

@@ -93,7 +93,22 @@ def fully_sharded(hosts, scratch, whole):
           lambda: kill(hosts, "host2", signal.SIGKILL), "--optimizer.update", "fully-sharded")
 
 
-PARTS = [rank_killed, host_off, twice, stopped, mpirun_killed, fully_sharded]
+def started_over(hosts, scratch, whole):
+    """What a launch that was killed has left goes when the run starts over."""
+    where = [("host1", 1), ("host2", 1)]
+    killed = Launched(hosts, scratch, "over", where, *OPTIONS, *EVERY_STEP)
+    killed.wait_for("it trains", lambda: killed.steps() >= AT)
+    killed.process.kill()
+    hosts.kill_jobs()
+    killed.process.wait()
+    check(in_memory(hosts), "it leaves its copies")
+    run = Launched(hosts, scratch, "over", where, *OPTIONS, *EVERY_STEP, "--checkpoint.resume", "none")
+    run.process.wait(timeout=240)
+    check(run.process.returncode == 0 and not resumed_steps(run), run.text())
+    check(not in_memory(hosts), f"nothing stays in memory: {in_memory(hosts)}")
+
+
+PARTS = [rank_killed, host_off, twice, stopped, mpirun_killed, fully_sharded, started_over]
 with Scratch() as scratch, Hosts(3) as hosts:
     whole = scratch / "whole"
     train(whole, *OPTIONS, ranks=1, limit=240).expect(0)

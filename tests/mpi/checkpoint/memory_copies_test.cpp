@@ -181,6 +181,8 @@ TEST_CASE("files that others may write to are not copies") {
     }
     fleet.each_copy(2, [](auto const& each) { ::chmod(each.path.c_str(), 0622); });
     CHECK_FALSE(fleet.find());
+    checkpoint::remove_copies(fleet.place(test::world().rank()), run); // they are this user's
+    CHECK(std::filesystem::is_empty(fleet.place(test::world().rank())));
 }
 
 TEST_CASE("copies of two attempts are not mixed, and the older ones go when they are told to") {
