@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/lease.hpp"
 #include "base/text.hpp"
+#include "base/utc_time.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,6 @@
 #include "records.hpp"
 #include "run_files.hpp"
 #include "step_lines.hpp"
-#include "utc_time.hpp"
 
 namespace lockstep::serve {
 

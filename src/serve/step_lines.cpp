@@ -1,12 +1,11 @@
 #include "step_lines.hpp"
 
 #include "base/text.hpp"
+#include "base/utc_time.hpp"
 
 #include <algorithm>
 #include <future>
 #include <iterator>
-
-#include "utc_time.hpp"
 
 namespace lockstep::serve {
 

@@ -25,6 +25,7 @@ target_compile_definitions(unit.base
     PRIVATE LOCKSTEP_TEST_DRIVER="$<TARGET_FILE:lockstep_test_driver>")
 lockstep_add_unit_test(base/recorder)
 lockstep_add_unit_test(base/usage)
+lockstep_add_unit_test(base/utc_time)
 
 lockstep_add_unit_test(base/pci_gauge)
 lockstep_add_unit_test(base/device_gauge)

@@ -1,7 +1,6 @@
 #include "serve/fields.hpp"
 #include "serve/series.hpp"
 #include "serve/thinning.hpp"
-#include "serve/utc_time.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,14 +60,6 @@ TEST_CASE("numbers are read as JSON writes them") {
     std::string_view rest = "12,";
     double number = 0;
     CHECK((take_number(rest, number) && number == 12 && rest == ","));
-}
-
-TEST_CASE("times are read as UTC") {
-    CHECK(utc_seconds("1970-01-02T00:00:01.500Z") == 86401.5);
-    CHECK(utc_seconds("2024-02-29T12:00:00Z") == 1709208000);
-    CHECK(std::isnan(utc_seconds("2024-02-29 12:00:00Z")));
-    CHECK(std::isnan(utc_seconds("2024-02-29T12:00:xxZ")));
-    CHECK(std::isnan(utc_seconds("")));
 }
 
 TEST_CASE("a step that is told again takes back what was told of later ones") {

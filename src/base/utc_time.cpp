@@ -1,10 +1,10 @@
-#include "utc_time.hpp"
+#include "base/utc_time.hpp"
 
 #include <charconv>
 #include <cstdint>
 #include <limits>
 
-namespace lockstep::serve {
+namespace lockstep {
 
 namespace {
 
@@ -55,4 +55,4 @@ double utc_seconds(std::string_view text) {
     return static_cast<double>(minutes) * 60 + second;
 }
 
-} // namespace lockstep::serve
+} // namespace lockstep
