@@ -1,8 +1,11 @@
 #include "monitor/console.hpp"
 
 #include "base/text.hpp"
+#include "lockstep/base/error.hpp"
 #include "lockstep/monitor/run_records.hpp"
+#include "monitor/effective_time.hpp"
 #include "monitor/ending.hpp"
+#include "monitor/ledger.hpp"
 #include "monitor/terminal.hpp"
 
 #include <algorithm>
@@ -296,6 +299,19 @@ void Console::show(train::Ended const& e) {
                   Style::green);
     }
     compare_with_baselines(e);
+    tell_effective_time(e);
+}
+
+/// The ledger has heard of the end before.
+void Console::tell_effective_time(train::Ended const& e) {
+    try {
+        auto const text = EffectiveTime(attempt_times(directory_)).text();
+        if (e.steps_done > 0 && !text.empty()) {
+            line(text);
+        }
+    } catch (Error const&) {
+        // The history cannot be read: the ledger has told so.
+    }
 }
 
 void Console::compare_with_baselines(train::Ended const& e) {

@@ -39,6 +39,7 @@ class Console : public train::Observer {
     void show(train::Signalled const& event);
     void show(train::Ended const& event);
     void compare_with_baselines(train::Ended const& event);
+    void tell_effective_time(train::Ended const& event);
     void line(std::string const& text, Style style = Style::plain);
     void important(std::string const& text, Style style);
 

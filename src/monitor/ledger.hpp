@@ -3,11 +3,13 @@
 #include "base/batch_job.hpp"
 #include "base/clock.hpp"
 #include "lockstep/events/events.hpp"
+#include "monitor/attempt_time.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 namespace lockstep::monitor {
 
@@ -36,10 +38,15 @@ class Ledger : public train::Observer {
     double checkpoint_s_ = 0;                       ///< training stood still
     double write_s_ = 0; ///< until they were durable, most of it in the background
     double trained_s_ = 0;
+    double validation_s_ = 0; ///< and tests
 };
 
 /// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: called
 /// by the process that reports why its attempt fails.
 void complete_history(std::filesystem::path const& directory);
+
+/// What became of the time of the run's attempts. Of one without an end it is what metrics.jsonl
+/// holds by now.
+std::vector<AttemptTime> attempt_times(std::filesystem::path const& directory);
 
 } // namespace lockstep::monitor

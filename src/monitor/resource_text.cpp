@@ -69,19 +69,19 @@ Json added_resources(Json const& before, Json const& after) {
         return before.is_object() ? before : after;
     }
     Json sum = Json::object();
+    auto const number = [](Json const& of, char const* key) {
+        auto const found = of.find(key);
+        return found != of.end() && found->is_number() ? found->get<double>() : 0.0;
+    };
     for (char const* const key :
          {"seconds", "core_hours", "user_s", "system_s", "disk_read_bytes", "disk_written_bytes",
           "exchanged_bytes", "network_bytes", "processor_joules", "device_joules"}) {
-        auto const number = [key](Json const& of) {
-            auto const found = of.find(key);
-            return found != of.end() && found->is_number() ? found->get<double>() : 0.0;
-        };
         if (before.contains(key) || after.contains(key)) {
-            sum[key] = number(before) + number(after);
+            sum[key] = number(before, key) + number(after, key);
         }
     }
     for (char const* const key : {"memory_peak_bytes"}) {
-        sum[key] = std::max(before.value(key, 0.0), after.value(key, 0.0));
+        sum[key] = std::max(number(before, key), number(after, key));
     }
     return sum;
 }

@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
+#include "monitor/effective_time.hpp"
 #include "monitor/ledger.hpp"
 
 #include <nlohmann/json.hpp>
@@ -36,6 +37,7 @@ class Attempt {
             tell(train::Step{.step = step_, .logged = step_ % 2 == 0, .step_s = 1});
             if (step_ % 3 == 0) {
                 tell(train::CheckpointWritten{step_, "file", 1, 0.5, 0.125, true});
+                tell(train::Measured{.set = "validation", .step = step_, .seconds = 0.25});
             }
         }
     }
@@ -90,6 +92,8 @@ TEST_CASE("an attempt that ends writes all of its line") {
     CHECK(line["lost_s"] == 0);
     CHECK(line["checkpoint_s"] == 0.25); // training continues while they are written
     CHECK(line["checkpoint_write_s"] == 1);
+    CHECK(line["validation_s"] == 0.5);
+    CHECK(line["seconds"].get<double>() >= line["setup_s"].get<double>());
     CHECK(line["exit_code"] == 75);
     CHECK(line["end"].is_string());
 }
@@ -114,6 +118,7 @@ TEST_CASE("the line of a killed attempt is completed by the next, with the steps
     CHECK(lines[0]["productive_s"].get<double>() == Approx(6));
     CHECK(lines[0]["checkpoint_s"] == 0.375);
     CHECK(lines[0]["checkpoint_write_s"] == 1.5);
+    CHECK(lines[0]["validation_s"] == 0.75);
     CHECK(lines[1]["first_step"] == 6);
     CHECK(lines[1]["productive_s"] == 6);
     CHECK(lines[1]["exit_code"] == 0);
@@ -137,6 +142,68 @@ TEST_CASE("a resume from an older checkpoint takes from all attempts since") {
     // The lost steps are not counted twice.
     Attempt(scratch.path(), "again", 4).train_until(5);
     CHECK(history(scratch.path())[0]["lost_s"] == 2);
+}
+
+TEST_CASE("the length of an attempt that has no end is that of its records") {
+    test::ScratchDir const scratch;
+    auto const put = [&](char const* file, std::string const& line) {
+        File::append(scratch / file).append_text(line + "\n");
+    };
+    auto const begun = [&](char const* attempt, char const* start, char const* more) {
+        put("history.jsonl",
+            concat(R"({"attempt":")", attempt, R"(","start":")", start,
+                   R"(","end":null,"ranks":2,"job":"","launch":"launch-1","first_step":0,)",
+                   R"("last_step":0,"lost_steps":0,"startup_s":4,"productive_s":0,"lost_s":0,)",
+                   R"("checkpoint_s":0,"exit_code":null)", more, "}"));
+    };
+    auto const record = [&](double elapsed_s, std::string const& fields) {
+        put("metrics.jsonl", concat("{\"elapsed_s\":", elapsed_s, ",", fields, "}"));
+    };
+    // Its records were opened 2.5 seconds after its start.
+    begun("failed", "2026-01-31T12:00:03Z", R"(,"setup_s":3,"validation_s":0,"silent_s":0)");
+    record(0.5, R"("event":"start","attempt":"failed")");
+    record(3.5, R"("event":"step","step":2,"step_ms":1000)");
+    record(4, R"("event":"checkpoint","step":2,"seconds":0.25,"stall_s":0.125)");
+    record(4.5, R"("event":"failure","fatal":false)"); // the run continued
+    record(20, R"("event":"failure","exit_code":76)"); // of a rank, since its start
+    begun("earlier", "2026-01-31T12:00:25Z", "");
+    record(0.5, R"("event":"start","attempt":"earlier")");
+    record(9, R"("event":"step","step":2,"step_ms":1000)");
+    begun("running", "2026-01-31T12:00:50Z", R"(,"setup_s":3,"validation_s":0,"silent_s":0)");
+    record(0.25, R"("event":"start","attempt":"running")");
+
+    auto const times = monitor::attempt_times(scratch.path());
+    REQUIRE(times.size() == 3);
+    CHECK(times[0].reason == "failed");
+    CHECK(times[0].seconds == 20);
+    CHECK(times[0].silent_s == 13);
+    CHECK(times[0].productive_s == 2);
+    CHECK(times[0].checkpoint_s == 0.125);
+    CHECK_FALSE(times[1].is_recorded()); // by a version that did not tell when it began
+    CHECK(times[2].reason.empty());
+    CHECK(times[2].seconds == 4); // its first step is the last that was heard of it
+    CHECK(history(scratch.path()).at(0)["end"].is_null()); // who reads changes nothing
+    CHECK(monitor::EffectiveTime(times).gaps() ==
+          "1 attempt not recorded, 1 wait between attempts not recorded");
+}
+
+TEST_CASE("the time between the attempts of an allocation is told, unless clocks contradict") {
+    for (auto const& [start, waited] :
+         {std::pair{"2026-01-31T11:59:00Z", true}, {"2999-01-31T12:00:00Z", false}}) {
+        test::ScratchDir const scratch;
+        File::append(scratch / "history.jsonl")
+            .append_text(concat(R"({"attempt":"before","start":")", start, R"(","end":")", start,
+                                R"(","ranks":4,"job":"12","restart":1,"setup_s":3,"seconds":9,)",
+                                R"("first_step":0,"last_step":0,"lost_steps":0,"startup_s":4,)",
+                                R"("productive_s":5,"lost_s":0,"checkpoint_s":0,"validation_s":0,)",
+                                R"("silent_s":0,"reason":"killed","exit_code":null})", "\n"));
+        Attempt(scratch.path(), "next", 0).end("finished");
+        auto const lines = history(scratch.path());
+        REQUIRE(lines.size() == 2);
+        CHECK(lines[1]["waited_s"].is_number() == waited);
+        CHECK(lines[1]["effective"].is_number() == waited);
+        CHECK(lines[0]["effective"].get<double>() == Approx(5.0 / 9));
+    }
 }
 
 TEST_CASE("the exit code of a failure is that of its record, and broken lines are skipped") {
