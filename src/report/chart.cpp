@@ -19,7 +19,7 @@ Extent extent(std::vector<Curve> const& curves, double Point::*value) {
 }
 
 bool Chart::empty() const {
-    return bands.x.empty() && matrix.counts.empty() &&
+    return bands.x.empty() && matrix.counts.empty() && bars.bars.empty() &&
            std::all_of(curves.begin(), curves.end(),
                        [](Curve const& curve) { return curve.points.empty(); });
 }

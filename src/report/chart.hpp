@@ -51,11 +51,30 @@ struct Matrix {
     std::vector<std::int64_t> counts; ///< [row][column]; empty: none
 };
 
+/// Rows of bars over x, each a stretch of its row.
+struct Bars {
+    struct Bar {
+        std::size_t row = 0; ///< from the top
+        double from = 0;
+        double to = 0;
+        std::size_t kind = 0;
+    };
+    struct Kind {
+        std::string title;
+        std::string colour;
+    };
+    std::vector<std::string> rows; ///< their names; empty: no such picture
+    std::vector<Kind> kinds;
+    std::vector<Bar> bars;
+    std::vector<double> breaks; ///< where x leaves something out
+};
+
 /// A text next to a point.
 struct Label {
     double x = 0;
     double y = 0;
     std::string text;
+    bool before = false; ///< it ends at the point
 };
 
 /// One picture.
@@ -68,6 +87,7 @@ struct Chart {
     std::vector<Spread> spreads{}; ///< bars from the least to the most
     Bands bands{};
     Matrix matrix{}; ///< instead of what is drawn over x
+    Bars bars{};     ///< instead of what is drawn over y
     bool from_zero = false;
     bool logarithmic = false;
     double top = 0;               ///< of the axis; 0: as the values need it
@@ -77,6 +97,7 @@ struct Chart {
     std::vector<std::string> parallel_axes{};
     std::vector<Label> labels{};
     std::vector<double> resumed{}; ///< where vertical lines stand
+    int height = 875;              ///< pixels of the picture, which is 1400 wide
 
     bool empty() const;
 };

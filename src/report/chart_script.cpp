@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "curve_style.hpp"
 
@@ -131,6 +132,74 @@ std::string matrix_axes(std::vector<std::string> const& names) {
                   "set cblabel 'share of the row'\n");
 }
 
+std::string bars_name(std::size_t kind) {
+    return concat("$bars", kind);
+}
+
+/// Bars lie in the upper part of their row: texts have room below.
+std::string block(Bars const& bars, std::size_t kind) {
+    auto text = concat(bars_name(kind), " << EOD\n");
+    for (auto const& bar : bars.bars) {
+        auto const middle = static_cast<double>(bar.row) - 0.15;
+        if (bar.kind == kind) {
+            text += concat(number(bar.from), " ", number(middle), " ", number(bar.from), " ",
+                           number(bar.to), " ", number(middle - 0.23), " ", number(middle + 0.23),
+                           "\n");
+        }
+    }
+    return text + "EOD\n";
+}
+
+/// Kinds without a bar are left out.
+std::vector<std::size_t> kinds_in(Bars const& bars) {
+    std::vector<std::size_t> kinds;
+    for (std::size_t kind = 0; kind < bars.kinds.size(); ++kind) {
+        if (std::ranges::find(bars.bars, kind, &Bars::Bar::kind) != bars.bars.end()) {
+            kinds.push_back(kind);
+        }
+    }
+    return kinds;
+}
+
+std::string block(Bars const& bars) {
+    std::string text;
+    for (auto const kind : kinds_in(bars)) {
+        text += block(bars, kind);
+    }
+    return text;
+}
+
+std::vector<std::string> bar_items(Bars const& bars) {
+    std::vector<std::string> items;
+    for (auto const kind : kinds_in(bars)) {
+        items.push_back(
+            concat(bars_name(kind), " using 1:2:3:4:5:6 with boxxyerror fs solid noborder lc rgb '",
+                   bars.kinds[kind].colour, "' title ", quoted(bars.kinds[kind].title)));
+    }
+    return items;
+}
+
+std::string bar_axes(Bars const& bars) {
+    std::vector<std::string> tics;
+    double end = 0;
+    for (std::size_t row = 0; row < bars.rows.size(); ++row) {
+        tics.push_back(
+            concat(quoted(bars.rows[row]), " ", number(static_cast<double>(row) - 0.15)));
+    }
+    for (auto const& bar : bars.bars) {
+        end = std::max(end, bar.to);
+    }
+    auto text =
+        concat("set offsets 0, 0, 0, 0\nset grid xtics noytics\nset xrange [0:", number(end),
+               "] noextend\nset yrange [", number(static_cast<double>(bars.rows.size()) - 0.4),
+               ":-0.7] noextend\nset ytics scale 0 (", joined(tics, ", "), ")\n");
+    for (double const x : bars.breaks) {
+        text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),
+                       ", graph 1 nohead dt 3 lw 2 lc rgb '#444444'\n");
+    }
+    return text;
+}
+
 /// 1, 2 or 5 times a power of ten: about a tenth of `range`.
 double tic_of(double range) {
     double const power = std::pow(10, std::floor(std::log10(range / 10)));
@@ -169,7 +238,7 @@ std::string epoch_axis(Chart const& chart) {
 std::string axes_of_one_place(Chart const& chart) {
     auto const x = extent(chart.curves, &Point::x);
     auto const y = extent(chart.curves, &Point::y);
-    if (!chart.bands.x.empty() || !(x.min == x.max && x.max > 0)) {
+    if (!chart.bands.x.empty() || !chart.bars.rows.empty() || !(x.min == x.max && x.max > 0)) {
         return "";
     }
     auto const room = std::max({0.05 * std::abs(y.min), 0.05 * std::abs(y.max), 1e-9});
@@ -227,12 +296,17 @@ std::string axes(Chart const& chart) {
     if (!chart.matrix.counts.empty()) {
         text += matrix_axes(chart.matrix.names);
     }
+    if (!chart.bars.rows.empty()) {
+        text += bar_axes(chart.bars);
+    }
     if (!chart.parallel_axes.empty()) {
         text += parallel_axes(chart.parallel_axes);
     }
     for (auto const& label : chart.labels) {
-        text += concat("set label ", quoted(label.text), " at first ", number(label.x), ", first ",
-                       number(label.y), " left offset 0.6,0 front noenhanced\n");
+        text +=
+            concat("set label ", quoted(label.text), " at first ", number(label.x), ", first ",
+                   number(label.y), label.before ? " right offset -0.6,0" : " left offset 0.6,0",
+                   chart.bars.rows.empty() ? "" : " font ',14'", " front noenhanced\n");
     }
     for (double const x : chart.resumed) {
         text += concat("set arrow from first ", number(x), ", graph 0 to first ", number(x),
@@ -252,6 +326,10 @@ std::string script_of(Chart const& chart, std::string const& format) {
     if (!chart.matrix.counts.empty()) {
         text += block(chart.matrix);
         items = matrix_items(chart.matrix);
+    }
+    if (!chart.bars.bars.empty()) {
+        text += block(chart.bars);
+        items = bar_items(chart.bars);
     }
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         auto const& curve = chart.curves[i];
@@ -281,22 +359,23 @@ std::string script_of(Chart const& chart, std::string const& format) {
         axes(chart), "plot ", joined(items, ", \\\n     "), "\n");
 }
 
-/// Pictures of one size whatever their format.
-std::string terminal_of(std::string const& format) {
+/// Pictures of one width whatever their format.
+std::string terminal_of(std::string const& format, int height) {
     if (format == "pdf") {
-        return "\nset terminal pdfcairo noenhanced size 28cm,17.5cm font 'DejaVu Sans,13' "
-               "background "
-               "'#FFFFFF'\n";
+        return concat("\nset terminal pdfcairo noenhanced size 28cm,", number(0.02 * height),
+                      "cm font 'DejaVu Sans,13' background '#FFFFFF'\n");
     }
     if (format == "svg") {
-        return "\nset terminal svg noenhanced size 1400,875 font 'DejaVu Sans,17' background "
-               "'#FFFFFF'\n";
+        return concat("\nset terminal svg noenhanced size 1400,", height,
+                      " font 'DejaVu Sans,17' background '#FFFFFF'\n");
     }
-    return "\nif (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-           "    set terminal pngcairo noenhanced size 1400,875 font 'DejaVu Sans,17' background "
-           "'#FFFFFF'\n"
-           "} else {\n"
-           "    set terminal png noenhanced size 1400,875 large\n}\n";
+    return concat("\nif (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
+                  "    set terminal pngcairo noenhanced size 1400,",
+                  height,
+                  " font 'DejaVu Sans,17' background '#FFFFFF'\n"
+                  "} else {\n"
+                  "    set terminal png noenhanced size 1400,",
+                  height, " large\n}\n");
 }
 
 } // namespace
@@ -304,8 +383,11 @@ std::string terminal_of(std::string const& format) {
 std::string script_of(std::vector<Chart> const& charts, std::vector<std::string> const& formats) {
     std::string text = "# gnuplot FILE draws these pictures again.\nset encoding utf8\n";
     for (auto const& format : formats) {
-        text += terminal_of(format);
+        int height = 0;
         for (auto const& chart : charts) {
+            if (std::exchange(height, chart.height) != chart.height) {
+                text += "set output\n" + terminal_of(format, height);
+            }
             text += script_of(chart, format);
         }
         text += "set output\n";

@@ -1,6 +1,7 @@
 #include "charts.hpp"
 
 #include "base/text.hpp"
+#include "monitor/ledger.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -8,6 +9,8 @@
 #include <numeric>
 
 #include "curve_style.hpp"
+#include "stretches.hpp"
+#include "timeline_chart.hpp"
 #include "values.hpp"
 
 namespace lockstep::report {
@@ -269,6 +272,13 @@ Chart time_chart(monitor::RunRecords const& run) {
     return chart;
 }
 
+Chart attempts_chart(monitor::RunRecords const& run) {
+    auto const directory = run.path().parent_path();
+    auto const times = monitor::attempt_times(directory);
+    return timeline_chart(run.name(), attempt_stretches(directory, times),
+                          monitor::EffectiveTime(times));
+}
+
 } // namespace
 
 std::vector<Chart> charts_of(monitor::RunRecords const& run) {
@@ -280,6 +290,7 @@ std::vector<Chart> charts_of(monitor::RunRecords const& run) {
                              time_chart, memory_chart, utilization_chart}) {
         charts.push_back(make(run));
     }
+    charts.push_back(attempts_chart(run));
     std::erase_if(charts, [](Chart const& chart) { return chart.empty(); });
     return charts;
 }

@@ -3,7 +3,9 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "monitor/confusion_text.hpp"
+#include "monitor/effective_time.hpp"
 #include "monitor/ending.hpp"
+#include "monitor/ledger.hpp"
 #include "report/summary.hpp"
 
 #include <array>
@@ -131,6 +133,33 @@ std::string attempts_table(monitor::RunRecords const& run) {
     return text;
 }
 
+/// Where the time went that was allocated to the runs.
+std::string effective_table(std::vector<monitor::RunRecords> const& runs) {
+    std::vector<std::string> heads{"run", "attempts", "rank-hours"};
+    heads.insert(heads.end(), monitor::time_use_names.begin(), monitor::time_use_names.end());
+    std::string lines = "|---|---:|---:|";
+    for (std::size_t use = 0; use < monitor::time_use_names.size(); ++use) {
+        lines += "---:|";
+    }
+    std::string rows;
+    std::string gaps;
+    for (auto const& run : runs) {
+        monitor::EffectiveTime const time(monitor::attempt_times(run.path().parent_path()));
+        bool const known = time.allocated_s() > 0;
+        std::vector<std::string> cells{cell(run.name()), known ? count_text(time.attempts()) : "–",
+                                       known ? fixed(time.allocated_s() / 3600, 3)
+                                             : std::string("not recorded")};
+        for (std::size_t use = 0; use < monitor::time_use_names.size(); ++use) {
+            cells.push_back(share_text(time.share(static_cast<monitor::TimeUse>(use))));
+        }
+        rows += markdown_row(cells);
+        gaps += known && !time.gaps().empty()
+                    ? concat("\nThe shares of ", run.name(), " leave out: ", time.gaps(), ".\n")
+                    : "";
+    }
+    return concat("\n## Effective time\n\n", markdown_row(heads), lines, "\n", rows, gaps);
+}
+
 /// Empty where no run tells what it has used.
 std::string resources_table(std::vector<monitor::RunRecords> const& runs,
                             std::optional<double> carbon) {
@@ -244,6 +273,7 @@ std::string write_report(std::vector<monitor::RunRecords> const& runs, ReportOpt
                                               : " are not records and were skipped.\n");
         }
     }
+    text += effective_table(runs);
     text += resources_table(runs, options.carbon);
     for (auto const& run : runs) {
         if (auto const [record, set] = shown_confusion(run); record != nullptr) {

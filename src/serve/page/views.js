@@ -213,10 +213,11 @@ export function history(state, element) {
           ...ends.map((each) => ({ x: seconds(each) - origin,
             colour: style.getPropertyValue(each.event === "failure" ? "--bad" : "--faint") }))],
       });
-      box.append(make("h2", "Attempts"), table(["attempt", "begun", "ranks", "steps", "productive", "lost", "checkpoints", "end"],
+      box.append(make("h2", "Attempts"), table(["attempt", "begun", "ranks", "steps", "productive", "lost", "checkpoints",
+        "effective so far", "end"],
         details.history.map((each) => [String(each.attempt ?? ""), each.start ? clock(Date.parse(each.start) / 1000) : "–",
           String(each.ranks ?? "–"), `${each.first_step ?? "–"} – ${each.last_step ?? ""}`, duration(each.productive_s),
-          duration(each.lost_s), duration(each.checkpoint_s), each.reason ?? "running"])));
+          duration(each.lost_s), duration(each.checkpoint_s), each.effective == null ? "–" : `${(100 * each.effective).toFixed(1)} %`, each.reason ?? "running"])));
       const used = resources(details.events, carbon);
       if (used) box.append(make("h2", "Used by all attempts"), table(used.map(([head]) => head), [used.map(([, words]) => words)]));
       box.append(make("h2", "Newest checkpoints"), table(["step", "file", "size", "written in", "training paused"],

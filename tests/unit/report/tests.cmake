@@ -1,6 +1,7 @@
 lockstep_add_unit_test(report/dashboard)
 lockstep_add_unit_test(report/report)
 lockstep_add_unit_test(report/tensorboard)
+lockstep_add_unit_test(report/timeline)
 if(TARGET protobuf::libprotobuf-lite AND TARGET protobuf::protoc)
     target_compile_definitions(unit.report PRIVATE LOCKSTEP_HAS_PROTOBUF)
 endif()
