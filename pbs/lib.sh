@@ -13,8 +13,8 @@ again() {
     local settings=CHAIN name
     export CHAIN=${chain#lockstep-}
     # Names alone: qsub takes the values from its environment, where a comma or a quote ends none.
-    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS MIN_HOSTS RUN_SECONDS LAUNCH \
-        LAUNCHER FORGIVEN; do
+    for name in PROFILE INPUT SEARCH SEARCH_DIRECTORY EXE SEED RESTARTS MIN_HOSTS SPARES RUN_SECONDS \
+        LAUNCH LAUNCHER FORGIVEN; do
         if [ -n "${!name:-}" ]; then
             export "${name?}"
             settings+=,$name

@@ -13,6 +13,7 @@ INPUT=${INPUT:-inputs/fashion_mnist.ini}
 SEARCH=${SEARCH:-}       # the SPACE file of a search, whose directory SEARCH_DIRECTORY may name
 RESTARTS=${RESTARTS:-0}  # inside the job, after the loss of a rank, before it is requeued
 MIN_HOSTS=${MIN_HOSTS:-} # of the job, that must answer for such a restart; none: 1
+SPARES=${SPARES:-}       # of the job's hosts, that wait until another is left out
 FORGIVEN=${FORGIVEN:-3}  # losses of a rank after which the job is requeued all the same
 REQUEUE=${REQUEUE:-yes}  # no: end, and let the next job of a chain continue
 
@@ -196,7 +197,7 @@ train() { # WORDS...
                 ${SEARCH_DIRECTORY:+--search-directory "$SEARCH_DIRECTORY"} "$@"
         fi
         run_launcher "$EXE" launch --yes --restarts "$RESTARTS" ${MIN_HOSTS:+--min-hosts "$MIN_HOSTS"} \
-            ${LAUNCHER:+--launcher "$LAUNCHER"} "$@"
+            ${SPARES:+--spares "$SPARES"} ${LAUNCHER:+--launcher "$LAUNCHER"} "$@"
     fi
     act_on_code
     exit "$code"

@@ -12,6 +12,8 @@ std::vector<Command> all_commands() {
          "[--yes] [DECK]... [--devices N] [--restarts N] [--submit slurm|pbs]",
          "trains with one rank per device of this host or job; asks for what is missing, restarts "
          "after the loss of a rank"},
+        {"probe", probe_command, probe_help, "[DIRECTORY] [--reach HOST,HOST]",
+         "tests this host, as launch does after a loss"},
         {"search", search_command, search_help,
          "SPACE.ini [DECK]... | report DIR | suggest SPACE.ini | tell DIR TRIAL VALUE...",
          "trains many trials of a deck on parts of the ranks, and finds the best values of its "

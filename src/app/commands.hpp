@@ -58,6 +58,9 @@ std::string complete_help(HelpWords const&);
 /// Starts ranks on all devices of the allocation, and starts them again when some are lost.
 ExitCode launch_command(Invocation const& invocation);
 std::string launch_help(HelpWords const&);
+/// Tests this host, as `launch` does after a loss.
+ExitCode probe_command(Invocation const& invocation);
+std::string probe_help(HelpWords const&);
 
 /// For commands that train, which continue when nobody listens any more: a reader of their output
 /// that has left, a terminal that was closed.

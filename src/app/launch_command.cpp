@@ -39,7 +39,8 @@ Options launch_options(LaunchTold& told) {
                  "Slurm or PBS job, of all hosts of the job. The command supervises the ranks: it "
                  "passes the signals TERM, INT and USR1 on to the ranks, which then write a "
                  "checkpoint and end. After the loss of a rank, it restarts all ranks on the hosts "
-                 "that still answer. On a terminal, the command lists the devices and the "
+                 "that still answer. A host whose test shows that it is bad is left out for the "
+                 "rest of the job. On a terminal, the command lists the devices and the "
                  "scheduler, asks for the settings that the options below leave open, and shows "
                  "the command line or the job script before it starts the run or submits the job.",
         .rows =
@@ -74,6 +75,10 @@ Options launch_options(LaunchTold& told) {
                            "restart the run only if at least N hosts answer, so that it does not "
                            "continue alone on a host that is cut off; default: 1",
                            choice.min_hosts, {.min = 1}),
+             option::whole("--spares N",
+                           "keep the last N hosts as spares: after a loss they take the place of "
+                           "hosts that are left out; default: 0",
+                           choice.spares, {.min = 0}),
              option::one_of("--launcher", {"mpirun", "srun"},
                             "program that starts the ranks (mpirun); srun works only inside a "
                             "Slurm job or with --submit slurm",

@@ -1,5 +1,6 @@
 #include "base/arrival.hpp"
 
+#include "base/arrived_ranks.hpp"
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/host_facts.hpp"
@@ -118,12 +119,22 @@ std::vector<int> missed_ranks(std::filesystem::path const& directory, int ranks)
 
 std::map<int, int> processes_here(std::filesystem::path const& directory, int ranks) {
     std::map<int, int> processes;
-    for (int rank = 0; rank < ranks; ++rank) {
-        if (auto const mark = mark_of(directory, rank); mark && mark->host == own_host()) {
-            processes[rank] = mark->process;
+    for (auto const& each : arrived_ranks(directory, ranks)) {
+        if (each.host == own_host()) {
+            processes[each.rank] = each.process;
         }
     }
     return processes;
+}
+
+std::vector<ArrivedRank> arrived_ranks(std::filesystem::path const& directory, int ranks) {
+    std::vector<ArrivedRank> arrived;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (auto const mark = mark_of(directory, rank); mark && !mark->host.empty()) {
+            arrived.push_back({rank, mark->host, mark->process});
+        }
+    }
+    return arrived;
 }
 
 std::string missing_text(std::vector<int> const& missed) {

@@ -1,10 +1,12 @@
 #include "attempt.hpp"
 
 #include "base/arrival.hpp"
+#include "base/environment.hpp"
 #include "base/host_facts.hpp"
 #include "base/process.hpp"
 #include "base/start_limit.hpp"
 #include "base/text.hpp"
+#include "launch/ended_ranks.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -24,6 +26,9 @@ constexpr double ask_again_s = 2;
 constexpr double hears_within_s = 20; ///< a wish to end is passed on then, whoever has come
 constexpr double ends_within_s = 30;
 constexpr double records_every_s = 30;
+constexpr double last_records_s = 1; ///< of ranks, after they have told the root cause
+constexpr double failure_every_s = 0.25;
+constexpr double ranks_name_host_s = 4;   ///< after the launcher has lost it
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
 constexpr double last_wait_s = 15;        ///< for what was killed
 constexpr double ranks_tell_first_s = 15; ///< ranks that wait for others say so themselves
@@ -65,16 +70,24 @@ LaunchedAttempt::LaunchedAttempt(Start start, Watcher& watcher,
 AttemptEnd LaunchedAttempt::wait_for_end() {
     std::optional<int> code;
     std::string late_why;
-    while (!(code = process_.wait(look_every_s))) {
+    bool ended_here = false;
+    while (!code && !(code = process_.wait(look_every_s))) {
         now_ = clock_.seconds();
         pass_on_wish();
         if (late(late_why)) {
             code = end_late(late_why);
-            break;
+        } else if (loss_is_known()) {
+            code = end_at_once();
         }
+        ended_here = code.has_value();
     }
-    AttemptEnd end{*code, watcher_.attempt(), listener_.told(), listener_.verdict(),
-                   listener_.verdict().has_value() || any_arrived(arrivals_.path())};
+    AttemptEnd end{.code = *code,
+                   .record = watcher_.attempt(),
+                   .told = listener_.told(),
+                   .verdict = listener_.verdict(),
+                   .arrived = listener_.verdict() || any_arrived(arrivals_.path()),
+                   .launcher_killed = process_.was_killed() && !ended_here,
+                   .ranks = arrived_ranks(arrivals_.path(), start_.ranks)};
     if (!end.verdict) {
         end.verdict = verdict_;
     }
@@ -206,6 +219,38 @@ LauncherVerdict LaunchedAttempt::stopped() const {
             false,
             {concat(ranks.size() == 1 ? "it is" : "they are", " stopped (SIGSTOP)"),
              "no rank of this host continues", "Look at that host for what has stopped them"}};
+}
+
+/// Whether all that mpirun has still to do is to end ranks, for which it takes seconds, or waits
+/// for a host that is lost until its network has given up: a rank has told that another is lost, or
+/// mpirun that a host is. A step of Slurm's is ended by srun alone.
+bool LaunchedAttempt::loss_is_known() {
+    if (start_.words.front() != "mpirun") {
+        return false;
+    }
+    if (!host_lost_at_ && listener_.verdict() && listener_.verdict()->whole_host) {
+        host_lost_at_ = now_;
+    }
+    if (!told_at_) {
+        return host_lost_at_ && now_ - *host_lost_at_ > ranks_name_host_s;
+    }
+    if (now_ - *told_at_ < last_records_s || now_ - failure_read_at_ < failure_every_s) {
+        return false;
+    }
+    failure_read_at_ = now_;
+    return seen(watcher_, &Watcher::attempt).failure == static_cast<int>(ExitCode::rank_lost);
+}
+
+int LaunchedAttempt::end_at_once() {
+    std::vector<int> processes;
+    for (auto const& each : processes_here(arrivals_.path(), start_.ranks)) {
+        processes.push_back(each.second);
+    }
+    end_ranks(processes, environment_text("LOCKSTEP_LAUNCH"));
+    process_.kill_all();
+    process_.wait(last_wait_s);
+    remove_session(process_.id());
+    return static_cast<int>(ExitCode::rank_lost);
 }
 
 int LaunchedAttempt::end_late(std::string const& why) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/arrived_ranks.hpp"
 #include "base/awake_clock.hpp"
 #include "lockstep/base/signals.hpp"
 
@@ -25,6 +26,8 @@ struct AttemptEnd {
     std::optional<LauncherVerdict> verdict; ///< the launcher's, or what this process concludes
     bool arrived = false;                   ///< at least one rank has left its mark
     bool by_own_signal = false;             ///< a rank that had only begun died of the wish to end
+    bool launcher_killed = false;           ///< by a signal, and not by this process
+    std::vector<ArrivedRank> ranks{};       ///< that have left their marks
 };
 
 /// What the exit code of a launcher means, in words.
@@ -54,7 +57,9 @@ class LaunchedAttempt {
     bool ended_too_long(std::string& why);
     bool missing_too_long(std::string& why);
     bool stopped_too_long(std::string& why);
+    bool loss_is_known();
     LauncherVerdict stopped() const;
+    int end_at_once();
     int end_late(std::string const& why);
     std::optional<LauncherVerdict> absent(std::vector<int> const& missed,
                                           std::string const& why) const;
@@ -76,9 +81,11 @@ class LaunchedAttempt {
     std::optional<double> over_since_;
     bool end_on_record_ = false;
     double records_read_at_ = 0;
+    double failure_read_at_ = 0;
+    std::optional<double> host_lost_at_; ///< so the launcher says
     bool recovering_;
     bool all_came_ = false;
-    std::vector<int> missed_; ///< when they were counted last
+    std::vector<int> missed_;                ///< when they were counted last
     std::map<int, int> here_; ///< the processes of this host's ranks, once all have come
     std::optional<LauncherVerdict> verdict_; ///< where this process has ended the attempt
 };

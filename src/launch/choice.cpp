@@ -83,6 +83,25 @@ void plan_search(LaunchPlan& plan, LaunchChoice const& choice) {
                       {choice.search, "--directory", plan.directory.string()});
 }
 
+/// The last hosts wait until they are needed.
+void set_spares_aside(LaunchPlan& plan, std::int64_t spares) {
+    auto const count = static_cast<std::int64_t>(plan.hosts.size());
+    if (spares > 0 && plan.restarts == 0) {
+        throw Error(ExitCode::usage,
+                    {concat("--spares ", spares), "spares are used by restarts, and there are none",
+                     "Add --restarts N, or leave --spares out"});
+    }
+    if (spares > 0 && spares >= count) {
+        throw Error(ExitCode::usage,
+                    {concat("--spares ", spares),
+                     concat("the run has only ", amount_of(plan.hosts.size(), "host"),
+                            ", and needs one that is no spare"),
+                     "Give a smaller number, or name more hosts with --hostfile"});
+    }
+    plan.spares.assign(plan.hosts.end() - spares, plan.hosts.end());
+    plan.hosts.resize(static_cast<std::size_t>(count - spares));
+}
+
 } // namespace
 
 LaunchPlan plan_of(LaunchChoice const& choice) {
@@ -102,12 +121,14 @@ LaunchPlan plan_of(LaunchChoice const& choice) {
     }
     if (mode == "single" || mode == "dp") {
         plan.hosts = {{"", 1}}; // one process: no launcher
+        set_spares_aside(plan, choice.spares);
         return plan;
     }
     plan.launcher = choice.launcher.empty() ? "mpirun" : choice.launcher;
     auto const here = devices_here(deck.run);
     plan.hosts = hosts_of_job(choice.hostfile, static_cast<int>(choice.devices), here.count());
     plan.oversubscribe = choice.oversubscribe;
+    set_spares_aside(plan, choice.spares);
     if (plan.min_hosts > static_cast<std::int64_t>(plan.hosts.size())) {
         throw Error(ExitCode::usage,
                     {concat("--min-hosts ", plan.min_hosts),

@@ -29,6 +29,7 @@ struct LaunchChoice {
     std::string hostfile;
     std::int64_t restarts = -1;
     std::int64_t min_hosts = 1;
+    std::int64_t spares = 0;
     bool oversubscribe = false; ///< more ranks than devices are intended
 };
 

@@ -80,7 +80,12 @@ void check_ranks(LaunchChoice const& choice, config::Deck const& deck) {
                concat("each node of the job has only ", amount_of(choice.gpus, "GPU")),
                "Lower --devices, or let ranks share GPUs with --oversubscribe");
     }
-    auto const ranks = std::max<std::int64_t>(choice.nodes, 1) * choice.devices;
+    auto const nodes = std::max<std::int64_t>(choice.nodes, 1) - choice.spares;
+    if (nodes < 1) {
+        refuse(concat("--spares ", choice.spares), "the job needs a node that is no spare",
+               "Give a smaller number, or raise --nodes");
+    }
+    auto const ranks = nodes * choice.devices;
     bool const one_run = choice.search.empty(); // the ranks of a search train several trials
     if (one_run && deck.run.replicas > 0 && ranks > deck.run.replicas) {
         refuse(concat(ranks, " ranks for run.replicas = ", deck.run.replicas),

@@ -3,14 +3,12 @@
 #include "base/child.hpp"
 #include "base/environment.hpp"
 #include "base/file.hpp"
-#include "base/host_facts.hpp"
 #include "base/letters.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <future>
 #include <map>
 #include <sstream>
 
@@ -136,26 +134,6 @@ std::vector<Host> hosts_of_slurm(std::string const& nodes, int devices_here) {
     return hosts;
 }
 
-/// What runs a command on a host: a job step, or the agent that mpirun uses.
-std::vector<std::string> probe(std::string const& host) {
-    if (!environment_text("SLURM_JOB_ID").empty()) {
-        return {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "-w", host, "true"};
-    }
-    auto agent = environment_text("OMPI_MCA_plm_rsh_agent");
-    if (agent.empty()) {
-        agent = "ssh -o BatchMode=yes -o ConnectTimeout=5";
-    }
-    auto words = split(agent, ' ');
-    words.insert(words.end(), {host, "true"});
-    return words;
-}
-
-bool is_here(std::string const& host) {
-    auto const name = own_host();
-    return host.empty() || host == "localhost" ||
-           host.substr(0, host.find('.')) == name.substr(0, name.find('.'));
-}
-
 } // namespace
 
 std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here) {
@@ -173,28 +151,6 @@ std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int dev
         host.ranks = devices > 0 ? devices : host.ranks;
     }
     return hosts;
-}
-
-std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s) {
-    std::vector<std::future<bool>> answers;
-    answers.reserve(hosts.size());
-    for (auto const& host : hosts) {
-        answers.push_back(std::async(std::launch::async, [&host, limit_s] {
-            return is_here(host.name) || output_of(probe(host.name), limit_s).has_value();
-        }));
-    }
-    std::vector<Host> found;
-    for (std::size_t i = 0; i < hosts.size(); ++i) {
-        if (answers[i].get()) {
-            found.push_back(hosts[i]);
-        }
-    }
-    return found;
-}
-
-bool is_cut_off(std::vector<Host> const& hosts, std::vector<Host> const& answering) {
-    return hosts.size() > 2 &&
-           std::ranges::all_of(answering, [](Host const& host) { return is_here(host.name); });
 }
 
 } // namespace lockstep::launch

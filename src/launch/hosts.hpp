@@ -20,10 +20,4 @@ struct Host {
 /// Throws  Error 66 for a hostfile that is missing, 69 when Slurm does not name the job's hosts
 std::vector<Host> hosts_of_job(std::string const& hostfile, int devices, int devices_here);
 
-/// The hosts on which a command can be run within the limit; all are asked at once.
-std::vector<Host> answering(std::vector<Host> const& hosts, double limit_s);
-
-/// Whether of several hosts at most this one answers: then it is the one that is cut off.
-bool is_cut_off(std::vector<Host> const& hosts, std::vector<Host> const& answering);
-
 } // namespace lockstep::launch

@@ -145,6 +145,7 @@ std::string job_script(LaunchChoice const& choice) {
                   "\"\nEXE=", shell_line({own_program().string()}), "\nINPUT=", shell_line({input}),
                   "\nRESTARTS=", restarts, "\n",
                   choice.min_hosts > 1 ? concat("MIN_HOSTS=", choice.min_hosts, "\n") : "",
+                  choice.spares > 0 ? concat("SPARES=", choice.spares, "\n") : "",
                   search_lines(choice), one ? "LAUNCH=env # one process: no launcher\n" : "",
                   choice.launcher == "srun" ? "LAUNCH=\"srun --mpi=pmix\"\nLAUNCHER=srun\n" : "",
                   slurm ? "" : concat("script=", shell_line({path}), "\n"), "source ",

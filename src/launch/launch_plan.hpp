@@ -16,6 +16,7 @@ struct LaunchPlan {
     std::vector<std::string> train; ///< "train" or "search" and its arguments
     bool is_search = false;
     std::vector<Host> hosts;
+    std::vector<Host> spares;   ///< hosts that are used only when others are left out
     bool oversubscribe = false; ///< ranks may share cores
     std::int64_t max_ranks = 0; ///< replicas of the deck, 0: not known yet
     std::int64_t restarts = 0;  ///< in a row without a newer checkpoint

@@ -87,7 +87,8 @@ std::optional<int> LauncherProcess::wait(double seconds) {
     if (ended < 0) {
         return static_cast<int>(ExitCode::rank_lost);
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    was_killed_ = WIFSIGNALED(status);
+    return was_killed_ ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /// Whether anything came.

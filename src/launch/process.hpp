@@ -28,6 +28,10 @@ class LauncherProcess {
     ///          its end cannot be learnt
     std::optional<int> wait(double seconds);
 
+    /// A signal has ended it, not an exit code that tells of a rank's.
+    bool was_killed() const noexcept { return was_killed_; }
+    pid_t id() const noexcept { return child_; }
+
     void signal(int number) const;
     void kill_all() const; ///< its whole group, by SIGKILL
 
@@ -38,6 +42,7 @@ class LauncherProcess {
     pid_t child_ = -1;
     std::optional<Descriptor> errors_;
     bool silent_ = false; ///< all writers have closed the pipe
+    bool was_killed_ = false;
 };
 
 } // namespace lockstep::launch

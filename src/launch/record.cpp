@@ -40,6 +40,9 @@ AttemptStatus RunWatcher::attempt() const {
         if (event == "signal" && attempt.started) {
             attempt.ended_by_launcher = record.flag("by_launcher", false);
         }
+        if (event == "failure" && attempt.started && record.flag("fatal", true)) {
+            attempt.failure = record.whole("exit_code", 0);
+        }
         if (event == "step" && attempt.started) {
             attempt.step = record.whole("step", 0);
         }
@@ -53,6 +56,20 @@ AttemptStatus RunWatcher::attempt() const {
 bool RunWatcher::stepped() const {
     double startup_s = 0;
     return newest_attempt(&startup_s) != attempt_ && startup_s > 0;
+}
+
+std::vector<std::string> RunWatcher::retired(std::string const& job) const {
+    std::vector<std::string> hosts;
+    LineReader lines(directory_ / "history.jsonl");
+    for (std::string line; !job.empty() && lines.next(line);) {
+        JsonLine const attempt(line);
+        for (auto const& each : attempt.records("retired")) {
+            if (attempt.text("job") == job) {
+                hosts.push_back(each.text("host"));
+            }
+        }
+    }
+    return hosts;
 }
 
 std::string RunWatcher::newest_attempt(double* startup_s) const {

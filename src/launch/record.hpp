@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace lockstep::launch {
 
@@ -11,6 +12,7 @@ struct AttemptStatus {
     bool started = false;           ///< it wrote a start record
     std::string end;                ///< the reason in its end record; empty: it wrote none
     bool ended_by_launcher = false; ///< which alone has asked for the end
+    std::int64_t failure = 0;       ///< the exit code that its root cause has; 0: none is on record
     std::int64_t step = 0;          ///< the last that it has on record
     /// The step of the newest checkpoint of all attempts, or from which one has resumed; -1: none.
     std::int64_t saved_step = -1;
@@ -28,6 +30,8 @@ class Watcher {
     virtual AttemptStatus attempt() const = 0;
     /// Whether the new attempt has done a step.
     virtual bool stepped() const = 0;
+    /// The hosts that earlier launches of this job have left out for the rest of it.
+    virtual std::vector<std::string> retired(std::string const& job) const = 0;
 };
 
 /// Follows a run by its metrics.jsonl and history.jsonl.
@@ -38,6 +42,7 @@ class RunWatcher : public Watcher {
     void begin_attempt() override;
     AttemptStatus attempt() const override;
     bool stepped() const override;
+    std::vector<std::string> retired(std::string const& job) const override;
 
   private:
     std::string newest_attempt(double* startup_s) const;
@@ -56,6 +61,7 @@ class SearchWatcher : public Watcher {
     /// `saved_step` grows with each result and each newer checkpoint of a trial.
     AttemptStatus attempt() const override;
     bool stepped() const override;
+    std::vector<std::string> retired(std::string const&) const override { return {}; }
 
   private:
     std::filesystem::path directory_;

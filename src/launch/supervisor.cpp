@@ -20,31 +20,15 @@
 #include <unistd.h>
 
 #include "attempt.hpp"
+#include "job_hosts.hpp"
 
 namespace lockstep::launch {
 
 namespace {
 
-constexpr double probe_limit_s = 10;
 constexpr double ranks_log_within_s = 3; ///< what they find once their launcher has gone
-constexpr double first_pause_s = 1;      ///< before the first restart; four times as long each time
+constexpr double first_pause_s = 4; ///< before the second restart; four times as long each time
 constexpr double longest_pause_s = 60;
-
-/// The run's own word on how an attempt ended; nothing where a rank was lost. An end that is on
-/// record counts, whatever the launcher makes of it, one that fell to a signal that came once more,
-/// say: what had to be durable was so before. That the launcher alone has asked for an end means
-/// that it has lost a host.
-std::optional<ExitCode> word_of(int code, AttemptStatus const& record, bool asked) {
-    bool const own =
-        code >= static_cast<int>(ExitCode::usage) && code < static_cast<int>(ExitCode::rank_lost);
-    if (own || code == static_cast<int>(ExitCode::superseded)) {
-        return static_cast<ExitCode>(code);
-    }
-    if (record.end.empty() || (record.ended_by_launcher && !asked)) {
-        return std::nullopt;
-    }
-    return record.end.ends_with("finished") ? ExitCode::ok : ExitCode::interrupted;
-}
 
 /// Calls `take` with the lines of a run's log, one by one, until it returns true. A log that cannot
 /// be read says nothing.
@@ -102,10 +86,10 @@ LauncherVerdict cut_off() {
                      "this host is cut off from the network", "Look at this host's network"}};
 }
 
-/// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
-/// though a host had been lost before.
-void tell_cause(LaunchPlan const& plan, AttemptEnd const& end, std::vector<Host> const& answering) {
-    // mpirun may miss a host because its own is cut off: the ranks know more of one that answers.
+/// Whether the launcher says of a host that does not answer that it was lost: what ranks that the
+/// launcher ended make of it follows from that. mpirun may miss a host because its own is cut off:
+/// the ranks know more of one that answers.
+bool knows_better(AttemptEnd const& end, std::vector<Host> const& answering) {
     bool const host_lost =
         end.verdict && end.verdict->whole_host &&
         std::ranges::none_of(answering, [&](auto const& host) {
@@ -113,14 +97,23 @@ void tell_cause(LaunchPlan const& plan, AttemptEnd const& end, std::vector<Host>
         });
     bool const named =
         host_lost && end.told.find(concat("(", end.verdict->host)) != std::string::npos;
+    return end.told.empty() || (host_lost && !named);
+}
+
+/// Tells the root cause where no rank could, or where a rank that the launcher ended was blamed
+/// though a host had been lost before.
+///
+/// Returns  the host that is named; empty where none is
+std::string tell_cause(LaunchPlan const& plan, AttemptEnd const& end,
+                       std::vector<Host> const& answering) {
     monitor::RootCause cause;
     cause.set_run(plan.directory, [] { return std::nullopt; });
-    if (!end.told.empty() && (!host_lost || named)) {
+    if (!knows_better(end, answering)) {
         // A host that may be cut off itself leaves the log alone: that it was heard here decides.
         if (end.record.started && !log_says(plan.directory, end.told)) {
             cause.note(end.told + "\n");
         }
-        return;
+        return host_named_in(end.told);
     }
     if (end.record.started) {
         cause.set_on_record();
@@ -135,6 +128,7 @@ void tell_cause(LaunchPlan const& plan, AttemptEnd const& end, std::vector<Host>
                        : end.record.started ? std::string(" in training")
                                             : std::string(" in start-up");
     cause.tell(concat(verdict.who, place), Error(ExitCode::rank_lost, verdict.text));
+    return verdict.host;
 }
 
 /// Why MPI did not start, where that is this host's: no restart would help.
@@ -200,9 +194,11 @@ bool pause(double seconds) {
     return true;
 }
 
+/// The first restart begins at once: only what fails again and again waits.
 double pause_before(std::int64_t restart) {
-    return std::min(first_pause_s * std::pow(4.0, static_cast<double>(restart - 1)),
-                    longest_pause_s);
+    return restart < 2 ? 0
+                       : std::min(first_pause_s * std::pow(4.0, static_cast<double>(restart - 2)),
+                                  longest_pause_s);
 }
 
 } // namespace
@@ -217,7 +213,7 @@ ExitCode supervise(LaunchPlan const& plan) {
     name_launch(plan);
     auto const watching = watcher_of(plan);
     auto& watcher = *watching;
-    auto hosts = plan.hosts;
+    JobHosts hosts(plan, watcher);
     auto saved_step = watcher.attempt().saved_step;
     bool restart = false;
     for (std::int64_t without_progress = 0;; restart = true) {
@@ -227,17 +223,18 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         watcher.begin_attempt();
         auto const logged = size_of(plan.directory / "log.txt");
-        auto start = start_of(plan, hosts, restart);
+        auto start = start_of(plan, hosts.chosen(), restart);
         auto const line = joined(start.words, " ");
         auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
         auto const& record = end.record;
         bool const begun = record.started || end.arrived || !end.told.empty();
-        if (auto const word = word_of(end.code, record, signals.pending() != 0)) {
-            if (!begun && *word != ExitCode::ok) {
+        auto const ending = ending_of(end, signals.pending() != 0);
+        if (ending.road == Road::word) {
+            if (!begun && ending.word != ExitCode::ok) {
                 std::cerr << "lockstep launch: " << left_with(end.code)
                           << " before the run began\n";
             }
-            return *word;
+            return ending.word;
         }
         if (end.by_own_signal) {
             std::cerr << "lockstep launch: a signal asked to end the run while it started\n";
@@ -258,25 +255,28 @@ ExitCode supervise(LaunchPlan const& plan) {
             return ExitCode::ok;
         }
         bool const host_is_lost = end.verdict && end.verdict->whole_host;
-        if (host_is_lost || signals.pending() == 0) { // else nothing depends on who answers
-            hosts = answering(plan.hosts, probe_limit_s);
+        bool const asked_to_end = signals.pending() != 0;
+        if (host_is_lost || !asked_to_end) { // else nothing depends on who answers
+            hosts.ask_all(end);
         }
-        if (host_is_lost && is_cut_off(plan.hosts, hosts)) {
+        if (host_is_lost && hosts.is_cut_off()) {
             end.verdict = cut_off(); // the launcher misses all the others
         }
         hear_log(plan.directory, logged, end);
-        tell_cause(plan, end, hosts);
+        auto const blamed = tell_cause(plan, end, hosts.answering());
         if (signals.pending() != 0) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code
                       << "): not restarted, because a signal asked to end the run\n";
             return ExitCode::rank_lost;
         }
+        hosts.judge(end, ending.road, blamed);
         without_progress = record.saved_step > saved_step ? 1 : without_progress + 1;
         saved_step = std::max(saved_step, record.saved_step);
-        auto const count = static_cast<std::int64_t>(hosts.size());
+        auto const& next = hosts.chosen();
+        auto const count = static_cast<std::int64_t>(next.size());
         if (without_progress > plan.restarts || count < std::max<std::int64_t>(plan.min_hosts, 1)) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): "
-                      << (hosts.empty() ? "no host answers"
+                      << (next.empty() ? "no host answers"
                           : count < plan.min_hosts
                               ? concat("only ", count, " of ", plan.hosts.size(),
                                        count == 1 ? " hosts answers" : " hosts answer",
@@ -288,8 +288,9 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         auto const seconds = pause_before(without_progress);
         std::cerr << "lockstep launch: a rank was lost (exit code " << end.code << "): restart "
-                  << without_progress << " of " << plan.restarts << " on " << names_of(hosts)
-                  << " in " << duration_text(seconds) << std::endl;
+                  << without_progress << " of " << plan.restarts << " on " << names_of(next)
+                  << (seconds > 0 ? concat(" in ", duration_text(seconds)) : ", at once")
+                  << std::endl;
         if (!pause(seconds)) {
             std::cerr << "lockstep launch: a signal asked to end the run between two attempts\n";
             return saved_step < 0 ? ExitCode::rank_lost : ExitCode::interrupted;

@@ -7,6 +7,7 @@
 #include "lockstep/base/error.hpp"
 #include "monitor/effective_time.hpp"
 #include "monitor/resource_text.hpp"
+#include "monitor/retired_host.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -225,6 +226,18 @@ void complete_history(std::filesystem::path const& directory) {
     if (!lines.empty()) {
         write_history(lines, directory);
     }
+}
+
+void record_retired(std::filesystem::path const& directory, std::string const& host,
+                    std::string const& evidence) {
+    auto lines = history_of(directory);
+    if (lines.empty()) {
+        return; // of an attempt that has not begun there is no line
+    }
+    complete_all(lines, directory);
+    lines.back()["retired"].push_back(
+        {{"host", host}, {"evidence", evidence}, {"time", utc_now()}});
+    write_history(lines, directory);
 }
 
 Ledger::Ledger(std::filesystem::path directory, BatchJob job, Stopwatch since_start)

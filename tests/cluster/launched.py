@@ -1,4 +1,5 @@
 """A run under lockstep launch on hosts made of namespaces, from which hosts and ranks are taken."""
+import json
 import os
 import pathlib
 import re
@@ -10,6 +11,8 @@ from harness import DATA, DECK, LOCKSTEP, check, check_same, checkpoints, record
 
 class Launched:
     """A run under `launch` on host1, which starts the ranks there or elsewhere: [("host2", 1), …]."""
+
+    fault = "slow:rank=0"
 
     def __init__(self, hosts, scratch, name, where, *options):
         self.hosts, self.directory = hosts, scratch / name
@@ -23,7 +26,7 @@ class Launched:
              str(self.directory), *map(str, options)],
             stdout=self.output, stderr=subprocess.STDOUT,
             # A tenth of a second per step, where the environment reaches rank 0: on host1.
-            env={**os.environ, "LOCKSTEP_INJECT": "slow:rank=0",
+            env={**os.environ, "LOCKSTEP_INJECT": self.fault,
                  "OMPI_MCA_btl_tcp_if_include": "eth0",
                  "OMPI_MCA_plm_rsh_agent": str(hosts.agent), "OMPI_MCA_oob_tcp_if_include": "eth0"})
 
@@ -58,5 +61,12 @@ class Launched:
         check(self.process.returncode == 0, self.text())
         check_same(checkpoints(whole)[-1], checkpoints(self.directory)[-1], "the same bits")
 
+    def left_out(self):
+        told = re.findall(r"launch: (\S+) is left out for the rest of the job: ", self.text())
+        lines = map(json.loads, (self.directory / "history.jsonl").read_text().splitlines())
+        kept = [each["host"] for line in lines for each in line.get("retired", [])]
+        check(told == kept, f"what is told is on record: {told} {kept}\n{self.text()}")
+        return told
+
     def begins_again_on(self, hosts):
-        check(f"restart 1 of 3 on {hosts} in" in self.text(), f"on {hosts}: {self.text()}")
+        check(f"restart 1 of 3 on {hosts}, at once" in self.text(), f"on {hosts}: {self.text()}")
