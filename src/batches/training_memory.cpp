@@ -38,13 +38,16 @@ TrainingMemory training_memory(config::Deck const& deck, RankShare const& share)
     bool const leave_at_once = shards && share.replicas == 1 && optimizer.accumulate == 1;
     auto const arrays = gradient_arrays(share.replicas, /*concurrent=*/false);
     auto const states = static_cast<double>(state_names(optimizer).size());
-    return {.made = array,
-            .parameters = lends ? std::min(array, own + 2 * block) : 2 * array,
+    // On an accelerator, operators of the bucket before may still run.
+    double const in_use = share.on_accelerator ? 3 : 2;
+    bool const made_on_host = lends && share.on_accelerator;
+    return {.made = made_on_host ? 0 : array,
+            .parameters = lends ? std::min(array, own + in_use * block) : 2 * array,
             .gradients = leave_at_once ? std::min(array, own + under_way) : arrays * array,
             .averages = optimizer.ema > 0 ? array : 0,
-            .exchange = share.ranks == 1 ? 0
-                        : shards         ? std::min(array, under_way)
-                                         : array,
+            .exchange = share.ranks == 1 || (shards && share.on_accelerator) ? 0
+                        : shards ? std::min(array, under_way)
+                                 : array,
             .optimizer = states * (optimizer.update == "replicated" ? array : own)};
 }
 

@@ -29,6 +29,7 @@ struct RankShare {
     int replicas = 1; ///< that the rank hosts, and runs one after the other
     int ranks = 1;
     double largest = 0; ///< elements of the largest parameter; 0: none is larger than a bucket
+    bool on_accelerator = false; ///< whose memory is meant
 };
 
 /// The same where all ranks have equal shards.

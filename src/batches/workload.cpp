@@ -60,12 +60,15 @@ std::unique_ptr<data::Dataset> open_dataset_together(config::Deck const& deck,
 }
 
 std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
-                                                   std::uint64_t available) {
+                                                   torch::Device device, std::uint64_t available) {
     auto const replicas = static_cast<int>(deck.run.replicas);
-    return [deck, most = (replicas + ranks - 1) / ranks, ranks, available](double parameters) {
-        auto const memory = training_memory(deck, equal_share(parameters, most, ranks));
-        require_memory(memory.total(), available);
-    };
+    return
+        [deck, most = (replicas + ranks - 1) / ranks, ranks, device, available](double parameters) {
+            auto share = equal_share(parameters, most, ranks);
+            share.on_accelerator = !device.is_cpu();
+            auto const memory = training_memory(deck, share);
+            require_memory(memory.total(), available);
+        };
 }
 
 namespace {

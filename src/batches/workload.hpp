@@ -114,7 +114,7 @@ Workload open_workload(config::Deck const& deck, Datasets datasets,
 ///
 /// Throws  Error as `require_memory` does, when it is called
 std::function<void(double parameters)> fits_within(config::Deck const& deck, int ranks,
-                                                   std::uint64_t available);
+                                                   torch::Device device, std::uint64_t available);
 
 /// What the targets of a training batch hold: those of the samples, then the labels and shares of
 /// mixed samples, or the outputs of a teacher where they are read from a file.

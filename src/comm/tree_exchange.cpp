@@ -378,6 +378,7 @@ void TreeExchange::give_back_all() {
 void TreeExchange::meet() {
     if (loans_) {
         loans_->meet();
+        has_all_ = false; // a pass has given some of them back
     }
 }
 

@@ -13,6 +13,7 @@
 #include "comm/native_exchange.hpp"
 #include "comm/nccl.hpp"
 #include "comm/oneccl.hpp"
+#include "device/device_pages.hpp"
 #include "exchange/power_sgd_exchange.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -103,23 +104,27 @@ std::optional<comm::Route> wanted_route(comm::Communicator const& world) {
                        : std::optional(choice == 1 ? comm::Route::direct : comm::Route::halving);
 }
 
-/// Only the ordered exchange in host memory can do without parts of its arrays.
+/// Only the ordered exchange in host memory can do without parts of its arrays; a device's are
+/// staged.
 void require_shards(config::Communication const& options, torch::Device device,
                     ExchangeNeeds const& needs) {
     if (!needs.shards_gradients) {
         return;
     }
-    auto const* const why = !device.is_cpu()                ? "the model computes on an accelerator"
-                            : options.reduction == "native" ? "communication.reduction = native"
-                            : !needs.matrices.empty()       ? "communication.compression = powersgd"
-                                                            : nullptr;
-    if (why != nullptr) {
+    bool const has_pages = device.is_cpu() || has_device_pages(device);
+    bool const by_host = device.is_cpu() || options.backend == "auto" || options.backend == "mpi";
+    auto const why = options.reduction == "native" ? std::string("communication.reduction = native")
+                     : !needs.matrices.empty() ? std::string("communication.compression = powersgd")
+                     : !has_pages ? concat("this program cannot take memory back on ", device.str())
+                     : !by_host   ? concat("communication.backend = ", options.backend)
+                                  : std::string();
+    if (!why.empty()) {
         throw Error(ExitCode::usage,
                     {concat("optimizer.update = ",
                             needs.shards_parameters ? "fully-sharded" : "sharded-gradients",
                             " is not available here"),
-                     concat(why, ", but only the ordered exchange on CPUs can hold gradients and "
-                                 "parameters in shards"),
+                     concat(why, ", but only the ordered exchange through host memory can hold "
+                                 "gradients and parameters in shards"),
                      "Set optimizer.update = sharded"});
     }
 }
@@ -194,6 +199,7 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
     // Libraries refuse ranks that share a device: these go through host memory, unless the deck
     // names the library.
     if (options.backend != "mpi" && all_on_devices && library != nullptr &&
+        !needs.shards_gradients &&
         (options.backend != "auto" ||
          comm::each_rank_has_own_device(world, *library, device.index()))) {
         return device_exchange(world, *library, device,
@@ -218,7 +224,9 @@ std::unique_ptr<comm::Exchange> choose_exchange(comm::Communicator const& world,
                                                .timeout_seconds = timeout,
                                                .hosts = needs.hosts,
                                                .route = wanted_route(world)});
-    return device.is_cpu() ? std::move(on_host) : staged_exchange(std::move(on_host), device);
+    return device.is_cpu() ? std::move(on_host)
+                           : staged_exchange(std::move(on_host), device,
+                                             {needs.shards_gradients, needs.shards_parameters});
 }
 
 } // namespace lockstep::train

@@ -50,6 +50,20 @@ double compression_scale(config::Deck const& deck) {
                : 1;
 }
 
+/// What this rank still has of its gradients, and zeros for the rest.
+torch::Tensor kept_gradients(torch::Tensor const& gradients, std::vector<Range> const& owned,
+                             std::string const& update) {
+    if (update != "sharded-gradients" && update != "fully-sharded") {
+        return gradients;
+    }
+    auto const kept = torch::zeros(gradients.sizes());
+    for (auto const& range : owned) {
+        kept.narrow(0, range.first, range.count())
+            .copy_(gradients.narrow(0, range.first, range.count()));
+    }
+    return kept;
+}
+
 /// Null: every pass runs eagerly.
 std::unique_ptr<StepGraphs> graphs_of(EngineSetup const& setup) {
     if (!setup.graphs) {
@@ -221,7 +235,10 @@ Engine::Verdict Engine::judge(StepInput const& input, std::span<double const> sq
     outcome.skipped = !finite;
     if (!finite && !loss_scale_.skips()) {
         throw_bad_gradient(parts_->world, parts_->layout,
-                           {*parts_->exchange, squares, local_.gradients()}, input.step + 1);
+                           {*parts_->exchange, squares,
+                            kept_gradients(local_.gradients(), parts_->owned,
+                                           parts_->setup.deck.optimizer.update)},
+                           input.step + 1);
     }
     // Skipped steps do not count for the rule's bias correction.
     auto const step = input.step + 1 - loss_scale_.skipped() - steps_of_others_;

@@ -13,6 +13,7 @@
 #include "nn/freezing.hpp"
 #include "nn/named_code.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockstep::train {
@@ -40,6 +41,17 @@ ExchangeNeeds needs_of(EngineSetup const& setup, std::vector<comm::TreeNode> con
                             ? matrices_of(layout, communication.powersgd_rank)
                             : std::vector<Matrix>{},
             .seed = static_cast<std::uint64_t>(setup.deck.run.seed)};
+}
+
+constexpr char const* other_types = "the model has parameters of other types than float32";
+
+void refuse_loans(comm::Communicator const& world, std::string const& why) {
+    comm::agree(world, "preparing the engine", [&] {
+        throw Error(ExitCode::usage,
+                    {"optimizer.update = fully-sharded is not available here",
+                     concat(why, ", but parameters are fetched only when they are read"),
+                     "Set optimizer.update = sharded-gradients"});
+    });
 }
 
 std::vector<Buffers> kept_of(EngineSetup const& setup, comm::TreeNode own) {
@@ -99,7 +111,15 @@ void require_concurrent(config::Communication const& communication, bool concurr
 /// The rank's shards of the first weights, then all of them by the exchange: the replicas start
 /// alike whatever their modules held.
 void EngineParts::make_instances() {
-    place(setup.model, setup.device);
+    bool const lends = exchange->lends();
+    if (lends && std::ranges::any_of(layout.entries, [](ParameterRange const& entry) {
+            return entry.type != "Float";
+        })) {
+        refuse_loans(world, other_types);
+    }
+    if (!lends) { // else a device has never had all parameters
+        place(setup.model, setup.device);
+    }
     arena_.fill_from(setup.model, updated);
     exchange->publish();
     bool const concurrent =
@@ -113,8 +133,9 @@ void EngineParts::make_instances() {
                              .device = setup.device,
                              .devices = setup.devices},
         layout, arena_);
-    if (exchange->lends()) {
-        return_freed_memory(); // of the parameters as they were made
+    if (lends) {
+        place(setup.model, setup.device); // its buffers
+        return_freed_memory();            // of the parameters as they were made
     }
 }
 
@@ -159,12 +180,7 @@ void EngineParts::make_gate() {
     if (why.empty()) {
         gate = std::make_unique<ParameterGate>(*exchange, arena_, world);
     } else if (lends) {
-        comm::agree(world, "preparing the engine", [&] {
-            throw Error(ExitCode::usage,
-                        {"optimizer.update = fully-sharded is not available here",
-                         concat(why, ", but parameters are fetched only when they are read"),
-                         "Set optimizer.update = sharded-gradients"});
-        });
+        refuse_loans(world, why);
     }
 }
 
@@ -182,9 +198,9 @@ std::string EngineParts::why_no_gate() const {
         return "replicas run concurrently (run.mode = dp)";
     }
     if (arena_.has_followers()) {
-        return "the model has parameters of other types than float32";
+        return other_types;
     }
-    return exchange->can_publish_later() && setup.device.is_cpu()
+    return exchange->lends() || (exchange->can_publish_later() && setup.device.is_cpu())
                ? ""
                : "the exchange publishes all parameters at once";
 }

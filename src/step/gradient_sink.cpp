@@ -214,23 +214,40 @@ void GradientSink::settle(std::size_t index) {
     announce_complete();
 }
 
+/// What gets no gradient is zeroed before it leaves: afterwards it may have no memory.
 void GradientSink::announce_complete() {
+    torch::NoGradGuard const no_grad;
     auto const buckets = static_cast<int>(pass_.missing.size());
     auto last = pass_.next_bucket;
     while (last < buckets && pass_.missing[static_cast<std::size_t>(last)] == 0) {
         ++last;
     }
-    if (last > pass_.next_bucket) {
-        flush();
-        pass_.ready(std::exchange(pass_.next_bucket, last), last);
+    if (last == pass_.next_bucket) {
+        return;
     }
+    flush();
+    int first = std::exchange(pass_.next_bucket, last);
+    for (std::size_t index = 0; index < states_.size(); ++index) {
+        auto const& state = states_[index];
+        if (state.expected || state.first_bucket < first || state.first_bucket >= last ||
+            used(index)) {
+            continue;
+        }
+        if (state.first_bucket > first) {
+            pass_.ready(std::exchange(first, state.first_bucket), state.first_bucket);
+        }
+        prepare(index);
+        state.view.zero_();
+        pass_.claimed[index] = 1;
+    }
+    pass_.ready(first, last);
 }
 
 void GradientSink::end() {
     torch::NoGradGuard const no_grad;
     flush();
     for (std::size_t index = 0; index < states_.size(); ++index) {
-        if (!used(index)) {
+        if (!used(index) && pass_.claimed[index] == 0) {
             prepare(index);
             states_[index].view.zero_();
         }

@@ -16,8 +16,18 @@ namespace {
 /// Messages move only while MPI is called, and a call costs some microseconds.
 constexpr double look_every_s = 100e-6;
 
-/// As LibTorch's own callbacks, a thread's.
-thread_local ParameterGate* watching = nullptr;
+/// The gate that is told of this thread's operators; LibTorch hands it on, as the callbacks, to the
+/// threads of backward.
+struct Watching : c10::DebugInfoBase {
+    explicit Watching(ParameterGate& told) : gate(told) {}
+    ParameterGate& gate;
+};
+
+ParameterGate* watching() {
+    auto* const info =
+        static_cast<Watching*>(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PRODUCER_INFO));
+    return info == nullptr ? nullptr : &info->gate;
+}
 
 /// What an operator that runs has on loan.
 struct Using : at::ObserverContext {
@@ -26,34 +36,35 @@ struct Using : at::ObserverContext {
 };
 
 std::unique_ptr<at::ObserverContext> begin_operator(at::RecordFunction const& about_to_run) {
-    if (watching == nullptr) {
+    auto* const gate = watching();
+    if (gate == nullptr) {
         return nullptr;
     }
     auto const inputs = about_to_run.inputs();
-    auto buckets = watching->lend({inputs.data(), inputs.size()});
+    auto buckets = gate->lend({inputs.data(), inputs.size()});
     return buckets.empty() ? nullptr : std::make_unique<Using>(std::move(buckets));
 }
 
 void end_operator(at::RecordFunction const& /*has_run*/, at::ObserverContext* context) {
-    if (auto const* const used = static_cast<Using*>(context);
-        watching != nullptr && used != nullptr) {
-        watching->passed(used->buckets);
+    auto* const gate = watching();
+    if (auto const* const used = static_cast<Using*>(context); gate != nullptr && used != nullptr) {
+        gate->passed(used->buckets);
     }
 }
 
 std::unique_ptr<at::ObserverContext> before_operator(at::RecordFunction const& about_to_run) {
-    if (watching != nullptr) {
+    if (auto* const gate = watching()) {
         auto const inputs = about_to_run.inputs();
-        watching->pass({inputs.data(), inputs.size()});
+        gate->pass({inputs.data(), inputs.size()});
     }
     return nullptr;
 }
 
 } // namespace
 
-ParameterGate::Watch::Watch(ParameterGate& gate) {
+ParameterGate::Watch::Watch(ParameterGate& gate)
+    : guard_(c10::DebugInfoKind::PRODUCER_INFO, std::make_shared<Watching>(gate)) {
     gate.arrived_ = 0;
-    watching = &gate;
     auto callback = gate.lends() ? at::RecordFunctionCallback(begin_operator, end_operator)
                                  : at::RecordFunctionCallback(before_operator);
     handle_ =
@@ -62,7 +73,6 @@ ParameterGate::Watch::Watch(ParameterGate& gate) {
 
 ParameterGate::Watch::~Watch() {
     at::removeCallback(handle_);
-    watching = nullptr;
 }
 
 ParameterGate::ParameterGate(comm::Exchange& exchange, Arena const& arena,
@@ -101,6 +111,7 @@ void ParameterGate::pass(std::span<c10::IValue const> inputs) noexcept {
 
 std::vector<int> ParameterGate::lend(std::span<c10::IValue const> inputs) noexcept {
     std::vector<int> buckets;
+    std::lock_guard const lock(mutex_);
     if (failure_) {
         return buckets;
     }
@@ -111,6 +122,7 @@ std::vector<int> ParameterGate::lend(std::span<c10::IValue const> inputs) noexce
         std::ranges::sort(buckets);
         buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
         if (!buckets.empty()) {
+            at::DisableRecordFunctionGuard const quiet; // copies to a device are operators, too
             Stopwatch const watch;
             lent_->use(buckets);
             waited_s_ += watch.seconds();
@@ -123,6 +135,11 @@ std::vector<int> ParameterGate::lend(std::span<c10::IValue const> inputs) noexce
         failure_ = std::current_exception();
     }
     return buckets;
+}
+
+void ParameterGate::passed(std::span<int const> buckets) noexcept {
+    std::lock_guard const lock(mutex_);
+    lent_->release(buckets);
 }
 
 void ParameterGate::find_used(c10::IValue const& value, std::vector<int>& buckets) const {

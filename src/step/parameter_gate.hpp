@@ -6,8 +6,11 @@
 #include "lockstep/comm/communicator.hpp"
 #include "step/lent_buckets.hpp"
 
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,13 +28,14 @@ namespace lockstep::train {
 /// way, it is not asked to. Between operators the exchange makes progress.
 ///
 /// Where the exchange lends parameters, each operator of forward and of backward has those that it
-/// reads lent while it runs.
+/// reads lent while it runs, or while a device has it under way. The backward of a device runs on a
+/// thread of LibTorch.
 ///
 /// What reads parameters past LibTorch's operators, or on other threads, does not run behind it;
 /// own kernels announce themselves as operators do (program/own_kernels.hpp).
 class ParameterGate {
   public:
-    /// What it is given outlives it; the parameters are on the CPU.
+    /// What it is given outlives it; parameters that are not lent are on the CPU.
     ///
     /// Not collective
     ParameterGate(comm::Exchange& exchange, Arena const& arena, comm::Communicator const& world);
@@ -89,7 +93,7 @@ class ParameterGate {
     ///
     /// Returns  the buckets that the operator uses, for `passed`
     std::vector<int> lend(std::span<c10::IValue const> inputs) noexcept;
-    void passed(std::span<int const> buckets) noexcept { lent_->release(buckets); }
+    void passed(std::span<int const> buckets) noexcept;
     bool lends() const noexcept { return lent_.has_value(); }
 
     /// Seconds of waits since the last call.
@@ -105,6 +109,7 @@ class ParameterGate {
         ~Watch();
 
       private:
+        c10::DebugInfoGuard guard_;
         std::uint64_t handle_;
     };
 
@@ -126,6 +131,7 @@ class ParameterGate {
     int arrived_ = 0; ///< buckets, as the exchange counts them, when last looked
     Stopwatch since_looked_;
     double waited_s_ = 0;
+    std::mutex mutex_;           ///< of what is lent
     std::exception_ptr failure_; ///< LibTorch lets no error out of what it tells of an operator
 };
 

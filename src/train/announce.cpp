@@ -23,6 +23,7 @@ Started start_of(OpenedRun const& run, std::string const& version,
     auto share = equal_share(static_cast<double>(layout.size), run.facts().nodes[0].count,
                              run.facts().world.size());
     share.largest = largest_parameter(layout);
+    share.on_accelerator = !run.facts().device.is_cpu();
     auto const memory = training_memory(deck, share);
     Started started{.version = version,
                     .attempt = run.facts().attempt,

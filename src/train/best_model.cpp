@@ -106,6 +106,9 @@ bool BestModel::load() {
                 load_weights(*parts_.work.model, best);
             }
         });
+        if (fault.empty()) {
+            parts_.engine->restored();
+        }
     }
     known_ = fault.empty();
     if (!known_) {

@@ -67,11 +67,12 @@ DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
         }
     });
     std::optional<checkpoint::Found> const found = found_for(world, parts.deck, {}, false);
-    auto begun = begin_work(world, parts.deck,
-                            {.found = found,
-                             .ranks = world.size(),
-                             .device = parts.device,
-                             .check_size = fits_within(parts.deck, world.size(), share)});
+    auto begun =
+        begin_work(world, parts.deck,
+                   {.found = found,
+                    .ranks = world.size(),
+                    .device = parts.device,
+                    .check_size = fits_within(parts.deck, world.size(), parts.device, share)});
     parts.work = std::move(begun.work);
     parts.shapes = std::move(begun.shapes);
     parts.size.remarks = std::move(begun.remarks);

@@ -25,6 +25,10 @@ std::string why_not_this_deck(config::Deck const& deck, int ranks) {
     if (deck.optimizer.thaw_epoch > 0) {
         return "with optimizer.thaw-epoch, steps do not stay the same";
     }
+    if (deck.optimizer.update == "sharded-gradients" || deck.optimizer.update == "fully-sharded") {
+        return concat("with optimizer.update = ", deck.optimizer.update,
+                      ", the memory of a pass comes and goes");
+    }
     if (injects_nan()) {
         return "LOCKSTEP_INJECT = nan needs steps that run eagerly";
     }

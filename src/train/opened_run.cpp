@@ -85,12 +85,13 @@ BegunWork OpenedRun::open_work() {
             limit_memory(share);
         }
     });
-    auto begun = begin_work(facts_.world, facts_.deck(),
-                            {.found = facts_.setup.found,
-                             .force = facts_.setup.force,
-                             .ranks = facts_.world.size(),
-                             .device = facts_.device,
-                             .check_size = fits_within(facts_.deck(), facts_.world.size(), share)});
+    auto begun = begin_work(
+        facts_.world, facts_.deck(),
+        {.found = facts_.setup.found,
+         .force = facts_.setup.force,
+         .ranks = facts_.world.size(),
+         .device = facts_.device,
+         .check_size = fits_within(facts_.deck(), facts_.world.size(), facts_.device, share)});
     work_ = std::move(begun.work);
     if (!facts_.setup.found && facts_.world.is_root()) {
         remarks_.add(lost_checkpoints(facts_.deck().run.directory));

@@ -219,7 +219,8 @@ RunPlan plan_run(config::Deck deck, std::vector<RankPlace> const& places) {
                              .owned = max_owned,
                              .replicas = max_replicas,
                              .ranks = ranks,
-                             .largest = largest_parameter(layout)},
+                             .largest = largest_parameter(layout),
+                             .on_accelerator = places.front().device != "cpu"},
                             work.train.get(), places);
     plan_steps(plan, work, layout, found);
     bool const on_cpus = places.front().device == "cpu";

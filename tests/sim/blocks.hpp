@@ -34,6 +34,9 @@ struct Block {
     /// it; 0: to none.
     int graph_memory = 0;
     bool in_use = true; ///< by a tensor
+    /// Whether each page has memory, of addresses whose memory comes and goes. Empty: all of it is
+    /// there.
+    std::vector<char> pages;
 };
 
 /// The memory of all devices and the pinned one, in blocks. A freed one is used again by the stream
@@ -54,7 +57,15 @@ class Blocks {
     /// May be used again.
     void reuse(Block& block);
 
-    /// The living block that holds all of it, or null.
+    /// Addresses without memory, beside those of blocks; null: there are not so many.
+    Block* reserve(int device, std::size_t bytes);
+    /// Takes what memory they have, too.
+    void unreserve(void* data) noexcept;
+    /// Gives whole pages memory; false: there is not so much.
+    bool populate(void* data, std::size_t bytes);
+    void discard(Block& block, void* data, std::size_t bytes) noexcept;
+
+    /// The living block that holds all of it, with memory for all, or null.
     Block* find(void const* data, std::size_t bytes) const;
     std::byte* kernels(void const* data) const;
     int device_of(void const* data) const;
@@ -69,17 +80,24 @@ class Blocks {
     using Key = std::tuple<int, Stream*, int, std::size_t>;
 
     Block* take_cached(int device, Stream* home, std::size_t size, int graph_memory);
+    struct Pages {
+        std::size_t first = 0, last = 0;
+    };
+    static Pages pages_of(Block const& block, void const* data, std::size_t bytes);
+    Block* holding(void const* data, std::size_t bytes) const;
     Block* take_new(int device, Stream* home, std::size_t size, std::size_t unit);
 
     bool fills_; ///< with what no program expects
     std::size_t bytes_of_device_;
+    std::size_t addresses_of_device_; ///< what is reserved lies behind the blocks
     std::size_t bytes_pinned_;
     AddressSpace devices_;
     AddressSpace pinned_;
     std::vector<std::unique_ptr<Block>> all_;
     std::map<std::byte const*, Block*> living_;
     std::multimap<Key, Block*> cached_;
-    std::vector<std::size_t> next_; ///< of each device, and pinned: never used from here
+    std::vector<std::size_t> next_reserved_; ///< of each device: never reserved from here
+    std::vector<std::size_t> next_;          ///< of each device, and pinned: never used from here
     std::vector<MemoryUse> use_;
 };
 

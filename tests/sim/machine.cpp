@@ -97,9 +97,10 @@ void Machine::tell(Block const& block, Shadow::Conflict const& conflict, Access 
     auto const does = [](Access const& each) { return each.writes ? " writes " : " reads "; };
     auto const& earlier = conflict.earlier;
     auto const text = std::string("sim: race: ") + access.kernel + " on " +
-                      name_of(*streams_[access.stream]) + does(access) + "bytes " +
-                      std::to_string(conflict.first) + " to " + std::to_string(conflict.last) +
-                      " of a block of " + std::to_string(block.used) + " on " +
+                      (access.epoch == 0 ? "the host" : name_of(*streams_[access.stream])) +
+                      does(access) + "bytes " + std::to_string(conflict.first) + " to " +
+                      std::to_string(conflict.last) + " of a block of " +
+                      std::to_string(block.used) + " on " +
                       (block.device < 0 ? "the host" : "device " + std::to_string(block.device)) +
                       ", which nothing orders behind " + earlier.kernel + " on " +
                       name_of(*streams_[earlier.stream]) + ", which" + does(earlier) + "them";
@@ -348,6 +349,38 @@ void Machine::record_stream(void const* data, Stream& user) {
         std::find(block->users.begin(), block->users.end(), &user) == block->users.end()) {
         block->users.push_back(&user);
     }
+}
+
+void* Machine::reserve(int device, std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    auto* const block = blocks_.reserve(device, bytes);
+    return block == nullptr ? nullptr : block->data;
+}
+
+void Machine::unreserve(void* data) noexcept {
+    std::lock_guard const lock(mutex_);
+    blocks_.unreserve(data);
+}
+
+bool Machine::populate(void* data, std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    return blocks_.populate(data, bytes);
+}
+
+void Machine::discard(void* data, std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    auto* const block = blocks_.find(data, bytes);
+    if (block == nullptr || block->pages.empty()) {
+        throw std::logic_error("sim: pages go that are not there");
+    }
+    if (options_.check != Check::off) {
+        Access const access{streams_.size(), 0, "the discard of pages", true};
+        auto const first = static_cast<std::size_t>(static_cast<std::byte*>(data) - block->data);
+        if (auto const conflict = block->shadow.touch(first, first + bytes, access, host_)) {
+            tell(*block, *conflict, access);
+        }
+    }
+    blocks_.discard(*block, data, bytes);
 }
 
 void* Machine::pin(std::size_t bytes) {

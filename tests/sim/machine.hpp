@@ -45,6 +45,10 @@ class Machine {
     void* allocate(int device, Stream& home, std::size_t bytes);
     void free(void* data) noexcept;
     void record_stream(void const* data, Stream& user);
+    void* reserve(int device, std::size_t bytes);
+    void unreserve(void* data) noexcept;
+    bool populate(void* data, std::size_t bytes);
+    void discard(void* data, std::size_t bytes);
     void* pin(std::size_t bytes);
     void unpin(void* data) noexcept;
     void* kernel_view(void const* data, std::size_t bytes);

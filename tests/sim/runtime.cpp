@@ -146,6 +146,20 @@ void* pin(std::size_t bytes) {
 void unpin(void* data) noexcept {
     machine().unpin(data);
 }
+void* reserve(std::size_t bytes) {
+    return machine().reserve(current_device(), bytes);
+}
+void unreserve(void* data) noexcept {
+    machine().unreserve(data);
+}
+bool populate(void* data, std::size_t bytes) {
+    machine().count_call("pages that come");
+    return machine().populate(data, bytes);
+}
+void discard(void* data, std::size_t bytes) {
+    machine().count_call("pages that go");
+    machine().discard(data, bytes);
+}
 bool is_pinned(void const* data) {
     return machine().is_pinned(data);
 }

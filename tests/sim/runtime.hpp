@@ -108,6 +108,20 @@ void* pin(std::size_t bytes);
 void unpin(void* data) noexcept;
 bool is_pinned(void const* data);
 
+// --- addresses whose memory comes and goes
+
+constexpr std::size_t page_bytes = std::size_t{32} << 10;
+
+/// Addresses on the current device, without memory; null: there are not so many.
+void* reserve(std::size_t bytes);
+void unreserve(void* data) noexcept;
+/// Gives whole pages of them memory of any contents. False: there is not so much.
+bool populate(void* data, std::size_t bytes);
+/// Takes it away.
+///
+/// Throws  Race where the host has not waited for what uses it
+void discard(void* data, std::size_t bytes);
+
 struct MemoryUse {
     std::size_t used = 0, peak = 0, reserved = 0, all = 0;
 };

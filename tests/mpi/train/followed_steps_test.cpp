@@ -75,6 +75,15 @@ void require_same(data::Dataset const& set, config::Deck const& deck, int ranks_
     CHECK(same_bits(ours.model(), reference.model()));
 }
 
+/// A pass, which gives back what it has read.
+void read_all(Training& training) {
+    training.engine().lend([&] {
+        for (auto const& parameter : training.model().parameters()) {
+            parameter.sum();
+        }
+    });
+}
+
 config::Model const wide_mlp{"mlp", {{"hidden", "300, 200, 90"}, {"dropout", "0.3"}}};
 config::Model const cnn{"cnn", {{"channels", "13, 25"}, {"hidden", "70"}, {"dropout", "0.2"}}};
 
@@ -146,6 +155,9 @@ TEST_CASE("what ranks hold only of their own shards makes no difference") {
                         CHECK(outcome.loss_sum == expected.loss_sum);
                         CHECK(outcome.grad_norm == expected.grad_norm);
                         if (step % 3 == 1) {
+                            ours.engine().whole();
+                            CHECK(same_bits(ours.model(), waiting.model()));
+                            read_all(ours);
                             ours.engine().whole();
                             CHECK(same_bits(ours.model(), waiting.model()));
                         }
