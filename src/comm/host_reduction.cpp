@@ -13,8 +13,8 @@ HostReduction::HostReduction(Setup parts)
     std::int64_t values = 0;
     slots_.sends = slots_of(&HostSchedule::Stage::sends, values);
     slots_.receives = slots_of(&HostSchedule::Stage::receives, values);
-    slots_.buffers =
-        std::make_shared<HostSlots::Buffers>(memory_, static_cast<std::size_t>(values), rounds());
+    slots_.buffers = std::make_shared<HostSlots::Buffers>(memory_, static_cast<std::size_t>(values),
+                                                          rounds(), options_.shards_gradients);
     for (auto const& stage : schedule_.stages()) {
         sums_.emplace_back(stage.node, stage.children, options_.rounding);
     }

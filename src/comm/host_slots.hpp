@@ -33,9 +33,12 @@ struct HostSlots {
     };
     /// What MPI may read and write while messages are under way.
     struct Buffers {
-        Buffers(HostMemory arrays, std::size_t count, bool rounds)
-            : memory(std::move(arrays)), room(count * sizeof(float)),
-              packed_room(rounds ? count * sizeof(std::uint16_t) : 0),
+        /// `sparse`: few of the messages are there at once
+        Buffers(HostMemory arrays, std::size_t count, bool rounds, bool sparse)
+            : memory(std::move(arrays)),
+              room(count * sizeof(float), sparse ? 0 : count * sizeof(float)),
+              packed_room(rounds ? count * sizeof(std::uint16_t) : 0,
+                          rounds && !sparse ? count * sizeof(std::uint16_t) : 0),
               values(reinterpret_cast<float*>(room.data()), count),
               packed(reinterpret_cast<std::uint16_t*>(packed_room.data()), rounds ? count : 0) {}
 

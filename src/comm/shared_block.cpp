@@ -63,12 +63,14 @@ void reserve(Descriptor const& file, std::size_t first, std::size_t bytes) {
     }
 }
 
-std::byte* alone(std::size_t bytes) {
+/// Limits of a process's data (RLIMIT_DATA) count the addresses of private memory, but not those of
+/// memory that could be shared: of the latter, what has no pages yet costs nothing.
+std::byte* alone(std::size_t bytes, bool sparse) {
     if (bytes == 0) {
         return nullptr;
     }
-    void* const at =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            (sparse ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) {
         throw std::bad_alloc();
     }
@@ -93,12 +95,13 @@ Descriptor opened(Name const& name, int flags, std::size_t bytes) {
 
 } // namespace
 
-SharedBlock::SharedBlock(std::size_t bytes) : data_(alone(bytes)), size_(bytes) {}
+SharedBlock::SharedBlock(std::size_t bytes, std::size_t kept)
+    : data_(alone(bytes, kept < bytes)), size_(bytes), sparse_(kept < bytes) {}
 
 SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes, std::size_t kept)
-    : size_(bytes) {
+    : size_(bytes), sparse_(kept < bytes) {
     if (host.size() == 1) {
-        data_ = alone(bytes);
+        data_ = alone(bytes, sparse_);
         return;
     }
     auto text = random_name();
@@ -133,7 +136,7 @@ SharedBlock::SharedBlock(Communicator const& host, std::size_t bytes, std::size_
         }
         throw;
     }
-    if (kept < bytes) {
+    if (sparse_) {
         file_ = std::move(file);
     }
 }
@@ -159,7 +162,7 @@ void SharedBlock::discard(std::span<std::byte> part) const noexcept {
     auto const last = (begin + part.size()) / page * page;
     if (first < last) { // a kernel that refuses keeps the pages, which costs memory only
         ::madvise(part.data() + (first - begin), last - first,
-                  file_.get() >= 0 ? MADV_REMOVE : MADV_DONTNEED);
+                  sparse_ ? MADV_REMOVE : MADV_DONTNEED);
     }
 }
 

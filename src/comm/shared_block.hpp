@@ -20,7 +20,8 @@ class SharedBlock {
     SharedBlock(Communicator const& host, std::size_t bytes) : SharedBlock(host, bytes, bytes) {}
     SharedBlock(Communicator const& host, std::size_t bytes, std::size_t kept);
     /// For the threads of one process. Not collective.
-    explicit SharedBlock(std::size_t bytes);
+    explicit SharedBlock(std::size_t bytes) : SharedBlock(bytes, bytes) {}
+    SharedBlock(std::size_t bytes, std::size_t kept);
     SharedBlock(SharedBlock const&) = delete;
     SharedBlock& operator=(SharedBlock const&) = delete;
     ~SharedBlock();
@@ -42,7 +43,8 @@ class SharedBlock {
   private:
     std::byte* data_ = nullptr; ///< on a page
     std::size_t size_ = 0;
-    Descriptor file_; ///< of shared memory, some of whose pages come later
+    bool sparse_ = false; ///< some of its pages come later
+    Descriptor file_;     ///< of such memory, of several ranks
 };
 
 } // namespace lockstep::comm

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import DRAW, LOCKSTEP, LONG, Result, Scratch, check, check_same, checkpoints, run  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
+from memory_groups import MemoryGroups  # noqa: E402
 
 import small_models  # noqa: E402
 
@@ -61,18 +62,24 @@ def words(name, directory, **more):
             *itertools.chain.from_iterable((f"--{key}", value) for key, value in keys.items())]
 
 
-def peak(update):
-    """The most memory of a rank, of two on two hosts that train a model of 15 million parameters for three steps."""
-    directory = scratch / f"peak-{update}"
+def trained(update, name, prefix=()):
+    """Two ranks on two hosts train a model of 15 million parameters for three steps."""
+    directory = scratch / name
     deck = small_models.deck_of(scratch, "mlp", 3)
     keys = {**BASE, "run.replicas": 2, "communication.bucket-mb": 4, "communication.first-bucket-mb": 4,
             "data.batch": 1, "model.hidden": ",".join(15 * ["1000"]), "model.dropout": 0, "checkpoint.every-steps": 0,
             "checkpoint.asynchronous": "false", "data.validation": "", "optimizer.update": update,
             "run.directory": directory}
-    job = hosts.mpirun("host1:1,host2:1", [LOCKSTEP, "train", deck, *itertools.chain.from_iterable(
+    job = hosts.mpirun("host1:1,host2:1", [*prefix, LOCKSTEP, "train", deck, *itertools.chain.from_iterable(
         (f"--{key}", value) for key, value in keys.items())])
     text = job.communicate(timeout=240)[0]
-    Result(job.returncode, text, 0).expect(0)
+    return Result(job.returncode, text, 0), directory
+
+
+def peak(update):
+    """The most memory of a rank."""
+    result, directory = trained(update, f"peak-{update}")
+    result.expect(0)
     last = json.loads((directory / "history.jsonl").read_text().splitlines()[-1])
     return max(rank["memory_peak_bytes"] for rank in last["resources"]["ranks"]), checkpoints(directory)[-1]
 
@@ -85,11 +92,26 @@ def check_memory():
     check(all_of - gradients > 20e6, f"sharded gradients take {gradients} B, whole ones {all_of} B")
     check(gradients - parameters > 40e6, f"sharded parameters take {parameters} B, whole ones {gradients} B")
     print(f"peaks of {all_of / 1e6:.0f}, {gradients / 1e6:.0f} and {parameters / 1e6:.0f} MB", flush=True)
+    return model
+
+
+def check_limit(model):
+    """Where each host has 320 MB, by the kernel, only the shards of the model fit, and give the same bits."""
+    with MemoryGroups(("host1", "host2"), 320e6) as groups:
+        if not groups.prefix:
+            print("skipped: no control groups of memory can be made here", flush=True)
+            return
+        refused, _ = trained("sharded", "refused", groups.prefix)
+        check(refused.code == 71, f"the whole model does not fit:\n{refused.text}")
+        check("not enough memory to train this model" in refused.text, refused.text)
+        fits, directory = trained("fully-sharded", "fits", groups.prefix)
+        fits.expect(0)
+        check_same(model, checkpoints(directory)[-1], "a model of which a host cannot hold the whole")
 
 
 with Scratch() as scratch, Hosts(3) as hosts:
     small_models.write_data(scratch)
-    check_memory()
+    check_limit(check_memory())
     hosts.slow("host2", 0.003, 25e6)
     job = hosts.mpirun("host1:1,host2:1", [LOCKSTEP, *words("transformer", scratch / "timeline", **{"profile.steps": "2-3"})])
     text = job.communicate(timeout=240)[0]
