@@ -216,7 +216,7 @@ void MemoryCopies::settle(double seconds) {
 }
 
 void MemoryCopies::remove_older() const noexcept {
-    remove_copies(setup_.directory, setup_.run, setup_.attempt);
+    remove_copies(setup_.directory, setup_.run, {.attempt = setup_.attempt});
 }
 
 void MemoryCopies::remove() const noexcept {

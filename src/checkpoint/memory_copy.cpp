@@ -188,12 +188,18 @@ std::vector<StoredCopy> list_copies(std::filesystem::path const& directory, std:
 }
 
 void remove_copies(std::filesystem::path const& directory, std::uint64_t run,
-                   std::uint64_t attempt) noexcept {
+                   KeptCopies const& kept) noexcept {
     try {
+        auto const attempt = concat("-", hex(kept.attempt), "-");
         each_file(directory, run, [&](std::filesystem::path const& path) {
-            bool const stays =
-                attempt != 0 &&
-                path.filename().string().find(concat("-", hex(attempt), "-")) != std::string::npos;
+            CopyHeader header;
+            auto const of_step = [&] {
+                auto const file = own_copy(path);
+                return file && read_header(*file, header) && header.step == kept.step;
+            };
+            bool const stays = (kept.attempt != 0 &&
+                                path.filename().string().find(attempt) != std::string::npos) ||
+                               (kept.step >= 0 && of_step());
             struct stat info {};
             bool const ours = ::lstat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid();
             if (!stays && ours) {

@@ -85,9 +85,14 @@ struct StoredCopy {
 };
 /// This user's copies of a run.
 std::vector<StoredCopy> list_copies(std::filesystem::path const& directory, std::uint64_t run);
-/// Removes this user's files of a run, half-written ones too, except those of `attempt` (0: none).
+/// What `remove_copies` leaves of a run's.
+struct KeptCopies {
+    std::uint64_t attempt = 0; ///< the files of this one, whole or not; 0: of none
+    std::int64_t step = -1;    ///< the whole copies of this step; -1: of none
+};
+/// Removes this user's files of a run, half-written ones too.
 void remove_copies(std::filesystem::path const& directory, std::uint64_t run,
-                   std::uint64_t attempt = 0) noexcept;
+                   KeptCopies const& kept = {}) noexcept;
 
 /// A stored copy that is read.
 class MappedCopy {

@@ -30,11 +30,16 @@ void MemoryCopyPolicy::begin() {
         return;
     }
     auto const& identity = parts_.facts.setup.copies;
+    auto const attempt = hash64(parts_.facts.attempt);
+    // What the run has resumed from stays until there is more: the rest would take the room.
+    checkpoint::remove_copies(
+        checkpoint::memory_directory, identity.run,
+        {.attempt = attempt, .step = parts_.facts.setup.in_memory ? parts_.progress.step : -1});
     try {
         copies_ = std::make_unique<checkpoint::MemoryCopies>(
             parts_.facts.world,
             checkpoint::MemoryCopies::Setup{
-                .run = identity.run, .job = identity.job, .attempt = hash64(parts_.facts.attempt)},
+                .run = identity.run, .job = identity.job, .attempt = attempt},
             parts_.state.snapshot());
     } catch (AgreedError const& failure) {
         parts_.observers.tell(Remark{

@@ -202,6 +202,9 @@ TEST_CASE("copies of two attempts are not mixed, and the older ones go when they
         check_is(fleet.find(), test::world().size() > 1 ? 9 : 8);
         second.remove_older();
         check_is(fleet.find(), 8);
+        copy(second, 10);
+        checkpoint::remove_copies(fleet.place(test::world().rank()), run, {.step = 8});
+        check_is(fleet.find(), 8);
     }
     checkpoint::remove_copies(fleet.place(test::world().rank()), run);
     CHECK(std::filesystem::is_empty(fleet.place(test::world().rank())));
