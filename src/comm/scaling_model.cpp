@@ -67,7 +67,7 @@ double shards_to_other_hosts(HostSchedule const& schedule, int ranks_per_host) {
 }
 
 /// Replicas of the rank that has the most.
-int most_of(std::vector<TreeNode> const& nodes) {
+int max_over(std::vector<TreeNode> const& nodes) {
     return std::ranges::max(nodes, {}, &TreeNode::count).count;
 }
 
@@ -114,7 +114,7 @@ double sum_between_hosts(ScalingInputs const& inputs, std::vector<TreeNode> cons
     auto const there = (effort.rounds + latencies_of_sums(hosts.count())) * link.latency_s +
                        inputs.buckets * of_bucket(shard_bytes * inputs.carried);
     if (inputs.lent_passes > 0) {
-        return there + lent_between_hosts(inputs, ranks, most_of(nodes));
+        return there + lent_between_hosts(inputs, ranks, max_over(nodes));
     }
     auto const back = effort.rounds * link.latency_s + inputs.buckets * of_bucket(shard_bytes);
     auto const forward_s = inputs.alone.compute - inputs.alone.backward;
@@ -141,7 +141,7 @@ Prediction without_speed_up(ScalingInputs const& inputs, int ranks) {
     int const here = std::min(ranks, inputs.ranks_per_host);
     row.hosts = (ranks + inputs.ranks_per_host - 1) / inputs.ranks_per_host;
     auto& parts = row.parts;
-    parts.compute = most_of(nodes) * load.compute *
+    parts.compute = max_over(nodes) * load.compute *
                     on_line(inputs.alone.compute, inputs.together.compute, inputs.measured, here);
     parts.backward = inputs.alone.backward;
     parts.sum = sum_within_host(inputs, here);

@@ -52,7 +52,7 @@ struct ScalingInputs {
     bool sharded = true;   ///< optimizer.update
     bool overlaps = false; ///< the network works while backward runs (NCCL)
     bool follows = false;  ///< parameters travel while the next forward runs (ParameterGate)
-    /// Passes over the model in a replica's step, before each of which parameters are asked for
+    /// Forward and backward passes of a replica's step, before each of which parameters are asked for
     /// bucket by bucket (ParameterLoans); 0: they travel once, after the update.
     int lent_passes = 0;
     /// Each rank is a host of the schedule: ranks that share one add nothing up first (NCCL).

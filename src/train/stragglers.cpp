@@ -7,7 +7,7 @@
 namespace lockstep::train {
 
 namespace {
-constexpr double least_share = 1e-3; ///< of a step that others compute
+constexpr double min_computed = 1e-3; ///< of a step that others compute
 } // namespace
 
 Waits waits_of_ranks(comm::Communicator const& world, double own_s) {
@@ -37,7 +37,7 @@ Stragglers::Report Stragglers::report(Waits const& waits) {
         if (late_s > min_share * step_s_) {
             report.rank = waits.min_rank;
             report.late_s = late_s / static_cast<double>(steps_);
-            report.factor = step_s_ / std::max(step_s_ - late_s, least_share * step_s_);
+            report.factor = step_s_ / std::max(step_s_ - late_s, min_computed * step_s_);
         }
     }
     last_.push_back({report.rank, steps_});

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t bytes = std::size_t{64} << 20;
 
-/// Of private memory and stacks, as RLIMIT_DATA counts them.
+/// The bytes of private memory and stacks, as RLIMIT_DATA counts them.
 std::uint64_t data_bytes() {
     std::ifstream file("/proc/self/statm");
     std::uint64_t pages = 0;
