@@ -22,8 +22,6 @@ constexpr int slots_each = 2; ///< of each rank
 constexpr int header_tag = 0;
 constexpr int content_tag = 1;
 constexpr auto pause_between_polls = std::chrono::microseconds(500); ///< the core is for training
-/// Tables grow with the history of the metrics.
-constexpr std::size_t room_to_grow = std::size_t{1} << 20;
 
 /// The rank of the next host that takes in each rank's parts; none where there is one host only.
 std::vector<int> neighbours_of(comm::Hosts const& hosts) {

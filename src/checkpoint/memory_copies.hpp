@@ -19,6 +19,9 @@
 
 namespace lockstep::checkpoint {
 
+/// Room in a slot for what a table gains with the history of the metrics, in bytes.
+inline constexpr std::size_t room_to_grow = std::size_t{1} << 20;
+
 /// Copies of a run's state in memory, from which its job continues when ranks are lost: each rank
 /// keeps its own parts on its host, and sends them to a rank of the next host, in a ring. There are
 /// two copies of everything in turns, so that one is whole while the other is written.

@@ -10,6 +10,7 @@
 #include "batches/privacy_rules.hpp"
 #include "batches/train_plan.hpp"
 #include "batches/training_memory.hpp"
+#include "checkpoint/memory_copies.hpp"
 #include "comm/partition.hpp"
 #include "config/copy_interval.hpp"
 #include "data/plan.hpp"
@@ -82,7 +83,8 @@ PlannedMemory memory_of(config::Deck const& deck, RankShare const& share, data::
     memory.batches = set == nullptr ? 0 : batch_bytes(deck.data, *set);
     auto const own_state = share.owned * sizeof(float) + memory.training.optimizer;
     memory.checkpoint = deck.checkpoint.asynchronous ? own_state : 0;
-    memory.copies = copied_states(deck, places) * own_state;
+    memory.copies =
+        copied_states(deck, places) * (own_state + static_cast<double>(checkpoint::room_to_grow));
     return memory;
 }
 

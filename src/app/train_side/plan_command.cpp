@@ -112,7 +112,7 @@ void print_plan(train::RunPlan const& plan) {
           std::pair("gradients", training.gradients + training.averages),
           std::pair("exchange", training.exchange), std::pair("optimizer", training.optimizer),
           std::pair("batches", memory.batches), std::pair("checkpoint", memory.checkpoint),
-          std::pair("copies in memory", memory.copies),
+          std::pair("copies", memory.copies),
           std::pair("activations", memory.activations.value_or(0)),
           std::pair("graphs", memory.graphs)}) {
         if (bytes > 0) {
