@@ -41,8 +41,11 @@ TrainingMemory training_memory(config::Deck const& deck, RankShare const& share)
     // On an accelerator, operators of the bucket before may still run.
     double const in_use = share.on_accelerator ? 3 : 2;
     bool const made_on_host = lends && share.on_accelerator;
+    bool const made_goes = shards && !share.on_accelerator; // its memory, when it is copied
     return {.made = made_on_host ? 0 : array,
-            .parameters = lends ? std::min(array, own + in_use * block) : 2 * array,
+            .parameters = lends       ? std::min(array, own + in_use * block)
+                          : made_goes ? array
+                                      : 2 * array,
             .gradients = leave_at_once ? std::min(array, own + under_way) : arrays * array,
             .averages = optimizer.ema > 0 ? array : 0,
             .exchange = share.ranks == 1 || (shards && share.on_accelerator) ? 0

@@ -1,7 +1,6 @@
 #include "train/dry_run.hpp"
 
 #include "base/clock.hpp"
-#include "base/large_blocks.hpp"
 #include "base/memory.hpp"
 #include "batches/make_data_module.hpp"
 #include "comm/agree.hpp"
@@ -22,6 +21,7 @@
 #include "decide.hpp"
 #include "first_checkpoint.hpp"
 #include "graph_stream.hpp"
+#include "heap.hpp"
 
 namespace lockstep::train {
 
@@ -42,11 +42,7 @@ struct DryRun::State {
 
 DryRun::DryRun(comm::Communicator const& world, config::Deck deck)
     : state_(std::make_unique<State>(State{world, std::move(deck)})) {
-    if (state_->deck.precision.gradient_checkpointing) {
-        return_large_blocks();
-    } else {
-        keep_large_blocks();
-    }
+    settle_heap(state_->deck);
     forget_peak_memory();
     auto& parts = *state_;
     auto const topology = comm::Topology::discover(world);

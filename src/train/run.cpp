@@ -1,7 +1,6 @@
 #include "run.hpp"
 
 #include "base/file.hpp"
-#include "base/large_blocks.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
@@ -13,6 +12,7 @@
 
 #include "announce.hpp"
 #include "earlier_records.hpp"
+#include "heap.hpp"
 
 namespace lockstep::train {
 
@@ -31,11 +31,7 @@ std::unique_ptr<Run> Run::start(comm::Communicator const& world, RunOptions opti
                                 SignalRequests const& signals) {
     auto topology = comm::Topology::discover(world);
     auto setup = set_up_run(world, options);
-    if (setup.deck.precision.gradient_checkpointing) {
-        return_large_blocks();
-    } else {
-        keep_large_blocks();
-    }
+    settle_heap(setup.deck);
     return comm::in_phase(world, comm::Phase::start_up, [&] {
         auto run = std::make_unique<Run>(world, std::move(options), signals, std::move(topology),
                                          std::move(setup));

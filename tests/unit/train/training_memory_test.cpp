@@ -1,6 +1,7 @@
 // What is predicted of a run's memory, against what the engine takes.
 
 #include "batches/training_memory.hpp"
+#include "comm/exchange.hpp"
 #include "comm/partition.hpp"
 #include "lockstep/task/task.hpp"
 #include "optimizer/optimizer.hpp"
@@ -106,6 +107,34 @@ TEST_CASE("a rank's part of the optimizer's state takes what is predicted") {
             CHECK(training_memory(deck, share).optimizer == bytes);
         }
     }
+}
+
+TEST_CASE("what comes and goes is there once, and a rank keeps its own") {
+    constexpr double size = 64 << 20;
+    constexpr double array = size * sizeof(float);
+    auto const of = [&](std::string const& update, double largest) {
+        config::Deck deck;
+        deck.optimizer.update = update;
+        deck.communication.bucket_mb = 4;
+        auto share = equal_share(size, 1, 4);
+        share.largest = largest;
+        return training_memory(deck, share);
+    };
+    constexpr double buckets = comm::gradient_buckets_ahead * 4e6;
+    auto const sharded = of("sharded", 1);
+    CHECK(sharded.parameters == 2 * array); // as they are made, too, which the allocator keeps
+    CHECK(sharded.gradients == array);
+    auto const gradients = of("sharded-gradients", 1);
+    CHECK(gradients.parameters == array);
+    CHECK(gradients.gradients == array / 4 + buckets);
+    CHECK(gradients.exchange == buckets);
+    auto const parameters = of("fully-sharded", 1);
+    CHECK(parameters.parameters == array / 4 + 2 * 4e6);
+    CHECK(parameters.gradients == gradients.gradients);
+    // A layer is read and written as a whole.
+    auto const layer = of("fully-sharded", size / 8);
+    CHECK(layer.parameters == array / 4 + 2 * array / 8);
+    CHECK(layer.gradients == array / 4 + array / 8);
 }
 
 TEST_CASE("what does not fit is refused with what is needed and what is there") {
