@@ -71,7 +71,7 @@ std::string host_named_in(std::string const& told) {
         place.erase(0, all.size());
         return place.substr(0, place.find(' '));
     }
-    auto const open = place.find('(');
+    auto const open = place.starts_with("rank") ? place.find('(') : std::string::npos;
     auto const named = open == std::string::npos ? "" : place.substr(open + 1);
     return named.substr(0, named.find_first_of(",)"));
 }
