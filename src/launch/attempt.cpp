@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <unistd.h>
 #include <utility>
 
 #include "arrivals_directory.hpp"
@@ -248,7 +249,9 @@ int LaunchedAttempt::end_at_once() {
     }
     end_ranks(processes, environment_text("LOCKSTEP_LAUNCH"));
     process_.kill_all();
-    process_.wait(last_wait_s);
+    for (AwakeClock clock; !process_.wait(0) && clock.seconds() < last_wait_s;) {
+        ::usleep(10'000); // who still holds its pipe is not waited for
+    }
     remove_session(process_.id());
     return static_cast<int>(ExitCode::rank_lost);
 }
