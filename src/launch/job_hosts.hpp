@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class JobHosts {
     std::vector<Host> answering() const;
     /// Whether of several hosts at most this one answers: then it is the one that is cut off.
     bool is_cut_off() const;
+    /// A host of the last attempt that does not answer, where no rank and no launcher has named
+    /// one, or a host that answers says of itself that it has lost contact; nothing: there is none.
+    std::optional<LauncherVerdict> missed(AttemptEnd const& end) const;
 
     /// Leaves out those that the evidence convicts; `blamed`: the host that the end is blamed on,
     /// or empty.
@@ -38,6 +42,7 @@ class JobHosts {
     LaunchPlan const& plan_;
     std::vector<Host> all_; ///< spares last
     std::vector<Host> chosen_;
+    std::vector<Host> trained_; ///< in the last attempt
     std::vector<HostAnswer> answers_;
     std::vector<std::string> retired_;
     LossCount losses_;

@@ -263,6 +263,9 @@ ExitCode supervise(LaunchPlan const& plan) {
             end.verdict = cut_off(); // the launcher misses all the others
         }
         hear_log(plan.directory, logged, end);
+        if (auto const missed = hosts.missed(end)) {
+            end.verdict = missed;
+        }
         auto const blamed = tell_cause(plan, end, hosts.answering());
         if (signals.pending() != 0) {
             std::cerr << "lockstep launch: a rank was lost (exit code " << end.code
