@@ -94,8 +94,9 @@ class Teller {
             pause(begin, begin + line.number("stall_s"), TimeUse::checkpoint);
         } else if (event == "failure" && line.flag("fatal", true)) {
             auto const cause = line.text("cause");
+            auto const message = line.text("message");
             told_->cause = escaped_line(concat(cause, cause.empty() ? "" : ": ",
-                                               split(line.text("message"), '\n').front()));
+                                               message.substr(0, message.find_first_of(":\n"))));
         }
     }
 
@@ -131,7 +132,7 @@ std::vector<Stretch> stretches_of(monitor::AttemptTime const& time, std::vector<
     }
     Walk walk(std::move(pauses));
     for (auto const use : {TimeUse::start, TimeUse::validation, TimeUse::checkpoint,
-                           TimeUse::productive, TimeUse::repeated, TimeUse::other}) {
+                           TimeUse::productive, TimeUse::other, TimeUse::repeated}) {
         walk.fill(use, parts[monitor::place_of(use)]);
     }
     walk.close();
