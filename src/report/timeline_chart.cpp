@@ -13,7 +13,7 @@ namespace {
 using monitor::TimeUse;
 
 constexpr std::size_t max_rows = 30;
-constexpr double line_letters = 135; ///< that fit beside each other, from the left to the right
+constexpr double cause_letters = 135; ///< that fit beside each other, from the left to the right
 constexpr int frame_height = 250;    ///< title, axis and legend
 constexpr int row_height = 58;
 
@@ -117,7 +117,7 @@ void add_losses(Chart& chart, std::vector<AttemptStretches> const& attempts, Pla
         if (attempts[row].lost_at_s >= 0) {
             losses.points.push_back({at / unit_s, y - 0.45});
             bool const before = at > end / 2;
-            auto const letters = line_letters * (before ? at : end - at) / end;
+            auto const letters = cause_letters * (before ? at : end - at) / end;
             chart.labels.push_back(
                 {at / unit_s, y + 0.28,
                  shortened(attempts[row].cause, static_cast<std::size_t>(letters)), before});
