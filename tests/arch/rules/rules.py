@@ -86,7 +86,7 @@ PLACES = {
     # Of others it is read by base/json_text.hpp, up to a depth; these read what this program sends itself, or check first.
     "json": (r"(?i)\bjson::parse\(",
              ["src/base/json_text", "src/trials/", "src/config/deck_source.cpp", "src/import/documents.cpp",
-              "src/train/profiler.cpp"]),
+              "src/train/profiler.cpp", "src/checkpoint/memory_state.cpp"]),
     # Text is made by {fmt} (base/text.hpp), but where a stream is wanted or nothing may be allocated.
     "fmt": (r"\bostringstream\b|\bsnprintf\b",
             ["src/base/proc_file.cpp", "src/import/codec/png.cpp", "src/launch/job_script.cpp", "src/nn/export_script.cpp",

@@ -41,6 +41,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"run.placement", "speed"},
                                                    {"precision.compute", "bf16"},
                                                    {"precision.memory-format", "contiguous"},
+                                                   {"fault-tolerance.memory-copy-every", "5"},
                                                    {"prune.pattern", "2:4"},
                                                    {"privacy.delta", "0.25"},
                                                    {"privacy.accountant", "prv"},
