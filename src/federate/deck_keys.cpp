@@ -61,6 +61,8 @@ constexpr std::array rows{
     Row{"checkpoint.local", Part::place},
     Row{"fault-tolerance.restarts", Part::place},
     Row{"fault-tolerance.recovery-timeout-seconds", Part::place},
+    Row{"fault-tolerance.memory-copy-every", Part::place},
+    Row{"fault-tolerance.straggler-factor", Part::place},
     Row{"monitor.", Part::reporting},
     Row{"profile.", Part::reporting},
     Row{"train.epochs", Part::result},
