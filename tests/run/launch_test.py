@@ -56,6 +56,7 @@ def words(directory, *options):
     return ["launch", "--yes", DECK, "--data.train", DATA / "train.h5", "--data.validation", "",
             "--run.directory", directory, "--devices", 2, "--communication.timeout-seconds", 10,
             "--checkpoint.asynchronous", "false",  # so that it is known which is the last
+            "--fault-tolerance.memory-copy-every", "none",
             *options]
 
 
