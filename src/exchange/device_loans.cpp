@@ -93,14 +93,21 @@ void DeviceLoans::fetch(int index) {
     }
     auto const pinned = free_room();
     c10::StreamGuard const beside(copies_);
-    std::int64_t at = 0;
-    for (auto const& range : foreign(index)) {
-        array_.populate(range);
-        auto const part = pinned.narrow(0, at, range.count());
+    auto const each_part = [&](auto const& work) {
+        std::int64_t at = 0;
+        for (auto const& range : foreign(index)) {
+            work(range, pinned.narrow(0, at, range.count()));
+            at += range.count();
+        }
+    };
+    // All that the host writes comes first: a copy that is under way reads the same room.
+    each_part([&](Range const& range, torch::Tensor const& part) {
         part.copy_(slice(host_parameters_, range));
+    });
+    each_part([&](Range const& range, torch::Tensor const& part) {
+        array_.populate(range);
         slice(array_.values(), range).copy_(part, /*non_blocking=*/true);
-        at += range.count();
-    }
+    });
     if (host_.lends()) {
         host_.give_back(index);
     }
