@@ -13,7 +13,7 @@ namespace {
 using monitor::TimeUse;
 
 constexpr std::size_t max_rows = 30;
-constexpr double cause_letters = 135; ///< that fit beside each other, from the left to the right
+constexpr double cause_letters = 115; ///< that fit beside each other, from the left to the right
 constexpr int frame_height = 250;    ///< title, axis and legend
 constexpr int row_height = 58;
 
