@@ -118,7 +118,7 @@ StepSums Engine::own_sums(StepInput const& input) const {
         sums.add_counts(result.counts);
     }
     sums.signals() = input.signal != 0 ? 1 : 0;
-    sums.hindrances() = input.copy_hindrance;
+    sums.hindrances() = input.copy_hindrance ? input.copy_hindrance() : 0;
     if (parts_->world.is_root()) {
         sums.tell(input.minutes_passed, input.copy_due, input.profile);
     }

@@ -13,6 +13,7 @@
 #include "step/replica_state.hpp"
 #include "trace/rank_trace.hpp"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,10 +70,12 @@ class Engine {
         int signal = 0;              ///< this rank was asked to end by it, 0: none
         bool minutes_passed = false; ///< counts on rank 0 only
         bool copy_due = false;       ///< counts on rank 0 only
-        double copy_hindrance = 0;   ///< of this rank: as MemoryCopyPolicy adds them up
-        std::int64_t profile = 0;    ///< steps to record a timeline of; counts on rank 0 only
-        bool histograms = false;     ///< of the gradients are wanted, on all ranks
-        bool thawed = false;         ///< frozen parameters train from now on
+        /// What this rank has against a copy in memory after this step, 0: nothing; asked as late
+        /// as it can be told. Empty: nothing.
+        std::function<double()> copy_hindrance{};
+        std::int64_t profile = 0; ///< steps to record a timeline of; counts on rank 0 only
+        bool histograms = false;  ///< of the gradients are wanted, on all ranks
+        bool thawed = false;      ///< frozen parameters train from now on
         /// Another step follows: parameters may be on their way when this one returns, until
         /// `whole`, or until the forward of the next step has ended.
         bool followed = false;

@@ -35,7 +35,8 @@ class MemoryCopyPolicy {
 
     /// Whether there should be a copy after the coming step; rank 0's word counts. Not collective.
     bool is_due() const;
-    /// What this rank has against a copy after the coming step; 0: nothing. Not collective.
+    /// What this rank has against a copy after the step that is under way; 0: nothing. Not
+    /// collective.
     double hindrance() const;
     /// Makes a copy where that step's sums say so, and returns while it is on its way.
     ///

@@ -102,7 +102,7 @@ StepOutcome TrainLoop::one_step() {
                                  .signal = parts_.departure.asked(),
                                  .minutes_passed = parts_.checkpoints.minutes_passed(),
                                  .copy_due = parts_.copies.is_due(),
-                                 .copy_hindrance = parts_.copies.hindrance(),
+                                 .copy_hindrance = [this] { return parts_.copies.hindrance(); },
                                  .profile = profiler_.asked(),
                                  .histograms = parts_.records.wants_histograms("gradients") &&
                                                in_epoch + 1 == parts_.course.steps_per_epoch(),
