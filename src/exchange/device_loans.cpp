@@ -57,7 +57,6 @@ void DeviceLoans::lend(int index) {
         if (each.phase == Phase::leaving) {
             recall(index);
         } else if (each.phase == Phase::absent) {
-            reap(max_leaving);
             fetch(index);
         }
         join(each);
@@ -81,7 +80,6 @@ void DeviceLoans::ask(int index) {
         host_.ask_for(index);
         return;
     }
-    reap(max_leaving);
     fetch(index);
 }
 
@@ -139,6 +137,7 @@ void DeviceLoans::give_back(int index) {
     if (each.phase == Phase::lent) {
         leaving_.push_back({index, event_of(current())});
         each.phase = Phase::leaving;
+        reap(max_leaving);
     }
 }
 
