@@ -73,12 +73,6 @@ RolloutModule::RolloutModule(DataModuleParts const& parts)
       observation_shape_(parts.work.samples.inputs.front().shape.begin(),
                          parts.work.samples.inputs.front().shape.end()),
       own_(parts.own), device_(parts.device), plan_(deck_, options_, policy_.state_size() > 0) {
-    if (deck_.optimizer.update == "fully-sharded") {
-        throw Error(ExitCode::usage,
-                    {"optimizer.update = fully-sharded in reinforcement learning",
-                     "the model plays between steps, when a rank has only its own parameters",
-                     "Set optimizer.update = sharded-gradients"});
-    }
     scales_.resize(static_cast<std::size_t>(steps_per_epoch()));
     if (!trimmed(deck_.data.train).empty()) {
         fingerprint_ = data::Dataset({.files = deck_.data.train}).fingerprint();

@@ -45,6 +45,14 @@ ExchangeNeeds needs_of(EngineSetup const& setup, std::vector<comm::TreeNode> con
 
 constexpr char const* other_types = "the model has parameters of other types than float32";
 
+/// What needs all parameters between two steps; empty: nothing does.
+std::string why_not_lent(config::Deck const& deck) {
+    return deck.optimizer.ema > 0         ? "optimizer.ema averages all parameters"
+           : deck.prune.pattern != "none" ? "prune.pattern compares all parameters"
+           : deck.task.kind == "ppo"      ? "the model plays between steps (task.kind = ppo)"
+                                          : "";
+}
+
 void refuse_loans(comm::Communicator const& world, std::string const& why) {
     comm::agree(world, "preparing the engine", [&] {
         throw Error(ExitCode::usage,
@@ -173,9 +181,8 @@ GatherSums EngineParts::gather_sums() const {
 void EngineParts::make_gate() {
     auto why = why_no_gate();
     bool const lends = setup.deck.optimizer.update == "fully-sharded";
-    if (why.empty() && lends && (setup.deck.optimizer.ema > 0 || pruning)) {
-        why = setup.deck.optimizer.ema > 0 ? "optimizer.ema averages all parameters"
-                                           : "prune.pattern compares all parameters";
+    if (why.empty() && lends) {
+        why = why_not_lent(setup.deck);
     }
     if (why.empty()) {
         gate = std::make_unique<ParameterGate>(*exchange, arena_, world);

@@ -86,14 +86,14 @@ def memory(scratch):
 
 def refused(scratch):
     """With the reason, whatever the number of ranks."""
-    deck = deck_of(scratch, "mlp", STEPS)
-    rows = [({"communication.backend": "nccl"}, "communication.backend = nccl"),
-            ({"communication.reduction": "native"}, "communication.reduction = native"),
-            ({"optimizer.ema": 0.9}, "optimizer.ema averages all parameters")]
-    together([lambda at=at, extra=extra, why=why: simulated(
+    rows = [("mlp", {"communication.backend": "nccl"}, "communication.backend = nccl"),
+            ("mlp", {"communication.reduction": "native"}, "communication.reduction = native"),
+            ("mlp", {"optimizer.ema": 0.9}, "optimizer.ema averages all parameters"),
+            ("mlp-policy", {}, "the model plays between steps")]
+    together([lambda at=at, deck=deck_of(scratch, model, STEPS), extra=extra, why=why: simulated(
         words_of(deck, scratch / f"refused-{at}", {**extra, "run.replicas": 2, SHARDED: "fully-sharded"}, "sim"),
         2).expect(64, "optimizer.update = fully-sharded is not available here", why)
-        for at, (extra, why) in enumerate(rows)])
+        for at, (model, extra, why) in enumerate(rows)])
 
 
 def main():
