@@ -42,7 +42,8 @@ HostMemory::Form form_of(TreeExchangeOptions const& options, int ranks) {
             .payload = options.payload,
             .private_parameters = options.sums_everywhere,
             .sparse_gradients = options.shards_gradients,
-            .sparse_parameters = options.shards_parameters,
+            // Ranks of a single host own all of them.
+            .sparse_parameters = options.shards_parameters && ranks < options.partition.ranks(),
             .buckets = options.shards_parameters ? options.partition.buckets() : 0};
 }
 
