@@ -8,6 +8,7 @@ rank of each host is simulated; the other seven do the same on theirs.
 """
 import argparse
 import functools
+import itertools
 import pathlib
 import re
 import subprocess
@@ -175,41 +176,37 @@ def main():
     parser.add_argument("--one-slow", action="store_true",
                         help="instead: hosts behind one switch, one of which has a slower processor or link")
     arguments = parser.parse_args()
+    rows = itertools.product(arguments.networks.split(","), arguments.models.split(","),
+                             map(int, arguments.ranks.split(",")))
     if arguments.one_slow:
         print("| network | model | ranks | host 0 | this schedule | Open MPI's choice |")
         print("|---|---|---|---|---|---|")
-        for network in arguments.networks.split(","):
-            for model in arguments.models.split(","):
-                for ranks in map(int, arguments.ranks.split(",")):
-                    one_slow(arguments, network, model, ranks)
+        for row in rows:
+            one_slow(arguments, *row)
         return
     if arguments.lent:
         print("| network | model | ranks | sharded | fully-sharded | messages |")
         print("|---|---|---|---|---|---|")
-        for network in arguments.networks.split(","):
-            for model in arguments.models.split(","):
-                for ranks in map(int, arguments.ranks.split(",")):
-                    lent(arguments, network, model, ranks)
+        for row in rows:
+            lent(arguments, *row)
         return
     print("| network | model | ranks | this schedule | direct | ring | Open MPI's choice | messages |")
     print("|---|---|---|---|---|---|---|---|")
-    for network in arguments.networks.split(","):
-        for model in arguments.models.split(","):
-            elements, seconds = MODELS[model]
-            for ranks in map(int, arguments.ranks.split(",")):
-                hosts = ranks // RANKS_PER_HOST
-                halving, told = ours(arguments.tool, network, hosts, model, "halving")
-                bucket = min(elements, BUCKET)
-                cells = [halving,
-                         ours(arguments.tool, network, hosts, model, "direct")[0]
-                         if hosts <= arguments.direct_up_to else None,
-                         pipelined(model, collective(network, hosts, bucket, "--cfg=smpi/allreduce:lr"))
-                         if hosts <= arguments.ring_up_to else None,
-                         pipelined(model, collective(network, hosts, bucket, "--cfg=smpi/coll-selector:ompi"))]
-                alone = seconds + elements * UPDATE_S
-                text = " | ".join("–" if cell is None else f"{100 * alone / cell:.1f} %" for cell in cells)
-                messages = re.search(r"at most (\d+)", told).group(1)
-                print(f"| {network} | {model} | {ranks} | {text} | {messages} |", flush=True)
+    for network, model, ranks in rows:
+        elements, seconds = MODELS[model]
+        hosts = ranks // RANKS_PER_HOST
+        halving, told = ours(arguments.tool, network, hosts, model, "halving")
+        bucket = min(elements, BUCKET)
+        cells = [halving,
+                 ours(arguments.tool, network, hosts, model, "direct")[0]
+                 if hosts <= arguments.direct_up_to else None,
+                 pipelined(model, collective(network, hosts, bucket, "--cfg=smpi/allreduce:lr"))
+                 if hosts <= arguments.ring_up_to else None,
+                 pipelined(model, collective(network, hosts, bucket, "--cfg=smpi/coll-selector:ompi"))]
+        alone = seconds + elements * UPDATE_S
+        text = " | ".join("–" if cell is None else f"{100 * alone / cell:.1f} %" for cell in cells)
+        messages = re.search(r"at most (\d+)", told).group(1)
+        print(f"| {network} | {model} | {ranks} | {text} | {messages} |", flush=True)
 
 
 if __name__ == "__main__":
