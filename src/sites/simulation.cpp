@@ -18,6 +18,7 @@
 #include "nn/program_records.hpp"
 #include "sites/founding.hpp"
 #include "sites/take_part.hpp"
+#include "train/run_directory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -118,6 +119,7 @@ void Simulation::divide() {
 void Simulation::write_data() const {
     auto const fields = fields_of_deck();
     make_private_directory(directory_ / "data"); // parts of a file that may be private
+    train::remove_partials(directory_ / "data");
     // Of a federation without this file, made by an earlier version, nobody knows all options.
     if (!federation_ && !std::filesystem::exists(options_file())) {
         std::string lines;
