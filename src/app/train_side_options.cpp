@@ -126,6 +126,43 @@ Options evaluate_options(EvaluateTold& told) {
             .nearest_key = config::nearest_key};
 }
 
+Options replay_options(ReplayTold& told) {
+    return {
+        .command = "lockstep replay",
+        .positions = {"RUN", 1, 1},
+        .about = "Does steps of a run again, from the newest checkpoint before them, and "
+                 "compares the weights with those that the run has recorded "
+                 "(monitor.weight-hash). Works on any number of ranks, and while the run "
+                 "trains; nothing in RUN is changed. Exits with 0 if the recorded weights came "
+                 "out, 1 if other weights did.",
+        .rows = {option::whole("--step N", "the last step to do again, from 1", told.options.step),
+                 option::path("--dump FILE.h5",
+                              "write the samples, the losses of the replicas, the norms of the "
+                              "gradients and the values of all operators of that step",
+                              told.options.dump),
+                 option::flag("--overwrite", "replace FILE.h5 if it exists", told.overwrite),
+                 option::flag("--until-nonfinite",
+                              "look for the first value that is not finite, and name its "
+                              "operator, replica and sample; exits with 1 if there is none up "
+                              "to step N, or to the end of the run",
+                              told.options.until_nonfinite)},
+        .exclusive = {"--dump", "--until-nonfinite"},
+        .nearest_key = config::nearest_key};
+}
+
+Options bisect_options(NothingTold& /*told*/) {
+    return {.command = "lockstep bisect",
+            .positions = {"RUN RUN", 2, 2},
+            .about = "Finds the first step after which two runs have other weights: by the hashes "
+                     "that they have recorded (monitor.weight-hash), and by doing the steps "
+                     "between again. Prints which samples, operators, losses and gradients of that "
+                     "step differ, and what differs in decks, versions, processors and threads. "
+                     "The runs may have had different numbers of ranks. Exits with 0 if they do "
+                     "not differ, 1 if they do.",
+            .rows = {},
+            .nearest_key = config::nearest_key};
+}
+
 Options predict_options(PredictTold& told) {
     return {.command = "lockstep predict",
             .positions = {"CHECKPOINT|RUN INPUT...", 2, std::numeric_limits<std::size_t>::max()},
@@ -284,6 +321,14 @@ std::string predict_help(HelpWords const&) {
 
 std::string generate_help(HelpWords const&) {
     return help_of(generate_options);
+}
+
+std::string replay_help(HelpWords const&) {
+    return help_of(replay_options);
+}
+
+std::string bisect_help(HelpWords const&) {
+    return help_of(bisect_options);
 }
 
 std::string bench_step_help(HelpWords const&) {

@@ -2,6 +2,7 @@
 
 #include "app/command.hpp"
 #include "measure/estimate_options.hpp"
+#include "measure/replay_options.hpp"
 #include "model_files/generate_options.hpp"
 #include "model_files/quantise_options.hpp"
 
@@ -65,6 +66,11 @@ struct PredictTold {
     std::string alpha = "drop"; ///< likewise
 };
 
+struct ReplayTold {
+    measure::ReplayOptions options{};
+    bool overwrite = false;
+};
+
 struct SearchTold {
     std::filesystem::path directory; ///< empty: runs/NAME of SPACE
 };
@@ -77,6 +83,8 @@ Options estimate_options(measure::EstimateOptions& told);
 Options evaluate_options(EvaluateTold& told);
 Options generate_options(train::GenerateOptions& told);
 Options predict_options(PredictTold& told);
+Options replay_options(ReplayTold& told);
+Options bisect_options(NothingTold&);
 Options quantise_options(train::QuantiseOptions& told);
 Options bench_step_options(BenchStepTold& told);
 Options export_check_options(ExportCheckTold& told);
@@ -90,6 +98,8 @@ std::string estimate_help(HelpWords const&);
 std::string evaluate_help(HelpWords const&);
 std::string generate_help(HelpWords const&);
 std::string predict_help(HelpWords const&);
+std::string replay_help(HelpWords const&);
+std::string bisect_help(HelpWords const&);
 std::string bench_step_help(HelpWords const&);
 std::string export_check_help(HelpWords const&);
 std::string models_help(HelpWords const&);

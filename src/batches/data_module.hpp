@@ -46,6 +46,11 @@ class DataModule {
     /// Throws   Error 65 that names the first of them that is not finite itself
     /// Returns  their largest values; 0 where there are no samples
     virtual Magnitudes require_finite(std::int64_t /*step*/) const { return {}; }
+    /// The samples of each of this rank's batches of a step, in the order of `batches`; empty where
+    /// no samples are stored.
+    virtual std::vector<std::vector<std::int64_t>> samples_of(std::int64_t /*step*/) const {
+        return {};
+    }
     /// More figures of an epoch that has ended, besides its losses; the same on all ranks.
     virtual std::map<std::string, double> epoch_figures() const { return {}; }
 

@@ -90,14 +90,22 @@ bool is_scaled_away(data::Dataset const& set, std::int64_t sample) {
 
 } // namespace
 
-Magnitudes DatasetModule::require_finite(std::int64_t step) const {
-    Magnitudes largest;
+std::vector<std::vector<std::int64_t>> DatasetModule::samples_of(std::int64_t step) const {
     StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
                               {step, step + 1});
     auto const request = batches.request();
+    std::vector<std::vector<std::int64_t>> samples;
+    while (auto const batch = request(std::ssize(samples))) {
+        samples.push_back(*batch);
+    }
+    return samples;
+}
+
+Magnitudes DatasetModule::require_finite(std::int64_t step) const {
+    Magnitudes largest;
     data::Scratch scratch;
-    for (std::int64_t k = 0; auto const indices = request(k); ++k) {
-        for (auto const index : *indices) {
+    for (auto const& batch : samples_of(step)) {
+        for (auto const index : batch) {
             data::Batch sample;
             sample.indices = {index};
             parts_.work.train->read(sample, scratch);

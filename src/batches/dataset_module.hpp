@@ -29,6 +29,7 @@ class DatasetModule : public DataModule {
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
     Magnitudes require_finite(std::int64_t step) const override;
+    std::vector<std::vector<std::int64_t>> samples_of(std::int64_t step) const override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
     std::int64_t samples(Set set) const override { return has(set) ? dataset(set)->samples() : 0; }
     std::optional<Evaluation> measure(Set set, StopEvaluation const& stop,

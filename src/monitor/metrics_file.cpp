@@ -37,7 +37,8 @@ struct ToJson {
                   {"replicas_of_rank", e.replicas_of_rank},
                   {"steps_per_epoch", e.steps_per_epoch},
                   {"total_steps", e.total_steps},
-                  {"learning_rate", e.peak_rate}};
+                  {"learning_rate", e.peak_rate},
+                  {"computes_with", e.computes_with}};
         if (!e.memory_of_rank.empty()) {
             json["memory"] = e.memory_of_rank;
         }

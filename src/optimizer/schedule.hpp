@@ -23,6 +23,9 @@ class Schedule {
     /// 1706.02677) or by the square root.
     double peak() const noexcept { return peak_; }
 
+    /// Whether validations reduce the rate.
+    bool is_plateau() const { return schedule_.name == "plateau"; }
+
     /// Steps before the first at the peak rate; 0 for one-cycle, which has a rise of its own.
     std::int64_t warmup() const noexcept { return warmup_; }
 

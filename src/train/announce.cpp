@@ -1,12 +1,19 @@
 #include "announce.hpp"
 
+#include "base/hash.hpp"
+#include "base/host_facts.hpp"
 #include "base/text.hpp"
 #include "batches/training_memory.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "device/device.hpp"
 
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
 #include <algorithm>
+#include <functional>
 
 namespace lockstep::train {
 
@@ -16,8 +23,21 @@ bool is_warning(std::string const& remark) {
     return remark.starts_with("warning");
 }
 
-Started start_of(OpenedRun const& run, std::string const& version,
-                 std::vector<std::string> const& devices, std::vector<std::string> const& places) {
+/// Of this rank: what its bits may depend on besides deck and data.
+std::string computes_with() {
+    return concat("LibTorch ", TORCH_VERSION, " (build ", hex(hash64(at::show_config())), "), ",
+                  at::get_cpu_capability(), ", ", amount_of(at::get_num_threads(), "thread"), ", ",
+                  processor_text());
+}
+
+/// What each rank told rank 0.
+struct OfRanks {
+    std::vector<std::string> devices;
+    std::vector<std::string> places;
+    std::vector<std::string> computes_with;
+};
+
+Started start_of(OpenedRun const& run, std::string const& version, OfRanks const& ranks) {
     auto const& deck = run.facts().deck();
     auto const& layout = run.engine()->layout();
     auto share = equal_share(static_cast<double>(layout.size), run.facts().nodes[0].count,
@@ -28,7 +48,7 @@ Started start_of(OpenedRun const& run, std::string const& version,
     Started started{.version = version,
                     .attempt = run.facts().attempt,
                     .host_of_rank = run.facts().topology.host_of_rank,
-                    .device_of_rank = devices,
+                    .device_of_rank = ranks.devices,
                     .replicas_of_rank = {},
                     .replicas = deck.run.replicas,
                     .seed = deck.run.seed,
@@ -50,7 +70,8 @@ Started start_of(OpenedRun const& run, std::string const& version,
                     .class_weights = run.work().task->class_weights(),
                     .directory = deck.run.directory,
                     .memory_needed = static_cast<std::uint64_t>(memory.total()),
-                    .memory_of_rank = places,
+                    .memory_of_rank = ranks.places,
+                    .computes_with = ranks.computes_with,
                     .code = run.facts().code,
                     .remark = {},
                     .delta = deck.privacy.is_on() ? deck.privacy.delta : 0};
@@ -68,15 +89,21 @@ Started start_of(OpenedRun const& run, std::string const& version,
 void announce(OpenedRun const& run, RunOptions const& options,
               std::vector<std::string> const& forced, Progress const& progress,
               Observers const& observers) {
-    auto const devices = comm::gather_text(run.facts().world, device_text(run.facts().device));
-    auto const places = run.facts().deck().monitor.weight_hash
-                            ? comm::gather_text(run.facts().world, run.engine()->memory_text())
-                            : std::vector<std::string>{};
-    comm::agree(run.facts().world, "reporting how the run starts", [&] {
-        if (!run.facts().world.is_root()) {
+    auto const& world = run.facts().world;
+    OfRanks ranks{.devices = comm::gather_text(world, device_text(run.facts().device)),
+                  .places = run.facts().deck().monitor.weight_hash
+                                ? comm::gather_text(world, run.engine()->memory_text())
+                                : std::vector<std::string>{},
+                  .computes_with = comm::gather_text(world, computes_with())};
+    if (std::ranges::adjacent_find(ranks.computes_with, std::not_equal_to()) ==
+        ranks.computes_with.end()) {
+        ranks.computes_with.resize(std::min<std::size_t>(ranks.computes_with.size(), 1));
+    }
+    comm::agree(world, "reporting how the run starts", [&] {
+        if (!world.is_root()) {
             return;
         }
-        observers.tell(start_of(run, options.version, devices, places));
+        observers.tell(start_of(run, options.version, ranks));
         for (auto const& text : run.remarks().texts()) {
             if (is_warning(text)) { // which no option of the command line hides
                 observers.tell(Remark{text});

@@ -60,4 +60,8 @@ void Course::pause_at(double share) {
     pause_step_ = std::clamp<std::int64_t>(step, 1, total_steps_);
 }
 
+void Course::pause_after(std::int64_t step) {
+    pause_step_ = std::clamp<std::int64_t>(step, 1, total_steps_);
+}
+
 } // namespace lockstep::train

@@ -41,6 +41,8 @@ class Course {
 
     /// Sets the share of the length, above 0, after which the run pauses; 1: it does not.
     void pause_at(double share);
+    /// The same by steps, which may be more than there are.
+    void pause_after(std::int64_t step);
     std::int64_t pause_step() const noexcept { return pause_step_; }
     /// Whether the run takes no more steps for now.
     bool is_at_rest(Progress const& progress) const {
@@ -57,6 +59,10 @@ class Course {
         return schedule_.rate(step, reductions);
     }
     double peak_rate() const noexcept { return schedule_.peak(); }
+    /// Whether the metric of a validation decides on the steps that follow.
+    bool heeds_validations() const noexcept {
+        return early_stopping_.is_on() || schedule_.is_plateau();
+    }
     EarlyStopping const& early_stopping() const noexcept { return early_stopping_; }
 
   private:

@@ -75,8 +75,12 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       loop_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
              opened_.engine(), progress_, observers_, departure_, records_, evaluation_,
              checkpoints_, copies_},
-            options_.stepped) {
-    opened_.course().pause_at(options_.pause_at);
+            options_) {
+    if (options_.replay_to > 0) {
+        opened_.course().pause_after(options_.replay_to);
+    } else {
+        opened_.course().pause_at(options_.pause_at);
+    }
 }
 
 void Run::begin() {
@@ -107,6 +111,9 @@ void Run::begin() {
     announce(opened_, options_, state_.forced(), progress_, observers_);
     if (options_.begun) {
         options_.begun();
+    }
+    if (options_.replay_to > 0) {
+        return; // what it goes back to is there
     }
     checkpoints_.begin();
     copies_.begin();

@@ -207,7 +207,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         bool const named = run.found && !options.resume_from && run.found->file.path() == resume;
         if (named && world.is_root()) {
             checkpoint::Store const store(checkpoints, 1, {}, run.local);
-            run.foreign = !store.holds(resume);
+            run.foreign = options.replay_to == 0 && !store.holds(resume);
             leave_behind(run, checkpoints);
         }
     });

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "injected_fault.hpp"
+#include "step_witness.hpp"
 
 namespace lockstep::train {
 
@@ -31,7 +32,8 @@ void TrainLoop::open() {
                                         parts_.work.samples.inputs.front()),
                       parts_.work.facts);
     parts_.departure.agree(); // whoever was signalled while we started
-    if (parts_.progress.owes_validation && !parts_.departure.is_decided()) {
+    bool const heeded = !replays_ || parts_.course.heeds_validations();
+    if (parts_.progress.owes_validation && heeded && !parts_.departure.is_decided()) {
         parts_.evaluation.validate();
         parts_.checkpoints.outdate(); // it says that the validation is owed
     }
@@ -85,30 +87,13 @@ void TrainLoop::take_step() {
 
 StepOutcome TrainLoop::one_step() {
     auto const step = parts_.progress.step;
-    auto const in_epoch = parts_.course.in_epoch(step);
     try {
         comm::set_step(parts_.facts.world, step + 1);
         InjectedFault const fault(parts_.facts.world.rank(), step + 1, *parts_.work.model);
         parts_.audit.require_good();
         parts_.data.prepare(step);
         auto const removed = remove_channels(step);
-        auto const rate = parts_.course.rate(step, parts_.progress.plateau.reductions);
-        auto outcome =
-            parts_.engine->step({.batches = *pictured_,
-                                 .step = step,
-                                 .micro_batches = parts_.data.micro_batches(in_epoch),
-                                 .samples = parts_.data.samples_in_step(in_epoch),
-                                 .rate = rate,
-                                 .signal = parts_.departure.asked(),
-                                 .minutes_passed = parts_.checkpoints.minutes_passed(),
-                                 .copy_due = parts_.copies.is_due(),
-                                 .copy_hindrance = [this] { return parts_.copies.hindrance(); },
-                                 .profile = profiler_.asked(),
-                                 .histograms = parts_.records.wants_histograms("gradients") &&
-                                               in_epoch + 1 == parts_.course.steps_per_epoch(),
-                                 .thawed = parts_.course.is_thawed(step),
-                                 // Episodes are played between steps, by the model.
-                                 .followed = parts_.work.train != nullptr});
+        auto outcome = compute();
         fault.end_step([this]() -> Arena const& { return parts_.engine->whole(); });
         if (!removed.empty()) {
             outcome.pruned = removed;
@@ -121,22 +106,68 @@ StepOutcome TrainLoop::one_step() {
         Magnitudes largest;
         comm::agree(parts_.facts.world, concat("checking the samples of step ", step + 1),
                     [&] { largest = parts_.data.require_finite(step); });
+        auto text = diverged.text();
         if (parts_.engine->loss_scale().skipped() == step) { // each step so far was skipped
             auto const max = [&](double own) {
                 return comm::all_reduce(parts_.facts.world, own, comm::Reduce::maximum);
             };
             Magnitudes const of_all{max(largest.inputs), max(largest.targets)};
-            throw Diverged(diverged.code(),
-                           first_step_text(diverged.text(), of_all, !parts_.work.facts.mean.empty(),
-                                           parts_.facts.deck()),
-                           diverged.rank(), diverged.cause());
+            text =
+                first_step_text(text, of_all, !parts_.work.facts.mean.empty(), parts_.facts.deck());
         }
-        throw;
+        if (!replays_) {
+            text.next += concat(". Find where it began: lockstep replay ",
+                                parts_.facts.deck().run.directory, " --until-nonfinite");
+        }
+        throw Diverged(diverged.code(), text, diverged.rank(), diverged.cause());
     } catch (AgreedError const&) {
         throw;
     } catch (...) {
         throw RankError(current_error(), concat("training at step ", step + 1));
     }
+}
+
+bool TrainLoop::is_witnessed() const {
+    return witness_ != nullptr && witness_->looks_at(parts_.progress.step + 1);
+}
+
+StepOutcome TrainLoop::compute() {
+    auto const step = parts_.progress.step;
+    auto const in_epoch = parts_.course.in_epoch(step);
+    auto const micro_batches = parts_.data.micro_batches(in_epoch);
+    bool const witnessed = is_witnessed();
+    BatchSource* batches = &*pictured_;
+    std::optional<WitnessedBatches> shown;
+    if (witnessed) {
+        witness_->begin({.step = step + 1,
+                         .node = parts_.facts.own_node(),
+                         .micro_batches = micro_batches,
+                         .samples = parts_.data.samples_of(step),
+                         .set = parts_.work.train.get(),
+                         .sequence = parts_.facts.deck().data.sequence});
+        batches = &shown.emplace(*pictured_, *witness_);
+    }
+    bool const asks_for_histograms = parts_.records.wants_histograms("gradients") &&
+                                     in_epoch + 1 == parts_.course.steps_per_epoch();
+    auto outcome =
+        parts_.engine->step({.batches = *batches,
+                             .step = step,
+                             .micro_batches = micro_batches,
+                             .samples = parts_.data.samples_in_step(in_epoch),
+                             .rate = parts_.course.rate(step, parts_.progress.plateau.reductions),
+                             .signal = parts_.departure.asked(),
+                             .minutes_passed = parts_.checkpoints.minutes_passed(),
+                             .copy_due = parts_.copies.is_due(),
+                             .copy_hindrance = [this] { return parts_.copies.hindrance(); },
+                             .profile = profiler_.asked(),
+                             .histograms = witnessed || asks_for_histograms,
+                             .thawed = parts_.course.is_thawed(step),
+                             // Episodes are played between steps, by the model.
+                             .followed = parts_.work.train != nullptr});
+    if (witnessed) {
+        witness_->end(outcome, parts_.engine->results());
+    }
+    return outcome;
 }
 
 /// Where they are due before the next step.
@@ -178,9 +209,11 @@ void TrainLoop::after_step(StepOutcome const& outcome) {
 /// A validation that is due, unless the run is asked to leave: then it is owed.
 void TrainLoop::measure_after(StepOutcome const& outcome) {
     auto& progress = parts_.progress;
-    progress.owes_validation =
-        parts_.data.has(DataModule::Set::validation) &&
-        (parts_.course.validates_after(progress.step) || parts_.course.is_at_rest(progress));
+    bool const is_due =
+        replays_
+            ? parts_.course.heeds_validations() && parts_.course.counts_after(progress.step)
+            : parts_.course.validates_after(progress.step) || parts_.course.is_at_rest(progress);
+    progress.owes_validation = parts_.data.has(DataModule::Set::validation) && is_due;
     if (outcome.signal != 0) {
         parts_.departure.leave(outcome.signal, outcome.signalled_rank);
     } else if (progress.owes_validation) {

@@ -36,9 +36,10 @@ class TrainLoop {
         MemoryCopyPolicy& copies;
     };
 
-    /// `stepped`: called on each rank after its first step; may be empty.
-    TrainLoop(Dependencies const& parts, std::function<void()> stepped)
-        : parts_(parts), stepped_(std::move(stepped)),
+    /// Takes `stepped`, `replay_to` and `witness` of `options`.
+    TrainLoop(Dependencies const& parts, RunOptions const& options)
+        : parts_(parts), stepped_(options.stepped), replays_(options.replay_to > 0),
+          witness_(options.witness),
           profiler_({parts.facts, parts.engine, parts.progress, parts.observers}) {}
 
     /// Steps to the end of an epoch, or until the run is asked to leave.
@@ -55,12 +56,16 @@ class TrainLoop {
     bool is_over() const;
     void take_step();
     StepOutcome one_step();
+    StepOutcome compute();
+    bool is_witnessed() const; ///< the next step
     std::string remove_channels(std::int64_t step);
     void after_step(StepOutcome const& outcome);
     void measure_after(StepOutcome const& outcome);
 
     Dependencies parts_;
     std::function<void()> stepped_;
+    bool replays_;
+    StepWitness* witness_; ///< null: nobody looks
     Profiler profiler_;
     std::unique_ptr<BatchSource> batches_; ///< null: before the first step, and after the last
     std::optional<PicturedBatches> pictured_;

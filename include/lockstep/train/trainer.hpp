@@ -23,6 +23,8 @@ struct Snapshot;
 
 namespace lockstep::train {
 
+class StepWitness;
+
 struct PlaceOnHost {
     int rank = 0;
     int ranks = 1;
@@ -64,6 +66,11 @@ struct RunOptions {
     /// A model file whose parameters are added to the mean gradient in every step; empty: none. It
     /// must be the same whenever the run continues.
     std::filesystem::path correction{};
+    /// A step up to which another run is done again, to look at it: this run pauses there, writes
+    /// no checkpoint, and measures only what decides on its next steps. 0: it is a run of its own.
+    std::int64_t replay_to = 0;
+    /// Sees the steps of a replay; null: nobody does. It must outlive the run.
+    StepWitness* witness = nullptr;
 };
 
 class Run;

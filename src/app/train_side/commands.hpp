@@ -22,6 +22,8 @@ ExitCode federate_init_command(Invocation const& invocation);
 ExitCode federate_round_command(Invocation const& invocation);
 ExitCode federate_simulate_command(Invocation const& invocation);
 ExitCode models_command(Invocation const& invocation);
+ExitCode bisect_command(Invocation const& invocation);
+ExitCode replay_command(Invocation const& invocation);
 ExitCode search_run_command(Invocation const& invocation);
 ExitCode tasks_command(Invocation const& invocation);
 

@@ -33,6 +33,8 @@ extern "C" int lockstep_train_side(char const* name, lockstep::app::Invocation c
             {"federate init", federate_init_command},
             {"federate round", federate_round_command},
             {"federate simulate", federate_simulate_command},
+            {"replay", replay_command},
+            {"bisect", bisect_command},
             {"search", search_run_command},
             {"models", models_command},
             {"tasks", tasks_command}};

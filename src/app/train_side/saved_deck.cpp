@@ -9,7 +9,6 @@
 #include "config/idle_keys.hpp"
 #include "device/device.hpp"
 #include "lockstep/base/error.hpp"
-#include "lockstep/config/deck_source.hpp"
 #include "model_files/model_changes.hpp"
 #include "model_files/same_code.hpp"
 #include "monitor/watchdog.hpp"
@@ -52,22 +51,6 @@ void tell_of_scripts(config::DeckSource const& source, config::Deck const& deck,
         if (key == "model.file" && source.values().at(key).origin == file) {
             warn(concat(file, " names the TorchScript program ", script,
                         ", which this command runs"));
-        }
-    }
-}
-
-void require_code_named_here(config::DeckSource const& source, config::Deck const& deck,
-                             std::string const& file) {
-    for (auto const& [key, value] : nn::named_code(deck)) {
-        if (source.values().at(key).origin == file) {
-            throw Error(ExitCode::usage,
-                        {concat(file, " sets ", key, " = ", value),
-                         concat(key == "model.operators"  ? "a library of operators"
-                                : nn::names_plugin(value) ? "a plug-in"
-                                                          : "native code",
-                                " is loaded only if you name it yourself, not because a file names "
-                                "it"),
-                         concat("Add --", key, " ", value, " if you trust this library")});
         }
     }
 }
@@ -116,6 +99,22 @@ std::vector<std::string> keys_with_device(std::vector<std::string> keys) {
 }
 
 } // namespace
+
+void require_code_named_here(config::DeckSource const& source, config::Deck const& deck,
+                             std::string const& file) {
+    for (auto const& [key, value] : nn::named_code(deck)) {
+        if (source.values().at(key).origin == file) {
+            throw Error(ExitCode::usage,
+                        {concat(file, " sets ", key, " = ", value),
+                         concat(key == "model.operators"  ? "a library of operators"
+                                : nn::names_plugin(value) ? "a plug-in"
+                                                          : "native code",
+                                " is loaded only if you name it yourself, not because a file names "
+                                "it"),
+                         concat("Add --", key, " ", value, " if you trust this library")});
+        }
+    }
+}
 
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
                         std::filesystem::path const& out, Warn const& warn) {

@@ -3,6 +3,7 @@
 #include "base/notice.hpp"
 #include "lockstep/checkpoint/verify.hpp"
 #include "lockstep/config/deck.hpp"
+#include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/collective_command.hpp"
 
 #include <filesystem>
@@ -23,6 +24,12 @@ using Warn = std::function<void(std::string const&)>;
 ///         plug-in; 73 where `out` is named by the file's deck; as `checkpoint::open_weights`
 config::Deck saved_deck(checkpoint::VerifiedFile const& file, std::vector<std::string>& words,
                         std::filesystem::path const& out = {}, Warn const& warn = notice);
+
+/// Refuses code that only `file`, of which the deck is, names.
+///
+/// Throws  Error 64
+void require_code_named_here(config::DeckSource const& source, config::Deck const& deck,
+                             std::string const& file);
 
 /// The start of a command that computes with a file's model: its deck on all ranks, on a device
 /// that is here unless `keys` name one. Gives the time limit to the watchdog and the device to the
