@@ -141,7 +141,7 @@ class Engine {
     /// Not collective
     std::string memory_text() const;
 
-    /// Of this rank's replicas in the last step, by replica. Not collective.
+    /// What this rank's replicas gave in the last step. Not collective.
     std::vector<ReplicaResult> const& results() const noexcept { return local_.results(); }
 
     /// This rank's flat arrays and its state of the optimizer.

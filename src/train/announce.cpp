@@ -23,7 +23,7 @@ bool is_warning(std::string const& remark) {
     return remark.starts_with("warning");
 }
 
-/// Of this rank: what its bits may depend on besides deck and data.
+/// What this rank's bits may depend on besides deck and data.
 std::string computes_with() {
     return concat("LibTorch ", TORCH_VERSION, " (build ", hex(hash64(at::show_config())), "), ",
                   at::get_cpu_capability(), ", ", amount_of(at::get_num_threads(), "thread"), ", ",

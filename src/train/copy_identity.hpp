@@ -2,12 +2,11 @@
 
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
+#include "train/run_directory.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
-
-#include "run_directory.hpp"
 
 namespace lockstep::train {
 

@@ -1,4 +1,4 @@
-#include "run_directory.hpp"
+#include "train/run_directory.hpp"
 
 #include "base/arrival.hpp"
 #include "base/awaited_lock.hpp"

@@ -5,6 +5,7 @@
 #include "federate/keys.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/train/trainer.hpp"
+#include "train/run_directory.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -13,7 +14,6 @@
 #include <vector>
 
 #include "copy_identity.hpp"
-#include "run_directory.hpp"
 
 namespace lockstep::train {
 

@@ -6,11 +6,11 @@
 #include "comm/collectives.hpp"
 #include "comm/progress.hpp"
 #include "lockstep/base/error.hpp"
+#include "train/step_witness.hpp"
 
 #include <utility>
 
 #include "injected_fault.hpp"
-#include "step_witness.hpp"
 
 namespace lockstep::train {
 

@@ -253,7 +253,7 @@ with Scratch() as scratch:
         run([command, "--help"]).expect(0, f"lockstep {command}")
     # What the list of all commands names is an option of the command; what none has is refused in one way.
     listed = re.findall(r"^  ([a-z-]+) (.*)$", run(["--help"], env={"COLUMNS": "1000"}).text, re.M)
-    check(len(listed) == 23, f"{listed}")
+    check(len(listed) == 25, f"{listed}")
     for command, usage in listed:
         told = run([command, "--help"]).expect(0).text
         for option in re.findall(r"--[a-z][a-z-]*(?:\.key)?", usage):

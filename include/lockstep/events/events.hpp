@@ -38,8 +38,8 @@ struct Started {
     std::string directory;
     std::uint64_t memory_needed = 0;         ///< bytes per rank, without activations
     std::vector<std::string> memory_of_rank; ///< where its arenas lie; empty: nobody asked
-    /// Of each rank: its LibTorch, the instructions and threads that it computes with, its
-    /// processor. One for all ranks where they are equal.
+    /// The LibTorch, the instructions, the threads and the processor of each rank; one for all
+    /// ranks where they are equal.
     std::vector<std::string> computes_with{};
     std::map<std::string, std::string> code; ///< hashes of plug-ins and libraries, by their keys
     std::string remark;                      ///< about what the deck asks for and does not get

@@ -4,12 +4,11 @@
 #include "lockstep/base/signals.hpp"
 #include "lockstep/comm/communicator.hpp"
 #include "lockstep/config/deck.hpp"
+#include "measure/train_side/replay.hpp"
 
 #include <array>
 #include <filesystem>
 #include <functional>
-
-#include "replay.hpp"
 
 namespace lockstep::measure {
 

@@ -1,4 +1,4 @@
-#include "measure/train_side/first_not_finite.hpp"
+#include "first_not_finite.hpp"
 
 #include <algorithm>
 #include <cmath>

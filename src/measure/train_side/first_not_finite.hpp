@@ -1,11 +1,11 @@
 #pragma once
 
-#include "measure/train_side/operator_watch.hpp"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "operator_watch.hpp"
 
 namespace lockstep::measure {
 

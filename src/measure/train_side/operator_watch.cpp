@@ -1,4 +1,4 @@
-#include "measure/train_side/operator_watch.hpp"
+#include "operator_watch.hpp"
 
 #include <ATen/core/function_schema.h>
 

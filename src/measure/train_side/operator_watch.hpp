@@ -29,8 +29,9 @@ class OperatorListener {
     virtual void heard(OperatorSeen const& seen) = 0;
 };
 
-/// Tells of each operator that gives values of its own, and that this thread, and the threads of its backward passes, end while this
-/// object exists: innermost ones first. The listener's own operators are not told of.
+/// Tells of each operator that gives values of its own, and that this thread, and the threads of
+/// its backward passes, end while this object exists: innermost ones first. The listener's own
+/// operators are not told of.
 class OperatorWatch {
   public:
     /// `listener` must outlive it, and `model`'s parameters stay where they are.

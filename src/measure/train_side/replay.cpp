@@ -47,7 +47,7 @@ class Comparing : public train::Observer {
     }
 
   private:
-    /// Of the deck, by its user; sets that are not measured were left out.
+    /// Changes of the deck by its user; sets that are not measured were left out.
     static void tell_changes(std::vector<std::string> const& changes) {
         for (auto const& change : changes) {
             if (!change.starts_with("data.validation = ") && !change.starts_with("data.test = ")) {
@@ -193,8 +193,8 @@ std::string bad_parameter(nn::Model const& model) {
 /// knows; on rank 0.
 ///
 /// Collective  over `world`
-std::string origin_of(comm::Communicator const& world, StepLook const& look,
-                      nn::Model const& model) {
+std::string origin_of(comm::Communicator const& world, StepLook const& look, nn::Model const& model,
+                      config::Deck const& deck) {
     auto const words = comm::gather_text(world, origin_text(look));
     for (auto const& text : words) {
         if (!text.empty()) {
@@ -202,6 +202,10 @@ std::string origin_of(comm::Communicator const& world, StepLook const& look,
         }
     }
     auto const parameter = bad_parameter(model);
+    if (parameter.empty() && deck.communication.sync_batch_norm) {
+        return "its operator is not known, because replicas run on threads of their own "
+               "(communication.sync-batch-norm)";
+    }
     return parameter.empty() ? "every operator of every replica gave finite values, so that it is "
                                "the sum of the replicas' gradients that is not finite"
                              : concat("parameter ", parameter, " is not finite before the step");
@@ -299,7 +303,7 @@ void Replay::train(config::Deck const& deck, SignalRequests const& signals) {
         if (reason_ != StepLook::For::origin) {
             throw;
         }
-        origin_ = origin_of(world_, look_, trainer.model());
+        origin_ = origin_of(world_, look_, trainer.model(), deck);
         ended_in_ = trainer.step() + 1;
     } catch (AgreedError const& error) { // a sample that is not finite itself
         if (reason_ != StepLook::For::origin || error.code() != ExitCode::data) {

@@ -1,11 +1,10 @@
-#include "measure/train_side/run_setting.hpp"
+#include "run_setting.hpp"
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/run_records.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Of a deck that a run has printed.
+/// The keys of a deck that a run has printed.
 std::map<std::string, std::string> keys_of(std::filesystem::path const& run) {
     config::DeckSource source;
     source.read_printed(read_text(run / "deck.ini"), (run / "deck.ini").string());
@@ -40,7 +39,7 @@ Json start_of(std::filesystem::path const& run, std::int64_t step) {
     Json newest;
     Json found;
     for (std::string line; std::getline(file, line);) {
-        auto const record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+        auto const record = json_or_nothing(line);
         if (!record.is_object()) {
             continue;
         }

@@ -1,4 +1,4 @@
-#include "measure/train_side/step_difference.hpp"
+#include "step_difference.hpp"
 
 #include "base/text.hpp"
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "measure/train_side/replay.hpp"
+
 #include <string>
 #include <vector>
-
-#include "replay.hpp"
 
 namespace lockstep::measure {
 

@@ -1,4 +1,4 @@
-#include "measure/train_side/step_dump.hpp"
+#include "step_dump.hpp"
 
 #include "base/partial_file.hpp"
 #include "h5/file.hpp"

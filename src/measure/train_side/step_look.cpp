@@ -1,4 +1,4 @@
-#include "measure/train_side/step_look.hpp"
+#include "step_look.hpp"
 
 #include "data/sample_sources.hpp"
 

@@ -49,7 +49,7 @@ class StepLook : public train::StepWitness, public OperatorListener {
     void end(train::StepOutcome const& outcome,
              std::vector<train::ReplicaResult> const& results) override;
 
-    /// Of the step that was looked at last, which may have diverged.
+    /// The step that was looked at last, which may have diverged.
     train::WitnessedStep const& step() const noexcept { return step_; }
     std::optional<NotFinite> const& not_finite() const noexcept { return first_.found(); }
     /// The replica and the micro-batch of a batch, by its number on this rank in the step.

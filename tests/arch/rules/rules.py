@@ -44,7 +44,7 @@ ROOMS = {
     "report": ["base", "config", "comm", "monitor", "search", "events"],
     "serve": ["base"],
     "launch": ["base", "config", "comm", "monitor"],
-    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor",
+    "measure": ["base", "config", "comm", "h5", "data", "checkpoint", "rl", "nn", "task", "train", "monitor", "events",
                 "device", "arena", "step", "batches", "model_files"],
     "trials": ["base", "config", "comm", "h5", "checkpoint", "nn", "task", "monitor", "search", "report",
                "batches", "model_files", "train", "events"],
