@@ -290,10 +290,8 @@ void make_directories(std::filesystem::path const& path) {
 }
 
 void require_writable(std::filesystem::path const& directory) {
-    auto const probe = directory / concat("probe-", new_token());
-    File::create_new(probe).write_at(0, std::as_bytes(std::span("1", 1)));
-    std::error_code ignored; // an empty file that stays behind is not a failure
-    std::filesystem::remove(probe, ignored);
+    PartialFile const probe(directory / concat("probe-", new_token())); // removed in any case
+    File::create_new(probe.path()).write_at(0, std::as_bytes(std::span("1", 1)));
 }
 
 Error creation_error(std::string const& what, std::filesystem::path const& directory,
