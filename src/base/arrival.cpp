@@ -39,7 +39,7 @@ struct Mark {
 /// Nothing where the rank has left none; without a host where it is only being written.
 std::optional<Mark> mark_of(std::filesystem::path const& directory, int rank) {
     std::ifstream file(directory / std::to_string(rank));
-    if (!file) {
+    if (directory.empty() || !file) {
         return std::nullopt;
     }
     Mark mark;

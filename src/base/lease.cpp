@@ -83,18 +83,6 @@ Error superseded(std::filesystem::path const& directory, Claim const& newer) {
          "Do not requeue this job, because the newer attempt resumes from the newest checkpoint"}};
 }
 
-/// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
-/// that starts ranks again (LOCKSTEP_LAUNCH); else empty.
-std::string job_id() {
-    for (char const* name :
-         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
-        if (auto value = environment_text(name); !value.empty()) {
-            return value;
-        }
-    }
-    return "";
-}
-
 /// Which attempt of its job this one is, where the scheduler counts them.
 std::int64_t attempt_of_job() {
     return environment_number<std::int64_t>("SLURM_RESTART_COUNT").value_or(0);
@@ -182,9 +170,40 @@ void renew(int descriptor, std::stop_token const& stop, double period_s) {
 
 } // namespace
 
+std::string own_job_id() {
+    for (char const* name :
+         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "LOCKSTEP_LAUNCH"}) {
+        if (auto value = environment_text(name); !value.empty()) {
+            return value;
+        }
+    }
+    return "";
+}
+
 std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number) {
     auto const now = read_claim(directory / Lease::file_name);
-    return now.number > number ? std::optional(superseded(directory, now)) : std::nullopt;
+    return now.number > number ? std::optional(superseded(directory, now))
+                               : claimed_by_others(directory);
+}
+
+std::optional<Error> claimed_by_others(std::filesystem::path const& directory) {
+    auto const now = read_claim(directory / Lease::file_name);
+    auto const launch = environment_text("LOCKSTEP_LAUNCH");
+    bool const others = now.number > 0 && !launch.empty() && now.launch != launch;
+    return others ? std::optional(superseded(directory, now)) : std::nullopt;
+}
+
+std::int64_t claimed_number(std::filesystem::path const& directory) {
+    return read_claim(directory / Lease::file_name).number;
+}
+
+bool is_claimed_here(std::filesystem::path const& directory) noexcept {
+    try {
+        auto const now = read_claim(directory / Lease::file_name);
+        return now.number > 0 && now.host == own_host() && now.process == ::getpid();
+    } catch (...) {
+        return false;
+    }
 }
 
 Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
@@ -199,7 +218,7 @@ Lease::Lease(std::filesystem::path const& directory, bool held, double period_s,
              concat("Remove ", file_.string(), ", because each start creates this file again")});
     }
     auto const before = read_claim(file_);
-    auto const job = job_id();
+    auto const job = own_job_id();
     bool const same_job = !job.empty() && before.job == job;
     if (same_job && before.attempt > attempt_of_job()) {
         throw superseded(directory, before);

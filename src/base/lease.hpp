@@ -64,8 +64,23 @@ class Lease {
     std::jthread renewal_;
 };
 
-/// The Error 79 of an attempt whose directory was taken over by one with a greater number; none
-/// where it was not. Not collective.
+/// The scheduler's id of this job, which a requeued job keeps; outside one that of the launcher
+/// that starts ranks again (LOCKSTEP_LAUNCH); else empty.
+std::string own_job_id();
+
+/// The Error 79 of an attempt whose directory was taken over by one with a greater number, or by
+/// another launch; none where it was not. Not collective.
 std::optional<Error> taken_over(std::filesystem::path const& directory, std::int64_t number);
+
+/// The Error 79 of an attempt that a launch has started (LOCKSTEP_LAUNCH), where the directory is
+/// claimed by another launch or by a run without one; else none. Not collective.
+std::optional<Error> claimed_by_others(std::filesystem::path const& directory);
+
+/// The number of the claim on a directory; 0: there is none. Not collective.
+std::int64_t claimed_number(std::filesystem::path const& directory);
+
+/// Whether the claim on a directory is this process's own; false, too, where it cannot be read. Not
+/// collective.
+bool is_claimed_here(std::filesystem::path const& directory) noexcept;
 
 } // namespace lockstep

@@ -181,6 +181,9 @@ Written Store::save(comm::Communicator const& comm, Snapshot const& snapshot, st
     comm::agree(comm, "making the checkpoint directory", [&] {
         if (comm.is_root()) {
             require_home(directory_);
+            if (still_ours_) {
+                still_ours_();
+            }
             make_own_directory(directory_);
         }
     });

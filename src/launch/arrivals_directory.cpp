@@ -47,10 +47,15 @@ void remove_stale(std::filesystem::path const& directory) {
 
 } // namespace
 
-ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
+ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run, bool restart)
     : run_(std::filesystem::absolute(run)), path_(run_ / arrivals_name / new_token()) {
     std::error_code failure;
     made_run_ = !std::filesystem::exists(std::filesystem::symlink_status(run_, failure));
+    if (restart && made_run_) {
+        made_run_ = false;
+        path_.clear();
+        return;
+    }
     auto const all = path_.parent_path();
     if (has_own_place(all)) {
         remove_stale(all);
@@ -60,12 +65,16 @@ ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run)
         make_private_directory(path_);
     } catch (Error const&) {
         require_own_place(all); // that others have made meanwhile
+        path_.clear();
     }
 }
 
 /// A run that has not begun leaves no directory behind. What was there before stays, whatever it
 /// is: rmdir takes neither files nor links, which a run's directory on another file system may be.
 ArrivalsDirectory::~ArrivalsDirectory() {
+    if (path_.empty()) {
+        return;
+    }
     std::error_code failure;
     std::filesystem::remove_all(path_, failure);
     ::rmdir(path_.parent_path().c_str());

@@ -12,14 +12,16 @@ namespace lockstep::launch {
 class ArrivalsDirectory {
   public:
     /// Marks that exist already are of an earlier attempt of this process. If the directory cannot
-    /// be made, no marks are left.
+    /// be made, no marks are left. At a `restart` the run's directory is not made: it may have been
+    /// unmounted.
     ///
     /// Throws  Error 73 where a third person has made the directory of all launches
-    explicit ArrivalsDirectory(std::filesystem::path const& run);
+    ArrivalsDirectory(std::filesystem::path const& run, bool restart);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
     ~ArrivalsDirectory();
 
+    /// Empty: no marks are left.
     std::filesystem::path const& path() const noexcept { return path_; }
 
   private:

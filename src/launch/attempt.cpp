@@ -29,6 +29,7 @@ constexpr double ends_within_s = 30;
 constexpr double records_every_s = 30;
 constexpr double last_records_s = 1; ///< of ranks, after they have told the root cause
 constexpr double failure_every_s = 0.25;
+constexpr double ended_alone_s = 5;       ///< in which mpirun ends of an error of the run's own
 constexpr double ranks_name_host_s = 4;   ///< after the launcher has lost it
 constexpr double end_limit_s = 15;        ///< from TERM to the launcher to its KILL
 constexpr double last_wait_s = 15;        ///< for what was killed
@@ -64,8 +65,8 @@ std::string left_with(int code) {
 
 LaunchedAttempt::LaunchedAttempt(Start start, Watcher& watcher,
                                  std::filesystem::path const& directory)
-    : start_(std::move(start)), watcher_(watcher), arrivals_(directory),
-      listener_([this](int rank) { return host_of(rank); }),
+    : start_(std::move(start)), watcher_(watcher), directory_(directory),
+      arrivals_(directory, start_.restart), listener_([this](int rank) { return host_of(rank); }),
       process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
 
 AttemptEnd LaunchedAttempt::wait_for_end() {
@@ -83,21 +84,28 @@ AttemptEnd LaunchedAttempt::wait_for_end() {
         ended_here = code.has_value();
     }
     AttemptEnd end{.code = *code,
-                   .record = watcher_.attempt(),
+                   .record = seen(watcher_, &Watcher::attempt),
                    .told = listener_.told(),
                    .verdict = listener_.verdict(),
                    .arrived = listener_.verdict() || any_arrived(arrivals_.path()),
                    .launcher_killed = process_.was_killed() && !ended_here,
-                   .ranks = arrived_ranks(arrivals_.path(), start_.ranks)};
+                   .ranks = arrived_ranks(arrivals_.path(), start_.ranks),
+                   .checkpoints_id = checkpoints_id_.empty()
+                                         ? seen(watcher_, &Watcher::checkpoints_id)
+                                         : checkpoints_id_};
+    if (auto const step = listener_.continues_at(); step >= 0) { // its records are not written yet
+        end.record.started = true;
+        end.record.step = std::max(end.record.step, step);
+        end.record.saved_step = std::max(end.record.saved_step, step);
+    }
     if (!end.verdict) {
         end.verdict = verdict_;
     }
     end.by_own_signal = asked_at_ && !end.record.started && *code == signal_base + SIGUSR1;
     if (!end.verdict && end.told.empty() && !end.record.started) {
         // Of an attempt that was ended, nobody is stopped any more.
-        end.verdict = late_why.empty()
-                          ? absent(missed_ranks(arrivals_.path(), start_.ranks), left_with(*code))
-                          : absent(missed_, late_why);
+        end.verdict =
+            late_why.empty() ? absent(missing(), left_with(*code)) : absent(missed_, late_why);
     }
     return end;
 }
@@ -132,7 +140,10 @@ bool LaunchedAttempt::late(std::string& why) {
     }
     if (now_ - counted_at_ > count_every_s) {
         counted_at_ = now_;
-        bool const began = seen(watcher_, &Watcher::stepped);
+        bool const began = stepped();
+        if (began && checkpoints_id_.empty()) { // where its disk may be gone by the end
+            checkpoints_id_ = seen(watcher_, &Watcher::checkpoints_id);
+        }
         if (!all_came_ || !began) {
             count_marks();
         }
@@ -141,7 +152,7 @@ bool LaunchedAttempt::late(std::string& why) {
             return true;
         }
     }
-    recovering_ = recovering_ && !seen(watcher_, &Watcher::stepped);
+    recovering_ = recovering_ && !stepped();
     if (recovering_ && now_ > start_.limit_s) {
         count_marks();
         why = concat("no step was completed within ", duration_text(start_.limit_s),
@@ -151,9 +162,20 @@ bool LaunchedAttempt::late(std::string& why) {
     return false;
 }
 
+/// Whether the attempt has done a step; one without its run's directory says so itself.
+bool LaunchedAttempt::stepped() const {
+    return listener_.continues_at() >= 0 || seen(watcher_, &Watcher::stepped);
+}
+
+/// Where no marks can be left, nobody is known to be missing.
+std::vector<int> LaunchedAttempt::missing() const {
+    return arrivals_.path().empty() ? std::vector<int>()
+                                    : missed_ranks(arrivals_.path(), start_.ranks);
+}
+
 void LaunchedAttempt::count_marks() {
-    missed_ = missed_ranks(arrivals_.path(), start_.ranks);
-    all_came_ = all_came_ || missed_.empty() || seen(watcher_, &Watcher::stepped);
+    missed_ = missing();
+    all_came_ = all_came_ || (missed_.empty() && !arrivals_.path().empty()) || stepped();
     if (all_came_) {
         here_ = processes_here(arrivals_.path(), start_.ranks);
     }
@@ -239,6 +261,9 @@ bool LaunchedAttempt::loss_is_known() {
         return false;
     }
     failure_read_at_ = now_;
+    if (::access(directory_.c_str(), W_OK) != 0) { // nothing is on record
+        return now_ - *told_at_ > ended_alone_s;
+    }
     return seen(watcher_, &Watcher::attempt).failure == static_cast<int>(ExitCode::rank_lost);
 }
 

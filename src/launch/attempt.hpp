@@ -28,6 +28,7 @@ struct AttemptEnd {
     bool by_own_signal = false;             ///< a rank that had only begun died of the wish to end
     bool launcher_killed = false;           ///< by a signal, and not by this process
     std::vector<ArrivedRank> ranks{};       ///< that have left their marks
+    std::string checkpoints_id{};           ///< of the run; empty: it was not seen
 };
 
 /// What the exit code of a launcher means, in words.
@@ -52,6 +53,8 @@ class LaunchedAttempt {
   private:
     void pass_on_wish();
     bool late(std::string& why);
+    bool stepped() const;
+    std::vector<int> missing() const;
     void count_marks();
     bool lasts(bool is_so, std::optional<double>& since, double limit_s) const;
     bool ended_too_long(std::string& why);
@@ -67,6 +70,7 @@ class LaunchedAttempt {
 
     Start start_;
     Watcher& watcher_;
+    std::filesystem::path directory_;
     ArrivalsDirectory arrivals_;
     LaunchListener listener_;
     LauncherProcess process_;
@@ -81,6 +85,7 @@ class LaunchedAttempt {
     std::optional<double> over_since_;
     bool end_on_record_ = false;
     double records_read_at_ = 0;
+    std::string checkpoints_id_;
     double failure_read_at_ = 0;
     std::optional<double> host_lost_at_; ///< so the launcher says
     bool recovering_;

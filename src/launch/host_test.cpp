@@ -80,7 +80,7 @@ std::string disk(std::filesystem::path const& directory) {
         file.sync();
         found = read_text(path) == text ? "" : wrong(concat(path.string(), " reads otherwise"));
     } catch (Error const& error) {
-        found = concat(tells_full_disk(error.what()) ? "~" : "", error.what());
+        found = concat(tells_disk(error.what()) ? "~" : "", error.what());
     }
     ::unlink(path.c_str());
     return found;

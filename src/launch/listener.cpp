@@ -49,6 +49,8 @@ void LaunchListener::hear(std::string_view text) {
 void LaunchListener::hear_line(std::string_view line) {
     if (line.starts_with("lockstep: root cause: ")) {
         told_ = line;
+    } else if (line.starts_with("lockstep: the run continues at step ")) {
+        continues_at_ = number_of<std::int64_t>(word_after(line, "at step ")).value_or(-1);
     } else if (says(line, "has lost communication with a remote daemon")) {
         daemon_lost_ = true;
     } else if (daemon_lost_ && says(line, "Remote daemon")) {

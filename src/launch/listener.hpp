@@ -2,6 +2,7 @@
 
 #include "lockstep/base/error.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ class LaunchListener {
 
     /// The line in which a rank has printed the root cause; empty: none has.
     std::string const& told() const noexcept { return told_; }
+    /// The step at which the run has said that it continues without its directory; -1: it has not.
+    std::int64_t continues_at() const noexcept { return continues_at_; }
     /// What the launcher reports as lost; of several, the loss of a host, since it causes the
     /// others; else the first.
     std::optional<LauncherVerdict> const& verdict() const noexcept { return verdict_; }
@@ -42,6 +45,7 @@ class LaunchListener {
     std::function<std::string(int rank)> host_of_;
     std::string line_; ///< that is not complete yet
     std::string told_;
+    std::int64_t continues_at_ = -1;
     bool daemon_lost_ = false; ///< the next lines name it
     std::string exited_;       ///< the rank whose exit code comes next
     std::optional<LauncherVerdict> verdict_;

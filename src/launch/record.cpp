@@ -1,7 +1,9 @@
 #include "record.hpp"
 
+#include "base/file.hpp"
 #include "base/json_line.hpp"
 #include "base/line_reader.hpp"
+#include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
@@ -56,6 +58,12 @@ AttemptStatus RunWatcher::attempt() const {
 bool RunWatcher::stepped() const {
     double startup_s = 0;
     return newest_attempt(&startup_s) != attempt_ && startup_s > 0;
+}
+
+std::string RunWatcher::checkpoints_id() const {
+    auto const file = directory_ / "checkpoints" / "id";
+    std::error_code missing;
+    return std::filesystem::exists(file, missing) ? std::string(trimmed(read_text(file))) : "";
 }
 
 std::vector<std::string> RunWatcher::retired(std::string const& job) const {

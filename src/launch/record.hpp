@@ -30,6 +30,8 @@ class Watcher {
     virtual AttemptStatus attempt() const = 0;
     /// Whether the new attempt has done a step.
     virtual bool stepped() const = 0;
+    /// The text of checkpoints/id of the run; empty: it has none, or it is a search.
+    virtual std::string checkpoints_id() const = 0;
     /// The hosts that earlier launches of this job have left out for the rest of it.
     virtual std::vector<std::string> retired(std::string const& job) const = 0;
 };
@@ -42,6 +44,7 @@ class RunWatcher : public Watcher {
     void begin_attempt() override;
     AttemptStatus attempt() const override;
     bool stepped() const override;
+    std::string checkpoints_id() const override;
     std::vector<std::string> retired(std::string const& job) const override;
 
   private:
@@ -61,6 +64,7 @@ class SearchWatcher : public Watcher {
     /// `saved_step` grows with each result and each newer checkpoint of a trial.
     AttemptStatus attempt() const override;
     bool stepped() const override;
+    std::string checkpoints_id() const override { return {}; }
     std::vector<std::string> retired(std::string const&) const override { return {}; }
 
   private:

@@ -35,7 +35,7 @@ std::optional<ExitCode> word_of(AttemptEnd const& end, bool asked) {
     if (is_own(record.failure)) {
         return static_cast<ExitCode>(record.failure);
     }
-    if (tells_full_disk(end.told)) {
+    if (tells_disk(end.told)) {
         return ExitCode::io;
     }
     return std::nullopt;
@@ -43,9 +43,9 @@ std::optional<ExitCode> word_of(AttemptEnd const& end, bool asked) {
 
 } // namespace
 
-bool tells_full_disk(std::string const& text) {
+bool tells_disk(std::string const& text) {
     return holds(text, system_text(ENOSPC)) || holds(text, system_text(EDQUOT)) ||
-           holds(text, "no inode left");
+           holds(text, system_text(EROFS)) || holds(text, "no inode left");
 }
 
 Ending ending_of(AttemptEnd const& end, bool asked) {

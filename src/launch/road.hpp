@@ -24,8 +24,9 @@ struct Ending {
 /// `asked`: a signal has asked to end the run.
 Ending ending_of(AttemptEnd const& end, bool asked);
 
-/// Whether an error's text is that of a disk without room: no host is worse than others for it.
-bool tells_full_disk(std::string const& text);
+/// Whether an error's text is that of a disk without room, or one that is read-only: no host is
+/// worse than others for it.
+bool tells_disk(std::string const& text);
 
 /// The host that a root-cause line names; empty where it names none.
 std::string host_named_in(std::string const& told);

@@ -149,15 +149,21 @@ std::string names_of(std::vector<Host> const& hosts) {
 
 /// The words that start the ranks, with what they need to know on other hosts, too.
 LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const& hosts,
-                                bool restart) {
+                                bool restart, std::string const& checkpoints_id) {
     LaunchedAttempt::Start start{.words = launch_words(plan, hosts),
                                  .hosts = hosts,
                                  .ranks = ranks_on(plan, hosts),
                                  .restart = restart,
                                  .limit_s = plan.recovery_timeout_s};
+    std::vector<std::string> passed_on{"LOCKSTEP_LAUNCH", "LOCKSTEP_RESTARTS",
+                                       "LOCKSTEP_ARRIVALS"};
+    if (!checkpoints_id.empty()) {
+        // No other thread looks at the environment. NOLINTNEXTLINE(concurrency-mt-unsafe)
+        ::setenv("LOCKSTEP_CONTINUES", checkpoints_id.c_str(), 1);
+        passed_on.emplace_back("LOCKSTEP_CONTINUES");
+    }
     if (plan.launcher == "mpirun") {
-        for (char const* variable :
-             {"LOCKSTEP_LAUNCH", "LOCKSTEP_RESTARTS", "LOCKSTEP_ARRIVALS"}) {
+        for (auto const& variable : passed_on) {
             start.words.insert(start.words.begin() + 1, {"-x", variable});
         }
     }
@@ -173,6 +179,7 @@ void name_launch(LaunchPlan const& plan) {
     // Before there are threads. NOLINTBEGIN(concurrency-mt-unsafe)
     ::setenv("LOCKSTEP_LAUNCH", concat("launch-", new_token(), "-", utc_now()).c_str(), 1);
     ::setenv("LOCKSTEP_RESTARTS", std::to_string(plan.restarts).c_str(), 1);
+    ::unsetenv("LOCKSTEP_CONTINUES");
     // NOLINTEND(concurrency-mt-unsafe)
 }
 
@@ -181,6 +188,15 @@ std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {
         return std::make_unique<SearchWatcher>(plan.directory);
     }
     return std::make_unique<RunWatcher>(plan.directory);
+}
+
+/// A disk that fails tells nothing of earlier attempts, and ends no run that has begun.
+void begin_attempt(Watcher& watcher) {
+    try {
+        watcher.begin_attempt();
+    } catch (Error const&) {
+        return;
+    }
 }
 
 /// Whether the pause came to its end before a wish to leave.
@@ -216,16 +232,18 @@ ExitCode supervise(LaunchPlan const& plan) {
     JobHosts hosts(plan, watcher);
     auto saved_step = watcher.attempt().saved_step;
     bool restart = false;
+    std::string checkpoints_id;
     for (std::int64_t without_progress = 0;; restart = true) {
         if (signals.pending() != 0 && !restart) {
             std::cerr << "lockstep launch: a signal asked to end the run before it began\n";
             return ExitCode::interrupted;
         }
-        watcher.begin_attempt();
+        begin_attempt(watcher);
         auto const logged = size_of(plan.directory / "log.txt");
-        auto start = start_of(plan, hosts.chosen(), restart);
+        auto start = start_of(plan, hosts.chosen(), restart, checkpoints_id);
         auto const line = joined(start.words, " ");
         auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
+        checkpoints_id = end.checkpoints_id.empty() ? checkpoints_id : end.checkpoints_id;
         auto const& record = end.record;
         bool const begun = record.started || end.arrived || !end.told.empty();
         auto const ending = ending_of(end, signals.pending() != 0);

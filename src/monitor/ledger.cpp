@@ -3,9 +3,11 @@
 #include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/json_text.hpp"
+#include "base/lease.hpp"
 #include "base/line_reader.hpp"
 #include "lockstep/base/error.hpp"
 #include "monitor/effective_time.hpp"
+#include "monitor/late_file.hpp"
 #include "monitor/resource_text.hpp"
 #include "monitor/retired_host.hpp"
 
@@ -242,7 +244,17 @@ void record_retired(std::filesystem::path const& directory, std::string const& h
 
 Ledger::Ledger(std::filesystem::path directory, BatchJob job, Stopwatch since_start)
     : directory_(std::move(directory)), job_(std::move(job)), since_start_(since_start),
-      lines_(std::make_unique<Json>(history_of(directory_))) {}
+      lines_(std::make_unique<Json>(Json::array())),
+      late_(opening_of_record(directory_ / "history.jsonl") == Opening::late &&
+            !is_claimed_here(directory_)) {
+    try {
+        *lines_ = history_of(directory_);
+    } catch (Error const&) { // then it is read when the directory is back
+        if (!late_) {
+            throw;
+        }
+    }
+}
 
 Ledger::~Ledger() = default;
 
@@ -304,8 +316,16 @@ void Ledger::begin(train::Started const& event) {
     write();
 }
 
-/// What earlier attempts did beyond this step is done again.
 void Ledger::resumed_at(std::int64_t step) {
+    resumed_at_ = step;
+    set_back(step);
+    lines_->back()["first_step"] = step;
+    lines_->back()["last_step"] = step;
+    write();
+}
+
+/// What earlier attempts did beyond this step is done again.
+void Ledger::set_back(std::int64_t step) {
     for (std::size_t i = 0; i + 1 < lines_->size(); ++i) {
         auto& line = (*lines_)[i];
         auto const last = line["last_step"].get<std::int64_t>();
@@ -315,19 +335,19 @@ void Ledger::resumed_at(std::int64_t step) {
         line["lost_steps"] = last - kept;
         share_out(line, trained_s(line));
     }
-    lines_->back()["first_step"] = step;
-    lines_->back()["last_step"] = step;
-    write();
 }
 
 void Ledger::count(train::Step const& event) {
     auto& line = lines_->back();
-    if (trained_s_ == 0) {
+    bool const first = trained_s_ == 0;
+    if (first) {
         line["startup_s"] = since_start_.seconds() - event.step_s - checkpoint_s_ - validation_s_;
-        write(); // a killed attempt has started up, too
     }
     trained_s_ += event.step_s;
     line["last_step"] = event.step;
+    if (first || late_) {
+        write(); // a killed attempt has started up, too
+    }
 }
 
 void Ledger::end(train::Ended const& event) {
@@ -347,8 +367,26 @@ void Ledger::end(train::Ended const& event) {
     write();
 }
 
-void Ledger::write() const {
+void Ledger::write() {
+    if (late_ && !is_claimed_here(directory_)) {
+        return;
+    }
+    if (late_) {
+        read_earlier();
+        late_ = false;
+    }
     write_history(*lines_, directory_);
+}
+
+/// Our line belongs after those that were there meanwhile.
+void Ledger::read_earlier() {
+    auto own = std::move(lines_->back());
+    *lines_ = history_of(directory_);
+    complete_all(*lines_, directory_);
+    lines_->push_back(std::move(own));
+    if (resumed_at_) {
+        set_back(*resumed_at_);
+    }
 }
 
 } // namespace lockstep::monitor

@@ -7,15 +7,18 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace lockstep::monitor {
 
 /// history.jsonl: one line for each attempt of a run, what it cost and what its result was. The
 /// line is written, without an end, at the attempt's start; an attempt that was killed never wrote
-/// its end, so the next one completes its line from what metrics.jsonl holds of it.
+/// its end, so the next one completes its line from what metrics.jsonl holds of it. Where a run's
+/// directory is absent, the line is written when it is back.
 class Ledger : public train::Observer {
   public:
     /// `since_start` counts from the program's start, for the time that starting up took.
@@ -29,7 +32,9 @@ class Ledger : public train::Observer {
     void resumed_at(std::int64_t step);
     void count(train::Step const& event);
     void end(train::Ended const& event);
-    void write() const;
+    void write();
+    void read_earlier();
+    void set_back(std::int64_t step);
 
     std::filesystem::path directory_;
     BatchJob job_;
@@ -39,6 +44,8 @@ class Ledger : public train::Observer {
     double write_s_ = 0; ///< until they were durable, most of it in the background
     double trained_s_ = 0;
     double validation_s_ = 0; ///< and tests
+    bool late_ = false;       ///< the directory has not been this process's since the start
+    std::optional<std::int64_t> resumed_at_;
 };
 
 /// Completes the lines of attempts that have no end, from what metrics.jsonl holds of them: called

@@ -1,9 +1,9 @@
 #include "log.hpp"
 
 #include "base/escaped.hpp"
-#include "base/file.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
+#include "monitor/late_file.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
@@ -19,7 +19,7 @@ namespace {
 /// spdlog's own would follow a link.
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
   public:
-    explicit FileSink(std::filesystem::path const& file) : file_(File::append(file)) {}
+    explicit FileSink(std::filesystem::path const& file) : file_(file, opening_of_record(file)) {}
 
   protected:
     void sink_it_(spdlog::details::log_msg const& message) override {
@@ -34,7 +34,7 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
     void flush_() override {}
 
   private:
-    File file_;
+    LateFile file_;
 };
 
 } // namespace

@@ -2,8 +2,8 @@
 
 #include "base/clock.hpp"
 #include "base/device_gauge.hpp"
-#include "base/file.hpp"
 #include "base/memory.hpp"
+#include "monitor/late_file.hpp"
 #include "monitor/resource_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -259,31 +259,16 @@ struct ToJson {
     }
 };
 
-/// Whether the last line has its end; a host that goes down, or a full disk, may have cut it.
-bool ends_whole(std::filesystem::path const& path) {
-    auto const file = File::open_read(path);
-    auto const bytes = file.size();
-    auto last = std::byte{'\n'};
-    if (bytes > 0) {
-        file.read_at(bytes - 1, {&last, 1});
-    }
-    return last == std::byte{'\n'};
-}
-
 } // namespace
 
 struct MetricsFile::State {
-    File file;
+    LateFile file;
     DeviceGauge gauge;
     Stopwatch since_start;
 };
 
 MetricsFile::MetricsFile(std::filesystem::path const& path)
-    : state_(new State{File::append(path), {}, {}}) {
-    if (std::filesystem::is_regular_file(path) && !ends_whole(path)) {
-        state_->file.append_text("\n");
-    }
-}
+    : state_(new State{LateFile(path, opening_of_record(path)), {}, {}}) {}
 
 MetricsFile::~MetricsFile() = default;
 

@@ -1,7 +1,9 @@
 #include "report/run_observers.hpp"
 
+#include "base/lease.hpp"
 #include "lockstep/monitor/metrics_file.hpp"
 #include "monitor/console.hpp"
+#include "monitor/late_file.hpp"
 #include "monitor/ledger.hpp"
 #include "monitor/tolerant.hpp"
 #include "report/plots.hpp"
@@ -41,10 +43,17 @@ Observers run_observers(config::Deck const& deck, BatchJob const& job, Stopwatch
     }
     add_tolerant(all, log,
                  [&] { return std::make_unique<monitor::Ledger>(directory, job, since_start); });
-    if (deck.monitor.tensorboard) {
+    bool const absent =
+        monitor::opening_of_record(directory / "log.txt") == monitor::Opening::late &&
+        !is_claimed_here(directory);
+    if (deck.monitor.tensorboard && absent) {
+        log.important("warning: this attempt writes no TensorBoard records, because the run's "
+                      "directory cannot be used at its start",
+                      monitor::Style::yellow);
+    } else if (deck.monitor.tensorboard) {
         add_tolerant(all, log, [&] { return make_tensorboard(deck); });
     }
-    if (deck.monitor.images > 0) {
+    if (deck.monitor.images > 0 && !absent) { // of a run that begins
         add_tolerant(all, log, [&] { return make_sample_files(deck); });
     }
     all.push_back(std::make_unique<monitor::Console>(log, deck.monitor.progress));

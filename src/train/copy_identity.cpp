@@ -18,13 +18,18 @@ namespace lockstep::train {
 
 namespace {
 
-/// "auto" is for runs that somebody starts again at once.
-bool are_wanted(config::Deck const& deck) {
-    auto const every = config::copy_interval(deck.fault_tolerance.memory_copy_every).value();
-    return every > 0 || (every < 0 && environment_number<std::int64_t>("LOCKSTEP_RESTARTS") > 0);
+std::uint64_t run_of(RunDirectory const& directory) {
+    return hash64(directory.absence() ? directory.continued()
+                                      : checkpoints_id(directory.path() / "checkpoints"));
 }
 
 } // namespace
+
+/// "auto" is for runs that somebody starts again at once.
+bool wants_copies(config::Deck const& deck) {
+    auto const every = config::copy_interval(deck.fault_tolerance.memory_copy_every).value();
+    return every > 0 || (every < 0 && environment_number<std::int64_t>("LOCKSTEP_RESTARTS") > 0);
+}
 
 std::string checkpoints_id(std::filesystem::path const& checkpoints) {
     auto const file = checkpoints / "id";
@@ -42,8 +47,8 @@ CopyIdentity identify_copies(comm::Communicator const& world, config::Deck const
                              RunDirectory const* directory) {
     CopyIdentity identity;
     comm::agree(world, "opening the run's directory", [&] {
-        if (directory != nullptr && !directory->job().empty() && are_wanted(deck)) {
-            identity = {.run = hash64(checkpoints_id(directory->path() / "checkpoints")),
+        if (directory != nullptr && !directory->job().empty() && wants_copies(deck)) {
+            identity = {.run = run_of(*directory),
                         .job = hash64(directory->job()),
                         .follows = directory->follows()};
         }

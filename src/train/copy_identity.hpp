@@ -17,6 +17,9 @@ struct CopyIdentity {
     bool follows = false;  ///< an earlier attempt of the job may have left copies
 };
 
+/// Whether the deck and the launch ask for copies in memory.
+bool wants_copies(config::Deck const& deck);
+
 /// The text in checkpoints/id, which a run keeps as long as it has its checkpoints; made when it
 /// is not there. For one process.
 ///

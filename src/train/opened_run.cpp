@@ -67,7 +67,7 @@ void OpenedRun::choose_device() {
                 "each replica keeps its own buffers; evaluation and exports use the buffers of "
                 "replica 0");
         }
-        if (facts_.world.is_root()) {
+        if (facts_.world.is_root() && !facts_.setup.directory->absence()) {
             File::append(facts_.setup.directory->path() /
                          "log.txt"); // what goes wrong is told there
         }
@@ -151,6 +151,7 @@ void OpenedRun::plan() {
         remarks_.add(audit_->remarks());
     });
     remarks_.add(facts_.setup.aside);
+    remarks_.add(facts_.setup.without);
     if (facts_.setup.requeued) {
         remarks_.add(concat(
             "checkpoint.resume = ", facts_.deck().checkpoint.resume,

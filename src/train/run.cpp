@@ -2,12 +2,14 @@
 
 #include "base/file.hpp"
 #include "base/memory.hpp"
+#include "base/notice.hpp"
 #include "base/text.hpp"
 #include "comm/agree.hpp"
 #include "comm/collectives.hpp"
 #include "comm/phase.hpp"
 #include "comm/phase_scope.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "announce.hpp"
@@ -75,7 +77,7 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       loop_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
              opened_.engine(), progress_, observers_, departure_, records_, evaluation_,
              checkpoints_, copies_},
-            options_) {
+            [this] { note_first_step(); }, options_) {
     if (options_.replay_to > 0) {
         opened_.course().pause_after(options_.replay_to);
     } else {
@@ -89,7 +91,11 @@ void Run::begin() {
         state_.restore();
         if (setup.in_memory) {
             setup.in_memory->close();
-            checkpoints_.resumed(setup.newest_file);
+            // Without the directory there is none to write at once.
+            bool const without =
+                comm::all_reduce(world_, setup.without.empty() ? 0 : 1, comm::Reduce::maximum) != 0;
+            checkpoints_.resumed(without ? std::max<std::int64_t>(setup.newest_file, 0)
+                                         : setup.newest_file);
         } else if (!setup.foreign) { // else the run gets one of its own at once
             checkpoints_.resumed(progress_.step);
         }
@@ -100,12 +106,12 @@ void Run::begin() {
         return;
     }
     comm::agree(world_, "beginning the records", [&] {
-        if (world_.is_root()) {
+        if (world_.is_root() && opened_.facts().setup.without.empty()) {
             write_text_durably(opened_.facts().setup.directory->path() / "deck.ini",
                                config::to_text(opened_.facts().deck()));
-            if (options_.observers) {
-                observers_.set(options_.observers(opened_.facts().deck()));
-            }
+        }
+        if (world_.is_root() && options_.observers) {
+            observers_.set(options_.observers(opened_.facts().deck()));
         }
     });
     announce(opened_, options_, state_.forced(), progress_, observers_);
@@ -117,6 +123,15 @@ void Run::begin() {
     }
     checkpoints_.begin();
     copies_.begin();
+}
+
+void Run::note_first_step() const {
+    if (options_.stepped) {
+        options_.stepped();
+    }
+    if (!opened_.facts().setup.without.empty()) { // for a launch that looks at records
+        notice(concat("the run continues at step ", progress_.step, " without its directory"));
+    }
 }
 
 bool Run::finished_before() const {

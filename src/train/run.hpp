@@ -58,6 +58,7 @@ class Run {
             throw;
         }
     }
+    void note_first_step() const;
     bool finished_before() const;
     void settle_audit();
     Ended finished();

@@ -1,6 +1,7 @@
 #include "run_setup.hpp"
 
 #include "base/clock.hpp"
+#include "base/environment.hpp"
 #include "base/file.hpp"
 #include "base/own_directory.hpp"
 #include "base/own_file.hpp"
@@ -26,7 +27,8 @@ namespace {
 /// The run's own place in checkpoint.local, made and seen by all ranks. Its name holds an id that
 /// goes with the run's checkpoints: what a run that was archived left on some node is not taken.
 std::filesystem::path local_directory(comm::Communicator const& world, config::Deck const& deck,
-                                      std::filesystem::path const& checkpoints) {
+                                      std::filesystem::path const& checkpoints,
+                                      RunDirectory const* directory) {
     if (deck.checkpoint.local.empty()) {
         return {};
     }
@@ -36,7 +38,7 @@ std::filesystem::path local_directory(comm::Communicator const& world, config::D
         if (!world.is_root()) {
             return;
         }
-        auto id = checkpoints_id(checkpoints);
+        auto id = directory->absence() ? directory->continued() : checkpoints_id(checkpoints);
         std::replace(id.begin(), id.end(), ':', '-');
         auto const path = std::filesystem::path(deck.checkpoint.local) /
                           concat(checkpoints.parent_path().filename().string(), "-", id);
@@ -122,14 +124,49 @@ bool find_in_memory(comm::Communicator const& world, RunSetup& run, std::int64_t
     return true;
 }
 
+/// The step of what claims to be the newest checkpoint; -1: there is none, or it is on a disk that
+/// cannot be read.
+std::int64_t newest_listed(RunSetup const& run, std::filesystem::path const& checkpoints) {
+    try {
+        auto const files = checkpoint::Store(checkpoints, 1, {}, run.local).list();
+        return files.empty() ? -1 : files.front().step;
+    } catch (std::filesystem::filesystem_error const&) {
+        if (!run.directory->absence()) {
+            throw;
+        }
+        return -1;
+    }
+}
+
+/// The checkpoints' identity of the run that a launch continues, where it may continue without its
+/// directory; empty: it needs the directory.
+std::string continued_run(RunOptions const& options) {
+    bool const may = wants_copies(options.deck) && !options.place && !options.resume_from;
+    return may ? environment_text("LOCKSTEP_CONTINUES") : "";
+}
+
+/// A run without its directory needs something to continue from.
+void settle_absence(RunSetup& run) {
+    if (!run.directory || !run.directory->absence()) {
+        return;
+    }
+    auto const& why = *run.directory->absence();
+    if (!run.found || run.copies.run == 0) {
+        throw Error(why);
+    }
+    run.without = concat("warning: run directory ", run.directory->path().string(),
+                         " cannot be used now (", why.text().what, ": ", why.text().why,
+                         "). The run continues without it, and writes records and checkpoints "
+                         "when it is back");
+}
+
 /// Copies that are newer than what claims to be the newest checkpoint spare its verification.
 void find_state(comm::Communicator const& world, RunSetup& run,
                 std::filesystem::path const& checkpoints) {
     auto& newest = run.newest_file;
     comm::agree(world, "looking for checkpoints", [&] {
         if (world.is_root()) {
-            auto const files = checkpoint::Store(checkpoints, 1, {}, run.local).list();
-            newest = files.empty() ? -1 : files.front().step;
+            newest = newest_listed(run, checkpoints);
         }
     });
     newest = comm::all_reduce(world, newest, comm::Reduce::maximum);
@@ -159,8 +196,11 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     comm::agree(world, "opening the run's directory", [&] {
         require_possible(deck, world.size());
         if (world.is_root()) {
-            run.directory = std::make_shared<RunDirectory>(deck.run.directory,
-                                                           [&] { comm::progressed(world); });
+            run.directory = std::make_shared<RunDirectory>(
+                deck.run.directory, continued_run(options), [&] { comm::progressed(world); });
+            if (run.directory->absence()) {
+                return;
+            }
             requeued = run.directory->is_requeued() && deck.checkpoint.resume != "auto";
             if (deck.checkpoint.resume == "none" && !requeued &&
                 std::filesystem::exists(checkpoints)) {
@@ -182,7 +222,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
     if (options.held) {
         options.held(token);
     }
-    run.local = local_directory(world, deck, checkpoints);
+    run.local = local_directory(world, deck, checkpoints, run.directory.get());
     run.requeued = comm::all_reduce(world, requeued ? 1 : 0, comm::Reduce::maximum) != 0;
     if (archived = comm::all_reduce(world, archived, comm::Reduce::maximum); archived != 0) {
         checkpoint::remove_copies(checkpoint::memory_directory, archived);
@@ -198,6 +238,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         }
         find_state(world, run, checkpoints);
     }
+    comm::agree(world, "opening the run's directory", [&] { settle_absence(run); });
     comm::agree(world, "settling the deck", [&] {
         auto decided = decide(deck, run.found, world.size(), options.force);
         deck = std::move(decided.deck);

@@ -25,6 +25,7 @@ struct RunSetup {
     bool shares_state = true; ///< whether the optimizer of `found` shares its state with the deck's
     bool foreign = false;     ///< whether `found` is not a checkpoint of the run's directory
     std::string aside;        ///< what was moved aside for this resume, on rank 0; empty: nothing
+    std::string without;      ///< that the directory is absent, on rank 0; empty: it is there
     bool requeued = false;    ///< an earlier attempt of this job has done what resume says
     std::filesystem::path local;      ///< the run's directory in checkpoint.local; empty: none
     bool force = false;               ///< --force

@@ -181,6 +181,9 @@ std::string TrainLoop::remove_channels(std::int64_t step) {
 
 void TrainLoop::after_step(StepOutcome const& outcome) {
     auto const step = parts_.progress.step;
+    if (auto const& directory = parts_.facts.setup.directory) {
+        directory->look_for_it();
+    }
     parts_.checkpoints.poll();
     auto const every = parts_.facts.deck().communication.check_replicas_every;
     if (every > 0 && step % every == 0 && !parts_.engine->lends()) { // else each has one owner

@@ -36,9 +36,10 @@ class TrainLoop {
         MemoryCopyPolicy& copies;
     };
 
-    /// Takes `stepped`, `replay_to` and `witness` of `options`.
-    TrainLoop(Dependencies const& parts, RunOptions const& options)
-        : parts_(parts), stepped_(options.stepped), replays_(options.replay_to > 0),
+    /// `stepped`: called on each rank after its first step. Takes `replay_to` and `witness` of
+    /// `options`.
+    TrainLoop(Dependencies const& parts, std::function<void()> stepped, RunOptions const& options)
+        : parts_(parts), stepped_(std::move(stepped)), replays_(options.replay_to > 0),
           witness_(options.witness),
           profiler_({parts.facts, parts.engine, parts.progress, parts.observers}) {}
 

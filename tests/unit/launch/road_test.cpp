@@ -24,6 +24,10 @@ constexpr char const* gone = "lockstep: root cause: rank 3 (host2, cpu) in train
                              "its process is gone: it was killed, or crashed. Look at that host";
 constexpr char const* full = "lockstep: root cause: rank 1 (host2, cpu) in checkpoint at step 20: "
                              "cannot write runs/a/log.txt: No space left on device. Free space";
+constexpr char const* read_only =
+    "lockstep: root cause: rank 0 (host1, cpu) in making the checkpoint "
+    "directory at step 20: run directory runs/a cannot be used: "
+    "Read-only file system. Make it writable again";
 constexpr char const* oom = "lockstep: root cause: rank 1 (host2, cpu) in training at step 3: its "
                             "process was killed because memory ran out: since the start";
 
@@ -45,6 +49,8 @@ TEST_CASE("the end of an attempt leads one way, and only a loss blames a host") 
           {"a full disk, mpirun's code", 137, record("", 74), full, false, false, Road::word,
            ExitCode::io},
           {"a full disk that takes no record", 1, record(""), full, false, false, Road::word,
+           ExitCode::io},
+          {"a disk that is read-only", 1, record(""), read_only, false, false, Road::word,
            ExitCode::io},
           {"the walltime", 75, record("walltime"), "", false, false, Road::word,
            ExitCode::interrupted},

@@ -1,6 +1,7 @@
 lockstep_add_unit_test(monitor/hearing)
 lockstep_add_unit_test(monitor/host_address)
 lockstep_add_unit_test(monitor/host_probe)
+lockstep_add_unit_test(monitor/late_file)
 lockstep_add_unit_test(monitor/log)
 lockstep_add_unit_test(monitor/measured_text)
 lockstep_add_unit_test(monitor/recent_pace)
