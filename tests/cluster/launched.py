@@ -13,6 +13,7 @@ class Launched:
     """A run under `launch` on host1, which starts the ranks there or elsewhere: [("host2", 1), …]."""
 
     fault = "slow:rank=0"
+    program = LOCKSTEP
 
     def __init__(self, hosts, scratch, name, where, *options):
         self.hosts, self.directory = hosts, scratch / name
@@ -21,7 +22,7 @@ class Launched:
         self.output = open(scratch / f"{name}.out", "w+")
         self.process = subprocess.Popen(
             ["nsenter", "-t", str(hosts.holders["host1"].pid), "-n", "-u", "-m",
-             f"--wd={os.getcwd()}", "--", LOCKSTEP, "launch", "--yes", DECK, "--hostfile", str(nodes),
+             f"--wd={os.getcwd()}", "--", self.program, "launch", "--yes", DECK, "--hostfile", str(nodes),
              "--restarts", "3", "--data.train", str(DATA / "train.h5"), "--run.directory",
              str(self.directory), *map(str, options)],
             stdout=self.output, stderr=subprocess.STDOUT,
