@@ -1,8 +1,10 @@
 """A job that loses ranks or a host continues from the copies in the memory of the hosts that are left: no file
 is newer than step 0, at most two steps are done again, and the bits are those of a run that nothing happened
-to. In the end nothing stays in memory. The short form kills a rank and switches a host off."""
+to. In the end nothing stays in memory. Copies of which a bit was flipped are not used, and where nothing happens,
+nothing is done in 10,000 steps. The short form kills a rank and switches a host off."""
 import os
 import pathlib
+import random
 import re
 import signal
 import sys
@@ -10,7 +12,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
-from harness import LONG, Scratch, check, check_same, checkpoints, train  # noqa: E402
+from copies import copies_on, whole_steps  # noqa: E402
+from harness import LONG, SEED, Scratch, check, check_same, checkpoints, train  # noqa: E402
 from hosts import Hosts, missing  # noqa: E402
 from launched import Launched  # noqa: E402
 
@@ -31,9 +34,9 @@ def in_memory(hosts):
             for name in hosts.run(host, "ls", "/dev/shm").split() if name.startswith("lockstep-state-")]
 
 
-def resumed_steps(run):
+def resumed_steps(run, source="the copies in memory"):
     return [int(step) for step in
-            re.findall(r"the copies in memory at step (\d+)", (run.directory / "log.txt").read_text())]
+            re.findall(rf"resumed from {source} at step (\d+)", (run.directory / "log.txt").read_text())]
 
 
 def kill(hosts, host, number):
@@ -108,11 +111,69 @@ def started_over(hosts, scratch, whole):
     check(not in_memory(hosts), f"nothing stays in memory: {in_memory(hosts)}")
 
 
-PARTS = [rank_killed, host_off, twice, stopped, mpirun_killed, fully_sharded, started_over]
-with Scratch() as scratch, Hosts(3) as hosts:
+def settled_copies(hosts):
+    """Those of a run whose ranks wait for one that is stopped."""
+    before = None
+    while not before or (now := copies_on(hosts)) != before:
+        before = copies_on(hosts)
+        time.sleep(1)
+    return before
+
+
+def flipped_bits(hosts, scratch, whole):
+    """In turns, one of the two copies of each rank's newest part is damaged: the other one is used; or both of one
+    rank's: the step before is used."""
+    draw = random.Random(SEED)
+    flips = 0
+    for turn in range(2):
+        run = Launched(hosts, scratch, f"flipped{turn}", [("host1", 1), ("host2", 1), ("host3", 1)], *OPTIONS,
+                       *EVERY_STEP, "--communication.timeout-seconds", 100)
+        reached = 0
+        for count, host in enumerate(("host2", "host3", "host2", "host3")):
+            run.wait_for("it trains", lambda: run.steps() >= reached + 5)
+            kill(hosts, host, signal.SIGSTOP)
+            steps = whole_steps(settled_copies(hosts))
+            newest = max(steps)
+            if count % 2 == 0:
+                damaged = [draw.choice(copies) for copies in steps[newest].values() if len(copies) > 1]
+                expected = newest
+            else:
+                damaged = steps[newest][draw.randrange(3)]
+                expected = max((step for step in steps if step < newest), default=0)  # the file's
+            places = [copy.flip(draw) for copy in damaged]
+            flips += len(places)
+            reached = run.steps()
+            kill(hosts, host, signal.SIGKILL)
+            run.wait_for("it is started again", lambda: len(resumed_steps(run, ".*")) > count)
+            check(resumed_steps(run, ".*")[-1] == expected, f"{expected} of {sorted(steps)}, {places}\n{run.text()}")
+            print(f"step {expected} of {sorted(steps)}, without {', '.join(places)}", flush=True)
+        run.process.wait(timeout=240)
+        check(run.process.returncode == 0, run.text())
+        check_same(checkpoints(whole)[-1], checkpoints(run.directory)[-1], "the same bits")
+        check(not in_memory(hosts), f"nothing stays in memory: {in_memory(hosts)}")
+    print(f"{flips} bits", flush=True)
+
+
+def clean_steps(hosts, scratch, _):
+    """No false alarm, and no host left out, on two hosts and on four."""
+    class Fast(Launched):
+        fault = ""
+    for count in (2, 4):
+        run = Fast(hosts, scratch, f"clean{count}", [(name, 1) for name in hosts.names[:count]], *OPTIONS, *EVERY_STEP,
+                   "--train.steps", 10_000, "--monitor.log-every", 100, "--model.channels", "2, 2",
+                   "--data.global-batch", 16, "--optimizer.accumulate", 1)
+        run.wait_for("copies are made", lambda: in_memory(hosts))
+        check(run.process.wait(timeout=1700) == 0, run.text())
+        check(not run.causes() and "restart" not in run.text() and not run.left_out(), run.text())
+        check("finished at step 10000" in run.text().replace(",", ""), run.text())
+
+
+PARTS = [rank_killed, host_off, twice, stopped, mpirun_killed, fully_sharded, started_over,
+         flipped_bits, clean_steps]
+with Scratch() as scratch, Hosts(4) as hosts:
     whole = scratch / "whole"
     train(whole, *OPTIONS, ranks=1, limit=240).expect(0)
-    for part in PARTS if LONG else PARTS[:2]:
+    for part in PARTS if LONG or sys.argv[1:] else PARTS[:2]:
         if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
             begun = time.monotonic()
             part(hosts, scratch, whole)
