@@ -1,6 +1,7 @@
 #include "base/inject.hpp"
 
 #include "base/environment.hpp"
+#include "base/host_facts.hpp"
 #include "base/text.hpp"
 #include "lockstep/base/error.hpp"
 
@@ -29,17 +30,33 @@ constexpr std::array<std::pair<std::string_view, DiskFault>, 4> disk_faults{
      {"corrupt-checkpoint", DiskFault::corrupt}}};
 
 /// What a fault that is none of the disk's does to its rank.
-enum class Deed { none, kill, stop, raise, hang, nan, bit_flip, slow, out_of_memory, clock };
+enum class Deed {
+    none,
+    kill,
+    stop,
+    raise,
+    hang,
+    nan,
+    bit_flip,
+    gradient_flip,
+    wrong_batch,
+    slow,
+    out_of_memory,
+    clock
+};
 
-constexpr std::array<std::pair<std::string_view, Deed>, 9> deeds{{{"kill", Deed::kill},
-                                                                  {"stop", Deed::stop},
-                                                                  {"throw", Deed::raise},
-                                                                  {"hang", Deed::hang},
-                                                                  {"nan", Deed::nan},
-                                                                  {"bitflip", Deed::bit_flip},
-                                                                  {"slow", Deed::slow},
-                                                                  {"oom", Deed::out_of_memory},
-                                                                  {"clock", Deed::clock}}};
+constexpr std::array<std::pair<std::string_view, Deed>, 11> deeds{
+    {{"kill", Deed::kill},
+     {"stop", Deed::stop},
+     {"throw", Deed::raise},
+     {"hang", Deed::hang},
+     {"nan", Deed::nan},
+     {"bitflip", Deed::bit_flip},
+     {"gradflip", Deed::gradient_flip},
+     {"wrongbatch", Deed::wrong_batch},
+     {"slow", Deed::slow},
+     {"oom", Deed::out_of_memory},
+     {"clock", Deed::clock}}};
 
 /// What the table has under this name; `none` of its kind where it has nothing.
 template <class Kind, std::size_t count>
@@ -55,6 +72,7 @@ struct Fault {
     DiskFault disk = DiskFault::none;
     Deed deed = Deed::none;
     std::int64_t rank = 0;
+    std::string host{};     ///< in place of the rank, from the step on; empty: none
     std::int64_t step = -1; ///< -1: any
     double seconds = 0;     ///< of a clock
     std::string phase;      ///< empty: at the beginning of a step
@@ -69,6 +87,8 @@ Fault parse(std::string const& text) {
             fault.rank = every_rank;
         } else if (part.starts_with("rank=")) {
             fault.rank = number_of<std::int64_t>(part.substr(5)).value_or(none);
+        } else if (part.starts_with("host=")) {
+            fault.host = part.substr(5);
         } else if (part.starts_with("step=")) {
             fault.step = number_of<std::int64_t>(part.substr(5)).value_or(none);
         } else if (part.starts_with("seconds=")) {
@@ -90,7 +110,8 @@ std::optional<Fault> asked_of(int rank) {
         return std::nullopt;
     }
     auto fault = parse(text);
-    bool const ours = fault.rank == rank || fault.rank == every_rank;
+    bool const ours = fault.host.empty() ? fault.rank == rank || fault.rank == every_rank
+                                         : is_same_host(fault.host, own_host());
     return ours ? std::optional(std::move(fault)) : std::nullopt;
 }
 
@@ -98,7 +119,8 @@ Error unknown(std::string const& text) {
     return {ExitCode::usage,
             {concat("LOCKSTEP_INJECT = ", text),
              "expected kill, stop, throw, hang, slow or oom (each with :rank=R:step=S or "
-             ":rank=R:phase=P), nan or bitflip (each with :rank=R:step=S), clock:rank=R:seconds=S, "
+             ":rank=R:phase=P), nan or bitflip (each with :rank=R:step=S), gradflip or wrongbatch "
+             "(each with :rank=R:step=S or :host=H:step=S), clock:rank=R:seconds=S, "
              "or disk-full, slow-disk, torn-checkpoint or corrupt-checkpoint (each with :step=S)",
              "Correct this variable, or unset the variable"}};
 }
@@ -126,6 +148,10 @@ Damage commit(Fault const& fault) {
         return Damage::nan;
     case Deed::bit_flip:
         return Damage::bit_flip;
+    case Deed::gradient_flip:
+        return fault.host.empty() ? Damage::gradient_flip : Damage::gradient_flips;
+    case Deed::wrong_batch:
+        return Damage::wrong_batch;
     case Deed::slow:
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         break;
@@ -144,6 +170,10 @@ bool is_numbered(std::string const& part, std::string_view name) {
 /// Whether the text says when the fault occurs, or how large it is, where it would else never
 /// occur.
 bool can_occur(Fault const& fault) {
+    bool const of_hosts = fault.deed == Deed::gradient_flip || fault.deed == Deed::wrong_batch;
+    if (!fault.host.empty() && !of_hosts) {
+        return false;
+    }
     switch (fault.deed) {
     case Deed::none: // the disk's
     case Deed::slow:
@@ -152,6 +182,8 @@ bool can_occur(Fault const& fault) {
         return std::isfinite(fault.seconds) && fault.seconds != 0;
     case Deed::nan:
     case Deed::bit_flip:
+    case Deed::gradient_flip:
+    case Deed::wrong_batch:
         return fault.step >= 0 && fault.phase.empty();
     default:
         return fault.step >= 0 || !fault.phase.empty();
@@ -173,12 +205,13 @@ void require_known_fault() {
         names.insert(part.substr(0, part.find('=')));
         bool const names_place =
             part == "rank=all" || is_numbered(part, "rank=") || is_numbered(part, "step=") ||
-            part.starts_with("phase=") ||
+            part.starts_with("phase=") || part.starts_with("host=") ||
             (part.starts_with("seconds=") && number_of<double>(part.substr(8)));
         words += names_place ? 0 : 1;
     }
     if ((fault.disk == DiskFault::none && fault.deed == Deed::none) || words != 1 ||
-        names.size() < parts.size() || !can_occur(fault)) {
+        names.size() < parts.size() || (names.contains("rank") && names.contains("host")) ||
+        !can_occur(fault)) {
         throw unknown(text);
     }
 }
@@ -189,7 +222,8 @@ Damage inject_fault(int rank, std::int64_t step) {
         return Damage::none;
     }
     bool const every_step = fault->deed == Deed::slow && fault->step < 0;
-    return fault->step == step || every_step ? commit(*fault) : Damage::none;
+    bool const since = !fault->host.empty() && fault->step <= step;
+    return fault->step == step || every_step || since ? commit(*fault) : Damage::none;
 }
 
 void inject_fault_in(int rank, std::string_view phase, std::int64_t step, Names names) {

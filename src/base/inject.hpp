@@ -8,16 +8,21 @@ namespace lockstep {
 /// The damage that the step has to do itself; other faults happen at once.
 enum class Damage {
     none,
-    nan,     ///< the rank's gradient becomes NaN
-    bit_flip ///< a bit of a parameter turns over in memory after the step
+    nan,            ///< the rank's gradient becomes NaN
+    bit_flip,       ///< a bit of a parameter turns over in memory after the step
+    gradient_flip,  ///< a bit of the next gradient that the rank computes turns over
+    gradient_flips, ///< the same in each backward
+    wrong_batch     ///< the rank reads other samples than it should
 };
 
 /// Breaks this rank on purpose, as the environment variable LOCKSTEP_INJECT asks:
 /// "kill:rank=1:step=50" (SIGKILL), "throw:rank=1:step=50" (an error on that rank alone),
 /// "hang:rank=1:step=50" (never continues), "stop:rank=1:step=50" (SIGSTOP), "slow:rank=1" (a tenth
 /// of a second longer in every step), "oom:rank=1:step=50" (asks for more memory than there is),
-/// "clock:rank=1:seconds=1" (see injected_clock_skew), "nan:rank=1:step=50" and
-/// "bitflip:rank=1:step=50" (see Damage). For tests and for trying out a cluster's set-up.
+/// "clock:rank=1:seconds=1" (see injected_clock_skew), "nan:rank=1:step=50",
+/// "bitflip:rank=1:step=50", "gradflip:rank=1:step=50" and "wrongbatch:rank=1:step=50" (see
+/// Damage); the last two also as "gradflip:host=NAME:step=50", on all ranks of a host from that
+/// step on. For tests and for trying out a cluster's set-up.
 ///
 /// Throws   Error 64 for a text it does not know; Error 70 when the text asks for one
 Damage inject_fault(int rank, std::int64_t step);

@@ -37,6 +37,12 @@ class DataModule {
     /// The batches of all steps from `first_step` up to `total_steps`.
     virtual std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                                  std::int64_t total_steps) = 0;
+    /// The batches of one replica, of any rank, in one step; null where only its own rank has them.
+    virtual std::unique_ptr<BatchSource> batches_of(std::int64_t /*step*/, int /*replica*/) {
+        return nullptr;
+    }
+    /// Whether `batches_of` has any, the same on all ranks.
+    virtual bool has_batches_of_others() const { return false; }
     /// Called before each step.
     ///
     /// Collective  over the world

@@ -12,8 +12,6 @@
 #include <cmath>
 #include <limits>
 
-#include "step_batches.hpp"
-
 namespace lockstep::train {
 
 namespace {
@@ -42,12 +40,21 @@ DatasetModule::DatasetModule(DataModuleParts const& parts)
 
 std::unique_ptr<BatchSource> DatasetModule::batches(std::int64_t first_step,
                                                     std::int64_t total_steps) {
-    StepBatches const batches(plan_, parts_.own, parts_.deck.optimizer.accumulate,
-                              {first_step, total_steps});
     auto const& data = parts_.deck.data;
+    return load({plan_, parts_.own, parts_.deck.optimizer.accumulate, {first_step, total_steps}},
+                static_cast<int>(data.workers), static_cast<int>(data.prefetch));
+}
+
+std::unique_ptr<BatchSource> DatasetModule::batches_of(std::int64_t step, int replica) {
+    return load({plan_, {.first = replica}, parts_.deck.optimizer.accumulate, {step, step + 1}}, 1,
+                1);
+}
+
+std::unique_ptr<BatchSource> DatasetModule::load(StepBatches const& batches, int workers,
+                                                 int prefetch) {
     return std::make_unique<LoaderBatches>(
         parts_.work, batches.request(),
-        data::LoaderOptions{static_cast<int>(data.workers), static_cast<int>(data.prefetch),
+        data::LoaderOptions{workers, prefetch,
                             [this, batches](std::int64_t k, data::Batch& batch) {
                                 augmentation_.apply(batch, batches.epoch(k));
                                 add_outputs(batch);

@@ -8,6 +8,8 @@
 
 #include <map>
 
+#include "step_batches.hpp"
+
 namespace lockstep::train {
 
 /// Hands out the samples of data sets: every sample once per epoch.
@@ -28,6 +30,8 @@ class DatasetModule : public DataModule {
     std::uint64_t fingerprint() const override { return parts_.work.train->fingerprint(); }
     std::unique_ptr<BatchSource> batches(std::int64_t first_step,
                                          std::int64_t total_steps) override;
+    std::unique_ptr<BatchSource> batches_of(std::int64_t step, int replica) override;
+    bool has_batches_of_others() const override { return true; }
     Magnitudes require_finite(std::int64_t step) const override;
     std::vector<std::vector<std::int64_t>> samples_of(std::int64_t step) const override;
     bool has(Set set) const override { return dataset(set) != nullptr; }
@@ -36,6 +40,7 @@ class DatasetModule : public DataModule {
                                       LendParameters const& lend) override;
 
   private:
+    std::unique_ptr<BatchSource> load(StepBatches const& batches, int workers, int prefetch);
     void add_outputs(data::Batch& batch) const;
     data::Dataset const* dataset(Set set) const {
         auto const& work = parts_.work;

@@ -377,6 +377,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
     visit("communication.check-replicas-every", deck.communication.check_replicas_every,
           at_least(0), "steps between comparisons of the weights of all ranks; 0: never");
 
+    visit("check.compute-every", deck.check.compute_every, at_least(0),
+          "steps between comparisons of what hosts compute: another host repeats the forward and "
+          "backward of one replica; 0: never");
+
     visit("checkpoint.every-steps", deck.checkpoint.every_steps, at_least(0),
           "steps between checkpoints; 0: write only the first and the last checkpoint");
     visit("checkpoint.every-minutes", deck.checkpoint.every_minutes, between(0, longest_s),

@@ -52,6 +52,7 @@ constexpr std::array rows{
     Row{"communication.backend", Part::place},
     Row{"communication.timeout-seconds", Part::place},
     Row{"communication.check-replicas-every", Part::place},
+    Row{"check.compute-every", Part::place},
     Row{"checkpoint.every-steps", Part::place},
     Row{"checkpoint.every-minutes", Part::place},
     Row{"checkpoint.keep", Part::place},

@@ -94,7 +94,17 @@ Engine::Engine(std::unique_ptr<EngineParts> parts)
               parts_->owned, parts_->world.is_root(), !parts_->exchange->lends(),
               parts_->exchange->carried(), parts_->kept_buffers, parts_->own_node().first,
               parts_->replicas,
-              parts_->pruning ? parts_->pruning->state() : ReplicaState::MoreState{}}) {}
+              parts_->pruning ? parts_->pruning->state() : ReplicaState::MoreState{}}) {
+    auto const& hosts = parts_->setup.host_of_rank;
+    if (hosts.size() > 1) {
+        check_.emplace(ComputeCheck::Setup{.world = parts_->world,
+                                           .layout = parts_->layout,
+                                           .buffers = parts_->buffers,
+                                           .model = parts_->setup.model,
+                                           .rotation = CheckRotation(parts_->nodes, hosts),
+                                           .host_of_rank = hosts});
+    }
+}
 
 void Engine::set_correction(nn::Model const& model) {
     torch::NoGradGuard const no_grad;
@@ -122,6 +132,7 @@ StepSums Engine::own_sums(StepInput const& input) const {
     if (parts_->world.is_root()) {
         sums.tell(input.minutes_passed, input.copy_due, input.profile);
     }
+    sums.differences() = input.check ? check_term_ : 0;
     sums.set_used(local_.used());
     return sums;
 }
@@ -142,6 +153,7 @@ StepOutcome Engine::step(StepInput const& input) {
     auto const reduced = comm::in_phase(parts_->world, comm::Phase::exchange, [&] {
         return reduce(std::move(gradients), sums, outcome);
     });
+    settle_check(sums, input, outcome);
     local_.restore_buffers();
     take(sums, input, outcome);
     if (privacy_) {
@@ -165,6 +177,17 @@ StepOutcome Engine::step(StepInput const& input) {
     return outcome;
 }
 
+/// Before anything is made of the sums.
+void Engine::settle_check(StepSums& sums, StepInput const& input, StepOutcome& outcome) {
+    if (!input.check) {
+        return;
+    }
+    if (sums.differences() != 0) {
+        check_->convict(*input.check, local_, input.step + 1);
+    }
+    outcome.checked = check_->pass();
+}
+
 /// `steps` are done before. Which parameters get gradients is to be found out again.
 void Engine::thaw(std::int64_t steps) {
     is_thawed_ = true;
@@ -182,10 +205,17 @@ comm::GradientSum Engine::compute(StepInput const& input, double scale, StepOutc
     auto const key = random_key(seed_, Stream::dropout, {static_cast<std::uint64_t>(input.step)});
     auto sum = parts_->exchange->begin(static_cast<double>(input.samples) * scale);
     parts_->instances->copy_parameters();
+    if (input.check) {
+        check_->begin(*input.check, local_);
+    }
     comm::in_phase(parts_->world, comm::Phase::compute,
                    [&] { local_.run(input.batches, input.micro_batches, key, sum, scale); });
     outcome.local = local_.times();
     outcome.graphs = local_.take_graph_use();
+    if (input.check) {
+        check_term_ = comm::in_phase(parts_->world, comm::Phase::compute,
+                                     [&] { return check_->compare(*input.check, local_); });
+    }
     return sum;
 }
 

@@ -7,6 +7,7 @@
 #include "optimizer/loss_scale.hpp"
 #include "optimizer/optimizer.hpp"
 #include "step/batch_source.hpp"
+#include "step/compute_check.hpp"
 #include "step/divergence.hpp"
 #include "step/engine_parts.hpp"
 #include "step/replica_check.hpp"
@@ -15,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,8 +46,10 @@ struct StepOutcome {
     double loss_scale = 1;
     bool skipped = false; ///< under fp16: the gradient was not finite, nothing was changed
     std::vector<Histogram> gradients; ///< before clipping, where the step was asked for them
-    std::string pruned;               ///< the weights removed before the step, for people
-    GraphUse graphs;                  ///< of this rank, where its passes are recorded
+    std::optional<CheckedReplica>
+        checked;        ///< what hosts have computed alike, where it was compared
+    std::string pruned; ///< the weights removed before the step, for people
+    GraphUse graphs;    ///< of this rank, where its passes are recorded
 };
 
 /// Keeps the replicas of one model in lockstep: LibTorch has no data-parallel class for C++, so
@@ -79,12 +83,15 @@ class Engine {
         /// Another step follows: parameters may be on their way when this one returns, until
         /// `whole`, or until the forward of the next step has ended.
         bool followed = false;
+        /// What hosts compute is compared, on all ranks alike.
+        std::optional<ComputeCheck::Due> check{};
     };
 
     /// One optimizer step.
     ///
     /// Collective  over the world
-    /// Throws      Diverged (64); AgreedError 64 when a parameter has no gradient and
+    /// Throws      ComputedWrongly (76), before anything is changed; Diverged (64); AgreedError 64
+    /// when a parameter has no gradient and
     ///             communication.unused-parameters is false; any error on one rank alone while that
     ///             rank computes; Error 76 when a rank does not arrive
     StepOutcome step(StepInput const& input);
@@ -208,6 +215,7 @@ class Engine {
     void apply(StepInput const& input, Verdict const& verdict, StepOutcome& outcome,
                Stopwatch& watch);
     StepSums own_sums(StepInput const& input) const;
+    void settle_check(StepSums& sums, StepInput const& input, StepOutcome& outcome);
     void thaw(std::int64_t steps);
     void find_signal(int own, StepOutcome& outcome) const;
     void settle_unused(StepSums& sums, std::int64_t step);
@@ -220,6 +228,8 @@ class Engine {
     SliceOptimizer optimizer_;
     std::shared_ptr<Privacy const> privacy_; ///< null: none
     LocalStep local_;
+    std::optional<ComputeCheck> check_; ///< nothing: this engine compares nothing
+    double check_term_ = 0;             ///< of this rank, in the step that is checked
     LossScale loss_scale_;
     double compression_scale_; ///< of gradients as they travel
     ReplicaState state_;

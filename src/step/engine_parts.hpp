@@ -43,6 +43,8 @@ struct EngineSetup {
     std::shared_ptr<Privacy const> privacy{};
     /// Names of the parameters that optimizer.freeze has frozen, until they are thawed.
     std::vector<std::string> frozen{};
+    /// By rank; empty: what hosts compute is not compared.
+    std::vector<std::string> host_of_rank{};
     bool graphs = false; ///< passes are recorded as graphs, wherever `device` can
 };
 

@@ -106,8 +106,48 @@ void LocalStep::run(BatchSource& batches, int micro_batches, std::uint64_t step_
     }
     times_.forward = longest.forward;
     times_.backward += longest.backward;
+    if (kept_replica_ >= 0) {
+        kept_.loss_sum = result_of(kept_replica_).loss_sum;
+        kept_.weight = result_of(kept_replica_).weight;
+        kept_replica_ = -1;
+    }
     // Where the first instance ran replica 0, and nothing after it.
     first_has_buffers_ = parts_.node.first == 0 && (threads_ || parts_.node.count == 1);
+}
+
+void LocalStep::keep(int replica) {
+    kept_replica_ = replica;
+    kept_ = {.gradient = torch::empty({parts_.layout.size}, gradients_.options()), .buffers = {}};
+}
+
+void LocalStep::keep_gradient(int replica, torch::Tensor const& gradient) {
+    if (keeps(replica)) {
+        torch::NoGradGuard const no_grad;
+        kept_.gradient.copy_(gradient);
+    }
+}
+
+ReplicaPass LocalStep::repeat(int replica, Buffers const& start, BatchSource& batches) {
+    auto& instance = *instances_.front();
+    ReplicaPass pass{.gradient = torch::zeros({parts_.layout.size}, gradients_.options()),
+                     .buffers = {}};
+    first_has_buffers_ = false;
+    instance.begin_step();
+    instance.begin_replica(pass.gradient);
+    start.restore_into(instance.model());
+    instance.model().set_replica({parts_.sums, replica});
+    for (int micro = 0; micro < micro_batches_; ++micro) {
+        auto const tensors =
+            comm::in_phase(parts_.world, comm::Phase::data, [&] { return batches.next(); });
+        run_micro_batch(instance, replica, micro, tensors, /*eagerly=*/true);
+    }
+    instance.sink().end();
+    pass.buffers = start.gathered_from(instance.model());
+    for (auto const& [of, loss] : instance.take_losses()) {
+        pass.loss_sum += loss.sum.item<double>();
+        pass.weight += loss.weight;
+    }
+    return pass;
 }
 
 void LocalStep::restore_buffers() {
@@ -124,7 +164,11 @@ void LocalStep::run_node(comm::TreeNode node, std::size_t depth, BatchSource& ba
         run_node(node.left(), depth, batches);
         run_node(node.right(), depth + 1, batches);
     }
-    if (node.first + node.count == parts_.node.first + parts_.node.count) {
+    bool const is_last = node.first + node.count == parts_.node.first + parts_.node.count;
+    if (node.is_leaf() && !is_last) {
+        keep_gradient(node.first, arrays_[depth]);
+    }
+    if (is_last) {
         return; // the last replica has been added on the way, bucket by bucket
     }
     if (node.is_leaf()) {
@@ -141,6 +185,10 @@ void LocalStep::fold(int bucket, std::size_t depth) {
     auto const part = [&](std::size_t level) {
         return arrays_[level].narrow(0, range.first, range.count());
     };
+    if (keeps(parts_.node.first + parts_.node.count - 1)) {
+        torch::NoGradGuard const no_grad;
+        kept_.gradient.narrow(0, range.first, range.count()).copy_(part(depth));
+    }
     round(part(depth));
     for (auto level = depth; level > 0; --level) {
         add(part(level - 1), part(level));
@@ -220,11 +268,11 @@ void LocalStep::start_replica(ModelInstance& instance, int replica,
 
 /// Without samples, only a model whose layers wait for other replicas has to run.
 void LocalStep::run_micro_batch(ModelInstance& instance, int replica, int micro,
-                                task::Tensors const& batch) const {
+                                task::Tensors const& batch, bool eagerly) const {
     if (batch.samples() > 0 || parts_.sums != nullptr) {
         auto const key = mixed(mixed(step_key_ ^ static_cast<std::uint64_t>(replica)) ^
                                static_cast<std::uint64_t>(micro));
-        instance.run({replica, key, loss_scale_}, batch);
+        instance.run({replica, key, loss_scale_, eagerly}, batch);
     }
 }
 
@@ -235,10 +283,13 @@ void LocalStep::end_replica(ModelInstance& instance, int replica) {
     for (std::size_t index = 0; index < used_.size(); ++index) {
         used_[index] = all || used_[index] != 0 || instance.sink().used(index) ? 1 : 0;
     }
-    if (parts_.kept.empty() && replica != 0) {
+    if (parts_.kept.empty() && replica != 0 && !keeps(replica)) {
         return;
     }
     auto const bytes = buffers_of(replica).gathered_from(instance.model());
+    if (keeps(replica)) {
+        kept_.buffers = bytes;
+    }
     if (bytes.numel() == 0) {
         return;
     }
@@ -290,6 +341,7 @@ void LocalStep::run_on_threads(BatchSource& batches) {
     });
     for (std::size_t at = 0; at < count; ++at) {
         end_replica(*instances_[at], first + static_cast<int>(at));
+        keep_gradient(first + static_cast<int>(at), arrays_[at]);
     }
     for (int bucket = 0; bucket < parts_.exchange.partition().buckets(); ++bucket) {
         auto const range = parts_.exchange.partition().bucket(bucket);

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradient_sink.hpp"
@@ -35,6 +36,14 @@ struct LocalTimes {
     double data = 0;
     double forward = 0;
     double backward = 0;
+};
+
+/// What the passes of one replica in a step have left, before anything is added to it or rounded.
+struct ReplicaPass {
+    torch::Tensor gradient; ///< [layout.size]
+    torch::Tensor buffers;  ///< as bytes
+    double loss_sum = 0;
+    double weight = 0;
 };
 
 /// Forward and backward of the replicas that a rank hosts, and the sum of their gradients in tree
@@ -84,6 +93,13 @@ class LocalStep {
     void run(BatchSource& batches, int micro_batches, std::uint64_t step_key,
              comm::GradientSum& sum, double loss_scale = 1);
 
+    /// Keeps what a replica of this rank leaves in the next `run`, for `take_kept`.
+    void keep(int replica);
+    ReplicaPass take_kept() { return std::exchange(kept_, {}); }
+    /// Computes a replica's part of the step that was last run, of any rank; nothing comes of it
+    /// but what is returned. `start`: the buffers that the replica starts from.
+    ReplicaPass repeat(int replica, Buffers const& start, BatchSource& batches);
+
     /// Gives the first instance the buffers of the step that has ended, unless it has them.
     void restore_buffers();
 
@@ -106,7 +122,9 @@ class LocalStep {
     void run_replica(int replica, std::size_t depth, BatchSource& batches);
     void start_replica(ModelInstance& instance, int replica, torch::Tensor const& gradients);
     void run_micro_batch(ModelInstance& instance, int replica, int micro,
-                         task::Tensors const& batch) const;
+                         task::Tensors const& batch, bool eagerly = false) const;
+    void keep_gradient(int replica, torch::Tensor const& gradient);
+    bool keeps(int replica) const noexcept { return kept_replica_ == replica; }
     void end_replica(ModelInstance& instance, int replica);
     void read_losses(ModelInstance& instance);
     void fold(int bucket, std::size_t depth);
@@ -136,6 +154,8 @@ class LocalStep {
         torch::Tensor bytes; ///< on the instance's device
     };
     std::vector<LeftBuffers> left_;
+    int kept_replica_ = -1; ///< in the step that runs; -1: none
+    ReplicaPass kept_;
     bool first_has_buffers_ = false; ///< the first instance, replica 0's of the step that has ended
 };
 

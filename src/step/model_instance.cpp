@@ -60,6 +60,11 @@ void ModelInstance::run(Pass const& pass, task::Tensors const& batch) {
         run_eagerly(pass, batch);
         return;
     }
+    if (pass.eagerly) {
+        StepGraphs::OneThread const as_recorded;
+        run_eagerly(pass, batch);
+        return;
+    }
     Stopwatch watch;
     auto const recorded = [&](task::Tensors const& fixed, torch::Tensor const& scale) {
         auto loss = forward(fixed);

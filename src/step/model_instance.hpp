@@ -36,6 +36,7 @@ class ModelInstance {
         int replica = 0;
         std::uint64_t random_key = 0;
         double loss_scale = 1; ///< multiplies the loss before backward, not in what is kept of it
+        bool eagerly = false;  ///< even where passes are recorded
     };
     struct OfReplica {
         int replica = 0;

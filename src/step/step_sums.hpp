@@ -13,8 +13,9 @@ namespace lockstep::train {
 
 /// What all ranks tell each other in a step, as sums that are the same in any order, whatever the
 /// number of ranks and replicas: the loss, its weight and the task's figures; on how many ranks a
-/// signal has arrived; what hinders a copy in memory; rank 0's own values; the task's counts; and for each parameter on how many
-/// ranks it got a gradient. Which ranks these were is found out afterwards, where it matters.
+/// signal has arrived; what hinders a copy in memory; rank 0's own values; how two computations of
+/// one replica differ; the task's counts; and for each parameter on how many ranks it got a
+/// gradient. Which ranks these were is found out afterwards, where it matters.
 class StepSums {
   public:
     struct Form {
@@ -24,7 +25,7 @@ class StepSums {
 
         std::size_t reals() const { return 2 + static_cast<std::size_t>(figures); }
         std::size_t count() const {
-            return reals() * exact_sum::values + 3 + static_cast<std::size_t>(counts) + entries;
+            return reals() * exact_sum::values + 4 + static_cast<std::size_t>(counts) + entries;
         }
     };
     static constexpr std::size_t loss = 0;
@@ -55,6 +56,10 @@ class StepSums {
     bool minutes_passed() { return told() % 2 != 0; }
     bool copy_due() { return told() / 2 % 2 != 0; }
     std::int64_t profile() { return told() / 4; }
+
+    /// What the rank of a replica adds, and the one that repeats its computation takes away: a
+    /// whole number, so that nothing is left where both are the same.
+    double& differences() { return *std::next(after_reals(), 3); }
 
     void add_counts(std::vector<std::int64_t> const& of_one) {
         std::transform(

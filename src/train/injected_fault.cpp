@@ -1,13 +1,81 @@
 #include "injected_fault.hpp"
 
 #include "arena/arena.hpp"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
 namespace lockstep::train {
+
+namespace {
+
+/// Gives each target the input of another sample.
+class WrongBatches : public BatchSource {
+  public:
+    explicit WrongBatches(BatchSource& right) : right_(right) {}
+    explicit WrongBatches(std::unique_ptr<BatchSource> right)
+        : owned_(std::move(right)), right_(*owned_) {}
+
+    task::Tensors next() override {
+        auto batch = right_.next();
+        std::vector<nn::Field> inputs;
+        for (auto const& field : batch.inputs) {
+            inputs.push_back({field.values.roll(1, 0), field.lengths});
+        }
+        return {nn::Fields(std::move(inputs)), batch.targets};
+    }
+
+  private:
+    std::unique_ptr<BatchSource> owned_;
+    BatchSource& right_;
+};
+
+torch::Tensor not_a_number(torch::Tensor const& gradient) {
+    return torch::full_like(gradient, std::numeric_limits<float>::quiet_NaN());
+}
+
+/// The upper half of a mantissa begins with this bit.
+torch::Tensor flipped(torch::Tensor const& gradient, std::int64_t step) {
+    constexpr std::int64_t stride = 7919; // from step to step another element
+    auto copy = gradient.clone(at::MemoryFormat::Contiguous);
+    copy.view({-1})
+        .narrow(0, step * stride % copy.numel(), 1)
+        .view(torch::kInt32)
+        .bitwise_xor_(1 << 22);
+    return copy;
+}
+
+} // namespace
 
 InjectedFault::InjectedFault(int rank, std::int64_t step, nn::Model const& model)
     : damage_(inject_fault(rank, step)) {
     if (damage_ == Damage::nan) {
-        poisoned_.emplace(model);
+        poisoned_.emplace(model, PoisonedGradient::Which::next, not_a_number);
+    } else if (damage_ == Damage::gradient_flip || damage_ == Damage::gradient_flips) {
+        poisoned_.emplace(
+            model,
+            damage_ == Damage::gradient_flip ? PoisonedGradient::Which::next
+                                             : PoisonedGradient::Which::first_of_all,
+            [step](torch::Tensor const& gradient) { return flipped(gradient, step); });
     }
+}
+
+BatchSource& InjectedFault::read(BatchSource& right) {
+    if (damage_ != Damage::wrong_batch) {
+        return right;
+    }
+    wrong_ = std::make_unique<WrongBatches>(right);
+    return *wrong_;
+}
+
+std::optional<ComputeCheck::Due> InjectedFault::read(std::optional<ComputeCheck::Due> right) const {
+    if (right && damage_ == Damage::wrong_batch) {
+        right->batches = [read = std::move(right->batches)](int replica) {
+            return std::make_unique<WrongBatches>(read(replica));
+        };
+    }
+    return right;
 }
 
 void InjectedFault::end_step(std::function<Arena const&()> const& whole) const {

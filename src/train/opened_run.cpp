@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "begun_work.hpp"
+#include "compute_check_rule.hpp"
 #include "earlier_records.hpp"
 #include "length.hpp"
 #include "placement.hpp"
@@ -215,6 +216,9 @@ void OpenedRun::note_data_content() {
 }
 
 void OpenedRun::open_engine(BegunWork begun) {
+    auto const rule = compute_check_rule(facts_.world, facts_.deck(), *data_module_, facts_.device);
+    facts_.compares = rule.compares;
+    remarks_.add(rule.remark);
     engine_.emplace(facts_, work_, std::move(begun.channels), std::move(begun.shapes));
     remarks_.add(graphs_text({.deck = facts_.deck(),
                               .ranks = facts_.world.size(),

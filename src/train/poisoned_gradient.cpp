@@ -1,21 +1,23 @@
 #include "poisoned_gradient.hpp"
 
 #include <atomic>
-#include <limits>
 #include <memory>
 
 namespace lockstep::train {
 
-PoisonedGradient::PoisonedGradient(nn::Model const& model) {
+PoisonedGradient::PoisonedGradient(nn::Model const& model, Which which, Change const& change) {
     auto const done = std::make_shared<std::atomic<bool>>(false);
     for (auto const& parameter : model.parameters()) {
-        if (parameter.requires_grad()) {
-            auto const number = parameter.register_hook([done](torch::Tensor gradient) {
-                return done->exchange(true)
-                           ? gradient
-                           : torch::full_like(gradient, std::numeric_limits<float>::quiet_NaN());
-            });
-            hooks_.push_back({parameter, number});
+        if (!parameter.requires_grad()) {
+            continue;
+        }
+        auto const number = parameter.register_hook([=](torch::Tensor gradient) {
+            bool const changes = which == Which::first_of_all || !done->exchange(true);
+            return changes ? change(gradient) : gradient;
+        });
+        hooks_.push_back({parameter, number});
+        if (which == Which::first_of_all) {
+            break;
         }
     }
 }

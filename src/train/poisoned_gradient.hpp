@@ -4,15 +4,21 @@
 
 #include <torch/types.h>
 
+#include <functional>
 #include <vector>
 
 namespace lockstep::train {
 
-/// While it exists, turns the next gradient of a model's parameters that backward computes into
-/// NaN.
+/// While it exists, changes gradients of a model's parameters as backward computes them.
 class PoisonedGradient {
   public:
-    explicit PoisonedGradient(nn::Model const& model);
+    enum class Which {
+        next,        ///< that backward computes, of any parameter
+        first_of_all ///< parameters, in every backward
+    };
+    using Change = std::function<torch::Tensor(torch::Tensor const& gradient)>;
+
+    PoisonedGradient(nn::Model const& model, Which which, Change const& change);
     PoisonedGradient(PoisonedGradient const&) = delete;
     PoisonedGradient& operator=(PoisonedGradient const&) = delete;
     ~PoisonedGradient();

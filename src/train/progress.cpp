@@ -8,6 +8,8 @@ namespace lockstep::train {
 
 namespace {
 
+constexpr char const* sound_note = "sound_hosts";
+
 /// Writes what differs from a new one, so that runs without the feature keep their records.
 void write(checkpoint::Record& record, std::string const& name, Improvement const& improvement) {
     if (improvement.best) {
@@ -61,6 +63,13 @@ void Progress::write_to(checkpoint::Record& record) const {
     for (std::size_t i = 0; i < epoch_counts.size(); ++i) {
         record.integers[concat("epoch_count_", i)] = epoch_counts[i];
     }
+    std::vector<std::string> sound;
+    for (auto const& [host, at] : sound_hosts) {
+        sound.push_back(concat(host, "=", at));
+    }
+    if (!sound.empty()) {
+        record.notes[sound_note] = joined(sound, " ");
+    }
     record.history = history;
 }
 
@@ -82,6 +91,13 @@ Progress Progress::read_from(checkpoint::Record const& record) {
     }
     for (std::size_t i = 0; record.integers.contains(concat("epoch_count_", i)); ++i) {
         progress.epoch_counts.push_back(record.integers.at(concat("epoch_count_", i)));
+    }
+    auto const sound = record.notes.find(sound_note);
+    for (auto const& each : split(sound == record.notes.end() ? "" : sound->second, ' ')) {
+        auto const equals = each.find('=');
+        if (auto const at = number_of<std::int64_t>(each.substr(equals + 1))) {
+            progress.sound_hosts[each.substr(0, equals)] = *at;
+        }
     }
     progress.history = record.history;
     return progress;

@@ -4,6 +4,7 @@
 #include "optimizer/plateau.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Progress {
     Improvement early{};           ///< of early stopping
     std::int64_t early_length = 0; ///< total steps of the run at the last validation that counted
     PlateauState plateau{};
+    /// By host: the last step in which a check found that it computes right, or before its first.
+    std::map<std::string, std::int64_t> sound_hosts;
     std::string history; ///< every epoch and validation, one JSON object a line
 
     void remember(std::string const& line) { history += line + "\n"; }

@@ -74,9 +74,10 @@ Run::Run(comm::Communicator const& world, RunOptions options, SignalRequests con
       records_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.engine(),
                 progress_, totals_, walltime_, observers_, resources_},
                watch_),
+      checks_(opened_.facts(), opened_.data(), progress_, observers_),
       loop_({opened_.facts(), opened_.work(), opened_.data(), opened_.course(), opened_.audit(),
              opened_.engine(), progress_, observers_, departure_, records_, evaluation_,
-             checkpoints_, copies_},
+             checkpoints_, copies_, checks_},
             [this] { note_first_step(); }, options_) {
     if (options_.replay_to > 0) {
         opened_.course().pause_after(options_.replay_to);

@@ -84,6 +84,7 @@ class Run {
     RunEvaluation evaluation_;
     ResourceTracker resources_;
     TrainingRecords records_;
+    HostChecks checks_;
     TrainLoop loop_;
     bool finished_before_ = false; ///< by an earlier attempt
 };

@@ -38,6 +38,8 @@ void RunEngine::make() {
                            .devices = concurrent_devices(deck.run, facts_.world.size()),
                            .privacy = facts_.privacy,
                            .frozen = work_.frozen,
+                           .host_of_rank = facts_.compares ? facts_.topology.host_of_rank
+                                                           : std::vector<std::string>{},
                            .graphs = uses_graphs({.deck = deck,
                                                   .ranks = facts_.world.size(),
                                                   .device = facts_.device,

@@ -29,6 +29,7 @@ struct RunFacts {
     std::shared_ptr<Privacy const> privacy{}; ///< null: privacy.noise is 0
     std::int64_t initial_weights = 0;         ///< hash of those at step 0, with privacy.noise
     std::int64_t data_content = 0;            ///< of all bytes of data.train, with privacy.noise
+    bool compares = false;                    ///< what hosts compute, by check.compute-every
     std::string attempt{};                    ///< identifies this attempt among all of the run
 
     config::Deck const& deck() const noexcept { return setup.deck; }

@@ -16,9 +16,11 @@
 #include "train/privacy_key.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "decide.hpp"
 #include "progress.hpp"
+#include "suspect_steps.hpp"
 
 namespace lockstep::train {
 
@@ -78,29 +80,89 @@ bool is_best_of(std::filesystem::path const& best, checkpoint::Record const& sta
     }
 }
 
-/// Where checkpoint.resume names a file, the run continues from it: a later start must not resume
-/// from what the run had written beyond that point. Nothing is deleted.
-void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
-    auto const& file = run.found->file.path();
-    auto const stay = run.foreign ? -1 : checkpoint::step_of_name(file.filename().string()).value();
+/// The step of a model file; nothing for one that is damaged, or of another kind.
+std::optional<std::int64_t> step_of(std::filesystem::path const& best) {
+    try {
+        return integer_of(checkpoint::open_weights(checkpoint::VerifiedFile(best))->record(),
+                          "step");
+    } catch (Error const&) {
+        return std::nullopt;
+    }
+}
+
+/// Moves the checkpoints after a step aside, and best.h5 unless `keeps` says otherwise. Nothing is
+/// deleted.
+///
+/// Returns  what was moved where, for people; empty: nothing
+std::string move_aside(RunSetup const& run, std::filesystem::path const& checkpoints,
+                       std::int64_t stay,
+                       std::function<bool(std::filesystem::path const& best)> const& keeps) {
     auto const folder = concat("abandoned-", utc_for_names());
     checkpoint::Store const store(
         checkpoints, static_cast<int>(run.deck.checkpoint.keep),
         [&run] { run.directory->require_ours(); }, run.local);
     auto const moved = store.set_aside(stay, folder);
     if (moved == 0) {
-        return;
+        return "";
     }
     auto const best = run.directory->path() / "best.h5";
-    bool const has_best = std::filesystem::exists(best) &&
-                          !is_best_of(best, checkpoint::reader_of(*run.found)->record());
+    bool const has_best = std::filesystem::exists(best) && !keeps(best);
     if (has_best) {
         make_own_directory(checkpoints / folder); // they may have been in checkpoint.local alone
         rename_durably(best, checkpoints / folder / "best.h5");
     }
-    run.aside = concat("moved ", amount_of(moved, "later checkpoint"),
-                       has_best ? " and best.h5" : "", " to ", (checkpoints / folder).string(),
-                       ", because this run continues from ", file.string());
+    return concat("moved ", amount_of(moved, "later checkpoint"), has_best ? " and best.h5" : "",
+                  " to ", (checkpoints / folder).string());
+}
+
+/// Where checkpoint.resume names a file, the run continues from it: a later start must not resume
+/// from what the run had written beyond that point. Nothing is deleted.
+void leave_behind(RunSetup& run, std::filesystem::path const& checkpoints) {
+    auto const& file = run.found->file.path();
+    auto const stay = run.foreign ? -1 : checkpoint::step_of_name(file.filename().string()).value();
+    auto const moved = move_aside(run, checkpoints, stay, [&run](auto const& best) {
+        return is_best_of(best, checkpoint::reader_of(*run.found)->record());
+    });
+    if (!moved.empty()) {
+        run.aside = concat(moved, ", because this run continues from ", file.string());
+    }
+}
+
+/// Where a host has computed wrongly, the run does not continue from what it may have spoilt: only
+/// where all checkpoints are suspect, the oldest one stays. A file that the user names is the
+/// user's choice.
+void leave_suspects(comm::Communicator const& world, RunSetup& run,
+                    std::filesystem::path const& checkpoints) {
+    bool noted = false;
+    comm::agree(world, "setting suspect checkpoints aside", [&] {
+        auto const after = world.is_root() ? suspect_steps(checkpoints) : std::nullopt;
+        if (!after) {
+            return;
+        }
+        noted = true;
+        if (run.deck.checkpoint.resume == "auto" || run.requeued) {
+            auto const files = checkpoint::Store(checkpoints, 1, {}, run.local).list();
+            auto const oldest = files.empty() ? *after : files.back().step;
+            auto const stay = std::max(*after, oldest);
+            auto const moved = move_aside(run, checkpoints, stay, [stay](auto const& best) {
+                return step_of(best).value_or(stay + 1) <= stay;
+            });
+            run.aside =
+                stay > *after
+                    ? concat("warning: a host has computed wrongly after step ", *after,
+                             ", and no checkpoint is that old: the run continues from step ", stay,
+                             ", whose values may be wrong",
+                             moved.empty() ? "" : concat(" (", moved, ")"))
+                : moved.empty()
+                    ? ""
+                    : concat(moved, ", because a host has computed wrongly after step ", *after);
+        }
+        forget_suspect_steps(checkpoints);
+    });
+    noted = comm::all_reduce(world, noted ? 1 : 0, comm::Reduce::maximum) != 0;
+    if (noted && run.copies.run != 0) {
+        checkpoint::remove_copies(checkpoint::memory_directory, run.copies.run);
+    }
 }
 
 /// Continues from copies in memory of this job that are newer than `after`; whether there are any.
@@ -115,11 +177,11 @@ bool find_in_memory(comm::Communicator const& world, RunSetup& run, std::int64_t
         return false;
     }
     auto const& reader = state->reader();
-    run.found = checkpoint::Found{.step = state->step(),
-                                  .file = checkpoint::VerifiedFile::in_memory(reader->path()),
-                                  .skipped = run.found ? run.found->skipped
-                                                       : std::vector<std::string>(),
-                                  .held = reader};
+    run.found =
+        checkpoint::Found{.step = state->step(),
+                          .file = checkpoint::VerifiedFile::in_memory(reader->path()),
+                          .skipped = run.found ? run.found->skipped : std::vector<std::string>(),
+                          .held = reader};
     run.in_memory = std::move(state);
     return true;
 }
@@ -236,6 +298,7 @@ RunSetup set_up_run(comm::Communicator const& world, RunOptions const& options) 
         if (!options.place) { // a run alone on its hosts
             run.copies = identify_copies(world, deck, run.directory.get());
         }
+        leave_suspects(world, run, checkpoints);
         find_state(world, run, checkpoints);
     }
     comm::agree(world, "opening the run's directory", [&] { settle_absence(run); });

@@ -31,6 +31,7 @@ void TrainLoop::open() {
                       has_channels_last(*parts_.work.model, parts_.work.facts,
                                         parts_.work.samples.inputs.front()),
                       parts_.work.facts);
+    parts_.checks.begin();
     parts_.departure.agree(); // whoever was signalled while we started
     bool const heeded = !replays_ || parts_.course.heeds_validations();
     if (parts_.progress.owes_validation && heeded && !parts_.departure.is_decided()) {
@@ -89,11 +90,14 @@ StepOutcome TrainLoop::one_step() {
     auto const step = parts_.progress.step;
     try {
         comm::set_step(parts_.facts.world, step + 1);
-        InjectedFault const fault(parts_.facts.world.rank(), step + 1, *parts_.work.model);
+        InjectedFault fault(parts_.facts.world.rank(), step + 1, *parts_.work.model);
         parts_.audit.require_good();
         parts_.data.prepare(step);
         auto const removed = remove_channels(step);
-        auto outcome = compute();
+        auto outcome = compute(fault);
+        if (outcome.checked) {
+            parts_.checks.passed(*outcome.checked, step + 1);
+        }
         fault.end_step([this]() -> Arena const& { return parts_.engine->whole(); });
         if (!removed.empty()) {
             outcome.pruned = removed;
@@ -102,6 +106,9 @@ StepOutcome TrainLoop::one_step() {
             parts_.progress.forget_best(); // of a model with more weights
         }
         return outcome;
+    } catch (ComputedWrongly const& wrong) {
+        parts_.checks.found(wrong);
+        throw;
     } catch (Diverged const& diverged) { // which data can be the cause of
         Magnitudes largest;
         comm::agree(parts_.facts.world, concat("checking the samples of step ", step + 1),
@@ -131,12 +138,12 @@ bool TrainLoop::is_witnessed() const {
     return witness_ != nullptr && witness_->looks_at(parts_.progress.step + 1);
 }
 
-StepOutcome TrainLoop::compute() {
+StepOutcome TrainLoop::compute(InjectedFault& fault) {
     auto const step = parts_.progress.step;
     auto const in_epoch = parts_.course.in_epoch(step);
     auto const micro_batches = parts_.data.micro_batches(in_epoch);
     bool const witnessed = is_witnessed();
-    BatchSource* batches = &*pictured_;
+    BatchSource* batches = &fault.read(*pictured_);
     std::optional<WitnessedBatches> shown;
     if (witnessed) {
         witness_->begin({.step = step + 1,
@@ -145,7 +152,7 @@ StepOutcome TrainLoop::compute() {
                          .samples = parts_.data.samples_of(step),
                          .set = parts_.work.train.get(),
                          .sequence = parts_.facts.deck().data.sequence});
-        batches = &shown.emplace(*pictured_, *witness_);
+        batches = &shown.emplace(*batches, *witness_);
     }
     bool const asks_for_histograms = parts_.records.wants_histograms("gradients") &&
                                      in_epoch + 1 == parts_.course.steps_per_epoch();
@@ -163,7 +170,8 @@ StepOutcome TrainLoop::compute() {
                              .histograms = witnessed || asks_for_histograms,
                              .thawed = parts_.course.is_thawed(step),
                              // Episodes are played between steps, by the model.
-                             .followed = parts_.work.train != nullptr});
+                             .followed = parts_.work.train != nullptr,
+                             .check = fault.read(parts_.checks.due(step))});
     if (witnessed) {
         witness_->end(outcome, parts_.engine->results());
     }

@@ -10,12 +10,15 @@
 
 #include "checkpoint_policy.hpp"
 #include "departure.hpp"
+#include "host_checks.hpp"
 #include "memory_copy_policy.hpp"
 #include "profiler.hpp"
 #include "run_evaluation.hpp"
 #include "training_records.hpp"
 
 namespace lockstep::train {
+
+class InjectedFault;
 
 /// A run's steps, and what follows each of them.
 class TrainLoop {
@@ -34,6 +37,7 @@ class TrainLoop {
         RunEvaluation& evaluation;
         CheckpointPolicy& checkpoints;
         MemoryCopyPolicy& copies;
+        HostChecks& checks;
     };
 
     /// `stepped`: called on each rank after its first step. Takes `replay_to` and `witness` of
@@ -57,7 +61,7 @@ class TrainLoop {
     bool is_over() const;
     void take_step();
     StepOutcome one_step();
-    StepOutcome compute();
+    StepOutcome compute(InjectedFault& fault);
     bool is_witnessed() const; ///< the next step
     std::string remove_channels(std::int64_t step);
     void after_step(StepOutcome const& outcome);

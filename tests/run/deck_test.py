@@ -202,7 +202,8 @@ def words_that_are_refused(scratch):
         0, "ignored: optimizer.nesterov (command line) applies only to optimizer.momentum = a number above 0")
     for fault in some(("kil:rank=0:step=1", "kill:rank=x:step=1", "kill:step=99:rank", "kill:rank=0", "kill:rank=-1:step=1",
                        "kill:rank=0:rank=1:step=2", "nan:phase=update", "bitflip:step=2:phase=update", "clock:rank=0",
-                       "clock:rank=0:seconds=nan")):
+                       "clock:rank=0:seconds=nan", "kill:host=a:step=2", "gradflip:host=a",
+                       "gradflip:rank=0:host=a:step=2")):
         run(["train", deck, "--task.metric", "loss", "--model.name", "mlp", "--run.directory", scratch / "broken"],
             env={"LOCKSTEP_INJECT": fault}).expect(64, f"LOCKSTEP_INJECT = {fault}: expected kill, stop")
 

@@ -184,6 +184,11 @@ struct Communication {
     std::int64_t check_replicas_every = 100; ///< steps; 0: never
 };
 
+/// Comparison of what hosts compute.
+struct Check {
+    std::int64_t compute_every = 200; ///< steps; 0: never
+};
+
 struct Checkpoint {
     std::int64_t every_steps = 1000; ///< 0: only at the end
     double every_minutes = 0;        ///< 0: off
@@ -237,6 +242,7 @@ struct Deck {
     Quantise quantise;
     Privacy privacy;
     Communication communication;
+    Check check;
     Checkpoint checkpoint;
     FaultTolerance fault_tolerance;
     Monitor monitor;

@@ -13,6 +13,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -225,7 +226,10 @@ TEST_CASE("a gradient that is not finite is named with its parameter and its ran
         training.step();
         std::optional<train::PoisonedGradient> poisoned;
         if (world().rank() == odd) {
-            poisoned.emplace(training.model());
+            poisoned.emplace(training.model(), train::PoisonedGradient::Which::next,
+                             [](torch::Tensor const& gradient) {
+                                 return torch::full_like(gradient, std::nanf(""));
+                             });
         }
         std::string message;
         int rank = -1;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -83,12 +84,13 @@ class Training {
   public:
     Training(comm::Communicator const& comm, data::Dataset const& set, config::Deck const& deck,
              int ranks_per_host = 0, std::vector<torch::Device> const& devices = {},
-             std::function<std::shared_ptr<nn::Model>()> const& make = {})
-        : deck_(deck), plan_({.samples = samples,
-                              .batch = deck.data.batch,
-                              .replicas = static_cast<int>(deck.run.replicas),
-                              .accumulate = static_cast<int>(deck.optimizer.accumulate),
-                              .seed = static_cast<std::uint64_t>(deck.run.seed)}),
+             std::function<std::shared_ptr<nn::Model>()> const& make = {},
+             std::vector<std::string> const& host_of_rank = {})
+        : deck_(deck), set_(set), plan_({.samples = samples,
+                                         .batch = deck.data.batch,
+                                         .replicas = static_cast<int>(deck.run.replicas),
+                                         .accumulate = static_cast<int>(deck.optimizer.accumulate),
+                                         .seed = static_cast<std::uint64_t>(deck.run.seed)}),
           model_(make ? make() : nn::make_model(deck.model, interface(), plan_seed())),
           task_(task::make_task(deck.task, task::Samples::of(set))),
           engine_(train::EngineParts::open(
@@ -101,19 +103,24 @@ class Training {
                ranks_per_host > 0 ? comm::HostLayout::of_neighbours(ranks_per_host)
                                   : comm::HostLayout(),
                {},
-               devices})),
+               devices,
+               {},
+               {},
+               host_of_rank})),
           loader_(set, requests(engine_.nodes()[static_cast<std::size_t>(comm.rank())]), {2, 3}),
           batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
 
-    /// `followed`: as in Engine::StepInput.
-    train::StepOutcome step(double rate = 0.05, bool followed = false) {
+    /// `followed`: as in Engine::StepInput. `check`: the number of the step's check, -1: it has
+    /// none.
+    train::StepOutcome step(double rate = 0.05, bool followed = false, std::int64_t check = -1) {
         auto const in_epoch = step_ % plan_.steps_per_epoch();
         auto const outcome = engine_.step({.batches = batches_,
                                            .step = step_,
                                            .micro_batches = plan_.micro_batches(in_epoch),
                                            .samples = plan_.samples_in_step(in_epoch),
                                            .rate = rate,
-                                           .followed = followed});
+                                           .followed = followed,
+                                           .check = due(check)});
         ++step_;
         return outcome;
     }
@@ -123,6 +130,36 @@ class Training {
     train::Engine& engine() { return engine_; }
 
   private:
+    /// The batches of one replica in the next step.
+    class BatchesOf : public train::BatchSource {
+      public:
+        BatchesOf(data::Dataset const& set, data::Loader::Request request)
+            : loader_(set, std::move(request), {1, 1}),
+              batches_(loader_, set.inputs(), set.targets(), torch::kCPU) {}
+        task::Tensors next() override { return batches_.next(); }
+
+      private:
+        data::Loader loader_;
+        train::LoadedBatches batches_;
+    };
+
+    std::optional<train::ComputeCheck::Due> due(std::int64_t check) const {
+        if (check < 0) {
+            return std::nullopt;
+        }
+        return train::ComputeCheck::Due{
+            .number = check, .batches = [this](int replica) {
+                std::int64_t before = 0;
+                for (std::int64_t step = 0; step < step_; ++step) {
+                    before += plan_.micro_batches(step % plan_.steps_per_epoch());
+                }
+                return std::make_unique<BatchesOf>(
+                    set_, [before, all = requests({.first = replica})](std::int64_t k) {
+                        return all(before + k);
+                    });
+            }};
+    }
+
     nn::Interface interface() const {
         return {{side, side},
                 3,
@@ -151,6 +188,7 @@ class Training {
     }
 
     config::Deck deck_;
+    data::Dataset const& set_;
     data::TrainPlan plan_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<task::Task> task_;
