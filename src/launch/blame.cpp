@@ -25,6 +25,9 @@ std::string evidence_against(HostAnswer const& answer, std::vector<HostAnswer> c
         });
         return suspect && others ? concat(suspicion.why, ", and it does not answer") : "";
     }
+    if (suspect && suspicion.certain) {
+        return suspicion.why;
+    }
     auto const same = std::ranges::count_if(answers, [&](HostAnswer const& other) {
         return kind_of(other.fault) == kind_of(answer.fault);
     });

@@ -25,13 +25,14 @@ struct RetiredHost {
 struct Suspicion {
     std::string host; ///< that the ranks or the launcher blame; empty: none
     std::string why{};
-    int losses = 1; ///< of the job that were blamed on it
+    int losses = 1;       ///< of the job that were blamed on it
+    bool certain = false; ///< other hosts have found that it computes wrongly
 };
 
 /// The hosts to leave out for the rest of the job. One host is suspect after a loss, and is
-/// convicted where it does not answer, where its test finds a fault that no other host has, or by
-/// its third loss. Without a suspicion, only wrong bits convict. A host that answers is left out
-/// only while more than `min` answer.
+/// convicted where other hosts have found it wrong, where it does not answer, where its test finds
+/// a fault that no other host has, or by its third loss. Without a suspicion, only wrong bits
+/// convict. A host that answers is left out only while more than `min` answer.
 std::vector<RetiredHost> convicted(std::vector<HostAnswer> const& answers,
                                    Suspicion const& suspicion, std::int64_t min);
 

@@ -102,7 +102,8 @@ void JobHosts::judge(AttemptEnd const& end, Road road, std::string const& blamed
     if (road == Road::loss && !blamed.empty()) {
         suspicion = {.host = blamed,
                      .why = loss_text(end, blamed),
-                     .losses = losses_.add(blamed, end.record.step)};
+                     .losses = losses_.add(blamed, end.record.step),
+                     .certain = tells_wrong_result(end.told)};
     }
     for (auto const& bad : convicted(answers_, suspicion, plan_.min_hosts)) {
         retired_.push_back(bad.name);

@@ -48,6 +48,10 @@ bool tells_disk(std::string const& text) {
            holds(text, system_text(EROFS)) || holds(text, "no inode left");
 }
 
+bool tells_wrong_result(std::string const& text) {
+    return holds(text, "this host computes wrongly");
+}
+
 Ending ending_of(AttemptEnd const& end, bool asked) {
     if (auto const word = word_of(end, asked)) {
         return {Road::word, *word};

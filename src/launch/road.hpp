@@ -28,6 +28,9 @@ Ending ending_of(AttemptEnd const& end, bool asked);
 /// worse than others for it.
 bool tells_disk(std::string const& text);
 
+/// Whether an error's text is the verdict of other hosts that one computes wrongly.
+bool tells_wrong_result(std::string const& text);
+
 /// The host that a root-cause line names; empty where it names none.
 std::string host_named_in(std::string const& told);
 

@@ -42,10 +42,13 @@ TEST_CASE("a host is left out on evidence, and a healthy one never") {
     };
     auto third = suspect;
     third.losses = 3;
+    auto certain = suspect;
+    certain.certain = true;
     auto second = suspect;
     second.losses = 2;
     for (Case const& each :
          {Case{"a rank of it was killed", {well("a"), well("b"), well("c")}, suspect, ""},
+          {"others have found it wrong", {well("a"), well("b"), well("c")}, certain, "b "},
           {"it is off", {well("a"), silent("b"), well("c")}, suspect, "b "},
           {"another one does not answer", {well("a"), well("b"), silent("c")}, suspect, ""},
           {"nobody is blamed", {well("a"), silent("b"), well("c")}, {}, ""},
