@@ -112,6 +112,7 @@ void leave_out_the_rest(config::Deck& deck, ReplayStart const& start) {
     } else if (deck.checkpoint.resume == "auto") { // else it names what the run began from
         deck.checkpoint.resume = "none";
     }
+    deck.check.compute_every = 0;
     deck.checkpoint.every_steps = 0;
     deck.checkpoint.every_minutes = 0;
     deck.checkpoint.asynchronous = false;
