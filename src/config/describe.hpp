@@ -428,8 +428,10 @@ void describe(SomeDeck& deck, Visitor& visit) {
           "number of samples of the run's first batch that are saved in samples/ of the run's "
           "directory and in event files, if they are images, video clips or volumes");
     visit("monitor.plots", deck.monitor.plots, any(), "draw plots of the metrics when a run ends");
-    visit("monitor.weight-hash", deck.monitor.weight_hash, any(),
-          "write a hash of the weights to each step record, to find where two runs diverge");
+    visit("monitor.weight-hash", deck.monitor.weight_hash, one_of({"auto", "true", "false"}),
+          "write a hash of the weights to each step record, to find where two runs diverge, and for "
+          "lockstep replay: true, false, or auto, unless no host has all weights "
+          "(optimizer.update = fully-sharded)");
 
     visit("profile.steps", deck.profile.steps, such_as(check_steps),
           "range of steps for which a timeline is recorded, such as 100-110; for a job that is "

@@ -91,7 +91,7 @@ void announce(OpenedRun const& run, RunOptions const& options,
               Observers const& observers) {
     auto const& world = run.facts().world;
     OfRanks ranks{.devices = comm::gather_text(world, device_text(run.facts().device)),
-                  .places = run.facts().deck().monitor.weight_hash
+                  .places = run.facts().deck().monitor.weight_hash == "true"
                                 ? comm::gather_text(world, run.engine()->memory_text())
                                 : std::vector<std::string>{},
                   .computes_with = comm::gather_text(world, computes_with())};

@@ -65,7 +65,9 @@ void TrainingRecords::tell_step(StepOutcome const& outcome, std::int64_t samples
         parts_.resources.sample();
     }
     auto const memory = logged ? device_memory(parts_.facts.device) : DeviceMemory{};
-    auto const weights = logged && monitor.weight_hash
+    bool const hashed = monitor.weight_hash == "true" ||
+                        (monitor.weight_hash == "auto" && !parts_.engine->lends());
+    auto const weights = logged && hashed
                              ? std::optional(parts_.engine->replica_check().hash())
                              : std::nullopt;
     parts_.observers.tell(Step{.step = step,

@@ -213,7 +213,7 @@ struct Monitor {
     std::string histograms = "weights"; ///< none, weights, gradients (weights, too)
     std::int64_t images = 8;            ///< samples of the first batch that are shown
     bool plots = true;                  ///< pictures of the metrics at the end
-    bool weight_hash = false;           ///< in step records, to find where two runs diverge
+    std::string weight_hash = "auto";   ///< auto, true, false: in step records
 };
 
 struct Profile {

@@ -120,7 +120,7 @@ void leave_out_the_rest(config::Deck& deck, ReplayStart const& start) {
     deck.fault_tolerance.memory_copy_every = "none";
     deck.fault_tolerance.straggler_factor = 0;
     deck.monitor.log_every = 1;
-    deck.monitor.weight_hash = true;
+    deck.monitor.weight_hash = "true";
     deck.monitor.images = 0;
     deck.monitor.histograms = "none";
     deck.profile.steps.clear();
