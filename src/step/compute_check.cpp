@@ -8,6 +8,7 @@
 #include "step/computed_wrongly.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -34,9 +35,14 @@ std::size_t first_difference(std::vector<std::byte> const& one,
 template <class Value>
 std::string value_text(std::vector<std::byte> const& bytes, std::size_t at) {
     Value value{};
+    std::uint64_t bits = 0;
     std::memcpy(&value, &bytes[at * sizeof(Value)], sizeof(Value));
+    std::memcpy(&bits, &bytes[at * sizeof(Value)], sizeof(Value));
     constexpr int digits = std::numeric_limits<Value>::max_digits10;
-    return significant(static_cast<double>(value), digits);
+    auto const text = significant(static_cast<double>(value), digits);
+    // Two of these may look alike: signed zeros, and what is flushed to zero, or not a number.
+    bool const is_plain = std::isnormal(value);
+    return is_plain ? text : concat(text, " (bits ", hex(bits), ")");
 }
 
 } // namespace

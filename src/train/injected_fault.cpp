@@ -39,10 +39,11 @@ torch::Tensor not_a_number(torch::Tensor const& gradient) {
 torch::Tensor flipped(torch::Tensor const& gradient, std::int64_t step) {
     constexpr std::int64_t stride = 7919; // from step to step another element
     auto copy = gradient.clone(at::MemoryFormat::Contiguous);
-    copy.view({-1})
-        .narrow(0, step * stride % copy.numel(), 1)
-        .view(torch::kInt32)
-        .bitwise_xor_(1 << 22);
+    auto const choice = copy.view({-1}).nonzero().view({-1}); // a zero would become denormal
+    auto const at = choice.numel() == 0
+                        ? std::int64_t{0}
+                        : choice[step * stride % choice.numel()].item<std::int64_t>();
+    copy.view({-1}).narrow(0, at, 1).view(torch::kInt32).bitwise_xor_(1 << 22);
     return copy;
 }
 

@@ -30,7 +30,8 @@ void break_rank(Training& training, int rank, std::size_t parameter) {
     if (world().rank() == rank) {
         training.model().parameters().at(parameter).register_hook([](torch::Tensor gradient) {
             auto copy = gradient.clone(at::MemoryFormat::Contiguous);
-            copy.view({-1}).narrow(0, 3, 1).view(torch::kInt32).bitwise_xor_(1 << 22);
+            auto const at = copy.view({-1}).abs().argmax().item<std::int64_t>();
+            copy.view({-1}).narrow(0, at, 1).view(torch::kInt32).bitwise_xor_(1 << 22);
             return copy;
         });
     }
@@ -102,8 +103,9 @@ TEST_CASE("a flipped bit of a gradient convicts its host at the next check of th
         std::string const text = found.wrong->what();
         CAPTURE(text);
         auto const name = training.model().named_parameters()[parameter].key();
-        CHECK(text.find(concat("the gradient of ", name, "[3] of replica ",
-                               rotation.at(first).replica, " is ")) != std::string::npos);
+        CHECK(text.find(concat("the gradient of ", name, "[")) != std::string::npos);
+        CHECK(text.find(concat("] of replica ", rotation.at(first).replica, " is ")) !=
+              std::string::npos);
         if (world().size() > 2) {
             CHECK(found.wrong->suspects() == std::vector{broken});
             CHECK(found.wrong->rank() == broken);

@@ -76,7 +76,7 @@ TEST_CASE(
     CheckRotation const rotation(comm::subtrees_of_ranks(16, 8), hosts);
     constexpr std::int64_t count = 4;
     auto const periods = 10 * rotation.period();
-    for (std::string const& broken : {"a", "b", "c", "d"}) {
+    for (std::string const broken : {"a", "b", "c", "d"}) {
         double waited = 0;
         for (std::int64_t begin = 0; begin < periods;
              ++begin) { // its fault begins before this check
