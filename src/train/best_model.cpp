@@ -47,6 +47,7 @@ bool BestModel::offer(Measured const& measured) {
     try {
         comm::agree(world, "writing the best model", [&] {
             if (world.is_root()) {
+                parts_.facts.setup.directory->require_ours();
                 parts_.engine->state().write_model(file_, parts_.state.record());
             }
         });
