@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "road.hpp"
+
 namespace lockstep::launch {
 
 namespace {
@@ -47,6 +49,39 @@ std::string evidence_against(HostAnswer const& answer, std::vector<HostAnswer> c
 
 bool is_named(Host const& host, std::string const& name) {
     return !name.empty() && is_same_host(is_here(host.name) ? own_host() : host.name, name);
+}
+
+bool is_alone(std::vector<HostAnswer> const& answers) {
+    return answers.size() > 2 && std::ranges::all_of(answers, [](HostAnswer const& answer) {
+               return !answer.answers || is_here(answer.host.name);
+           });
+}
+
+std::optional<LauncherVerdict> missed_host(std::vector<HostAnswer> const& answers,
+                                           std::vector<Host> const& trained,
+                                           std::string const& told, bool launcher_names) {
+    auto const named = host_named_in(told);
+    auto const answering = [&](auto const& is_it) {
+        return std::ranges::any_of(
+            answers, [&](HostAnswer const& each) { return each.answers && is_it(each.host); });
+    };
+    bool const own_word = told.find("has lost contact with all other") != std::string::npos &&
+                          !is_here(named) &&
+                          answering([&](Host const& host) { return is_named(host, named); });
+    if (is_alone(answers) || !(own_word || (told.empty() && !launcher_names))) {
+        return std::nullopt;
+    }
+    auto const lost = std::ranges::find_if(trained, [&](Host const& host) {
+        return !answering([&](Host const& other) { return other.name == host.name; });
+    });
+    if (lost == trained.end()) {
+        return std::nullopt;
+    }
+    return LauncherVerdict{concat("all ranks of ", lost->name),
+                           lost->name,
+                           true,
+                           {"this host does not answer", "it is off or cut off from the network",
+                            "Look at that host and at its network"}};
 }
 
 std::vector<RetiredHost> convicted(std::vector<HostAnswer> const& answers,

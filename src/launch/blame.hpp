@@ -7,11 +7,22 @@
 #include <vector>
 
 #include "asked_hosts.hpp"
+#include "listener.hpp"
 
 namespace lockstep::launch {
 
 /// Whether a host of the plan has this name.
 bool is_named(Host const& host, std::string const& name);
+
+/// Whether of several hosts at most this one answers: then it is the one that is cut off.
+bool is_alone(std::vector<HostAnswer> const& answers);
+
+/// A host that does not answer, of those that have `trained`, where no rank has told and no
+/// launcher has named one, or where a rank has told that its own host has lost contact, and that
+/// host answers; nothing: there is none.
+std::optional<LauncherVerdict> missed_host(std::vector<HostAnswer> const& answers,
+                                           std::vector<Host> const& trained,
+                                           std::string const& told, bool launcher_names);
 
 /// A host that is left out for the rest of the job, and why.
 struct RetiredHost {

@@ -67,34 +67,11 @@ std::vector<Host> JobHosts::answering() const {
 }
 
 bool JobHosts::is_cut_off() const {
-    return answers_.size() > 2 && std::ranges::all_of(answers_, [](HostAnswer const& answer) {
-               return !answer.answers || is_here(answer.host.name);
-           });
+    return is_alone(answers_);
 }
 
 std::optional<LauncherVerdict> JobHosts::missed(AttemptEnd const& end) const {
-    auto const named = host_named_in(end.told);
-    auto const answers = [&](auto const& is_it) {
-        return std::ranges::any_of(
-            answers_, [&](HostAnswer const& each) { return each.answers && is_it(each.host); });
-    };
-    bool const own_word = end.told.find("has lost contact with all other") != std::string::npos &&
-                          !is_here(named) &&
-                          answers([&](Host const& host) { return is_named(host, named); });
-    if (is_cut_off() || !(own_word || (end.told.empty() && !end.verdict))) {
-        return std::nullopt;
-    }
-    auto const lost = std::ranges::find_if(trained_, [&](Host const& host) {
-        return !answers([&](Host const& other) { return other.name == host.name; });
-    });
-    if (lost == trained_.end()) {
-        return std::nullopt;
-    }
-    return LauncherVerdict{concat("all ranks of ", lost->name),
-                           lost->name,
-                           true,
-                           {"this host does not answer", "it is off or cut off from the network",
-                            "Look at that host and at its network"}};
+    return missed_host(answers_, trained_, end.told, end.verdict && !end.verdict->host.empty());
 }
 
 void JobHosts::judge(AttemptEnd const& end, Road road, std::string const& blamed) {

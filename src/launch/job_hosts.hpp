@@ -27,8 +27,7 @@ class JobHosts {
     std::vector<Host> answering() const;
     /// Whether of several hosts at most this one answers: then it is the one that is cut off.
     bool is_cut_off() const;
-    /// A host of the last attempt that does not answer, where no rank and no launcher has named
-    /// one, or a host that answers says of itself that it has lost contact; nothing: there is none.
+    /// A host of the last attempt that is lost, as `missed_host` has it.
     std::optional<LauncherVerdict> missed(AttemptEnd const& end) const;
 
     /// Leaves out those that the evidence convicts; `blamed`: the host that the end is blamed on,

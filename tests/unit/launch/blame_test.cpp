@@ -80,6 +80,60 @@ TEST_CASE("a host is left out on evidence, and a healthy one never") {
     CHECK(found[0].evidence == "rank 1 (b) at step 5: its process is gone, and it does not answer");
 }
 
+TEST_CASE("a host that does not answer is missed, whoever has named another one or none") {
+    std::vector<Host> const trained{{"a", 1}, {"b", 1}, {"c", 1}};
+    std::string const cut_off = "lockstep: root cause: all ranks of a in training at step 5: this "
+                                "host has lost contact with all other hosts. Look at its network";
+    std::string const gone = "lockstep: root cause: rank 1 (b, cpu) in training at step 5: its "
+                             "process is gone. Look at that host";
+    struct Case {
+        char const* what;
+        std::vector<HostAnswer> answers;
+        std::string told;
+        bool launcher_names;
+        char const* missed;
+    };
+    for (Case const& each :
+         {Case{"mpirun could not start a daemon, and does not say where",
+               {well("a"), silent("b"), well("c")},
+               "",
+               false,
+               "b"},
+          {"all answer: there is another reason", {well("a"), well("b"), well("c")}, "", false, ""},
+          {"mpirun names a host", {well("a"), silent("b"), well("c")}, "", true, ""},
+          {"a rank names one", {well("a"), silent("b"), well("c")}, gone, false, ""},
+          {"a spare does not answer, which has not trained",
+           {well("a"), well("b"), well("c"), silent("s")},
+           "",
+           false,
+           ""},
+          {"a host that answers calls itself cut off",
+           {well("a"), silent("b"), well("c")},
+           cut_off,
+           false,
+           "b"},
+          {"so it does where mpirun names it, too",
+           {well("a"), well("b"), silent("c")},
+           cut_off,
+           true,
+           "c"},
+          {"a host that is cut off does not answer: its own word stands",
+           {silent("a"), well("b"), well("c")},
+           cut_off,
+           true,
+           ""},
+          {"nobody answers: this host is cut off",
+           {silent("a"), silent("b"), silent("c")},
+           "",
+           false,
+           ""}}) {
+        INFO(each.what);
+        auto const missed = missed_host(each.answers, trained, each.told, each.launcher_names);
+        CHECK((missed ? missed->host : "") == each.missed);
+        CHECK((!missed || (missed->whole_host && missed->who.ends_with(missed->host))));
+    }
+}
+
 TEST_CASE("losses at a step that was reached before have no host to blame") {
     LossCount count;
     CHECK(count.add("b", 12) == 1);
