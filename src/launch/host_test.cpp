@@ -171,7 +171,8 @@ std::string network(std::vector<std::string> const& peers) {
 /// In a process of its own, which may hang in a disk or a driver.
 class Tried {
   public:
-    Tried(char const* name, Part const& part) : name_(name) {
+    /// `may_hang`: what gives no answer is bad; else it may only be busy.
+    Tried(char const* name, bool may_hang, Part const& part) : name_(name), may_hang_(may_hang) {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
             return;
@@ -200,7 +201,8 @@ class Tried {
             if (left_s <= 0 || ::poll(&ready, 1, static_cast<int>(1e3 * left_s) + 1) <= 0) {
                 ::kill(child_, SIGKILL);
                 return HostFinding{
-                    Kind::unfit, concat(name_, ": no answer within ", duration_text(part_limit_s))};
+                    may_hang_ ? Kind::unfit : Kind::told,
+                    concat(name_, ": no answer within ", duration_text(part_limit_s))};
             }
             got = ::read(answer_.get(), part.data(), part.size());
             text.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -219,6 +221,7 @@ class Tried {
 
   private:
     char const* name_;
+    bool may_hang_;
     Descriptor answer_;
     pid_t child_ = -1;
 };
@@ -237,11 +240,11 @@ std::vector<HostFinding> test_host(std::filesystem::path const& directory,
                                    std::vector<std::string> const& peers) {
     std::vector<Tried> parts;
     parts.reserve(5);
-    parts.emplace_back("memory", memory);
-    parts.emplace_back("disk", [&] { return directory.empty() ? "" : disk(directory); });
-    parts.emplace_back("device", devices);
-    parts.emplace_back("computation", computation);
-    parts.emplace_back("network", [&] { return network(peers); });
+    parts.emplace_back("memory", false, memory);
+    parts.emplace_back("disk", true, [&] { return directory.empty() ? "" : disk(directory); });
+    parts.emplace_back("device", true, devices);
+    parts.emplace_back("computation", false, computation);
+    parts.emplace_back("network", false, [&] { return network(peers); });
     std::vector<HostFinding> found;
     AwakeClock clock;
     for (auto& part : parts) {

@@ -183,6 +183,12 @@ void name_launch(LaunchPlan const& plan) {
     // NOLINTEND(concurrency-mt-unsafe)
 }
 
+/// A step of Slurm's waits for the one before it, which does not end while a node of it is gone.
+void let_steps_overlap() {
+    // No other thread looks at the environment. NOLINTNEXTLINE(concurrency-mt-unsafe)
+    ::setenv("SLURM_OVERLAP", "1", 0);
+}
+
 std::unique_ptr<Watcher> watcher_of(LaunchPlan const& plan) {
     if (plan.is_search) {
         return std::make_unique<SearchWatcher>(plan.directory);
@@ -240,6 +246,9 @@ ExitCode supervise(LaunchPlan const& plan) {
         }
         begin_attempt(watcher);
         auto const logged = size_of(plan.directory / "log.txt");
+        if (restart) {
+            let_steps_overlap();
+        }
         auto start = start_of(plan, hosts.chosen(), restart, checkpoints_id);
         auto const line = joined(start.words, " ");
         auto end = LaunchedAttempt(std::move(start), watcher, plan.directory).wait_for_end();
