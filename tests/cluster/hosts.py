@@ -64,6 +64,9 @@ class Hosts:
             f"{address} {name}\n" for name, address in addresses.items()))
         self.agent = self.path / "login"
         self.agent.write_text("#!/bin/sh\nname=$1; shift\n"
+                              f"refused={self.path}/$name.refused\n"
+                              "if [ -e $refused ]; then [ -s $refused ] || rm $refused; "
+                              "echo \"the connection to $name was reset\" >&2; exit 255; fi\n"
                               f"for end in $name $(uname -n); do [ ! -e {self.path}/$end.cut ] || "
                               "exec sleep 1000; done\n"
                               f"{'' if self.sessions else 'exec '}nsenter -t $(cat {self.path}/$name) "
@@ -101,6 +104,13 @@ class Hosts:
         if logins:
             (self.path / f"{name}.cut").touch()
         ip("link", "set", self.cable(name), "down")
+
+    def refuse(self, name, once=True):
+        """The agent's next login on the host fails, or each one."""
+        (self.path / f"{name}.refused").write_text("" if once else "each")
+
+    def accept(self, name):
+        (self.path / f"{name}.refused").unlink(missing_ok=True)
 
     def block_udp(self, name):
         """A firewall: no UDP to or from the host."""
