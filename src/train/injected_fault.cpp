@@ -2,6 +2,7 @@
 
 #include "arena/arena.hpp"
 
+#include <atomic>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -36,13 +37,13 @@ torch::Tensor not_a_number(torch::Tensor const& gradient) {
 }
 
 /// The upper half of a mantissa begins with this bit.
-torch::Tensor flipped(torch::Tensor const& gradient, std::int64_t step) {
-    constexpr std::int64_t stride = 7919; // from step to step another element
+torch::Tensor flipped(torch::Tensor const& gradient, std::int64_t number) {
+    constexpr std::int64_t stride = 7919; // another element each time: two flips of one may cancel
     auto copy = gradient.clone(at::MemoryFormat::Contiguous);
     auto const choice = copy.view({-1}).nonzero().view({-1}); // a zero would become denormal
     auto const at = choice.numel() == 0
                         ? std::int64_t{0}
-                        : choice[step * stride % choice.numel()].item<std::int64_t>();
+                        : choice[number * stride % choice.numel()].item<std::int64_t>();
     copy.view({-1}).narrow(0, at, 1).view(torch::kInt32).bitwise_xor_(1 << 22);
     return copy;
 }
@@ -58,7 +59,8 @@ InjectedFault::InjectedFault(int rank, std::int64_t step, nn::Model const& model
             model,
             damage_ == Damage::gradient_flip ? PoisonedGradient::Which::next
                                              : PoisonedGradient::Which::first_of_all,
-            [step](torch::Tensor const& gradient) { return flipped(gradient, step); });
+            [number = std::make_shared<std::atomic<std::int64_t>>(step)](
+                torch::Tensor const& gradient) { return flipped(gradient, (*number)++); });
     }
 }
 
