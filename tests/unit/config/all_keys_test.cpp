@@ -35,6 +35,7 @@ std::map<std::string, std::string> other_values() {
                                                    {"monitor.progress", "plain"},
                                                    {"profile.steps", "100-110"},
                                                    {"monitor.histograms", "gradients"},
+                                                   {"monitor.weight-hash", "false"},
                                                    {"communication.backend", "mpi"},
                                                    {"communication.reduction", "native"},
                                                    {"communication.compression", "fp16"},
