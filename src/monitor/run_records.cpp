@@ -6,6 +6,7 @@
 #include "lockstep/base/error.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <sys/stat.h>
 
@@ -30,6 +31,11 @@ template <class Record>
 void append(std::vector<Record>& records, Record record) {
     drop_from(records, record.step);
     records.push_back(std::move(record));
+}
+
+bool is_step(double number) {
+    constexpr double exact = 9e15; // what a double holds to the unit
+    return number >= 0 && number < exact && std::floor(number) == number;
 }
 
 constexpr char const* file_name = "metrics.jsonl";
@@ -114,6 +120,12 @@ void RunRecords::take(std::string const& text) {
     bool const of_an_attempt = event == "step" || event == "validation" || event == "test" ||
                                event == "epoch" || event == "checkpoint" || event == "end" ||
                                (event == "failure" && line.flag("fatal", true));
+    bool const is_at_step = event == "step" || event == "validation" || event == "test" ||
+                            event == "epoch" || event == "checkpoint";
+    if (is_at_step && !is_step(line.number("step"))) {
+        ++bad_lines; // it would drop what was told of later steps
+        return;
+    }
     if (of_an_attempt && attempts.empty()) { // its start was not told, or is lost
         attempts.push_back(
             {.start = line.text("time"), .ranks = 0, .reason = {}, .cause = {}, .memory = {}});

@@ -103,5 +103,10 @@ with Scratch() as scratch:
               ranks=1).expect(0)
     bisect(scratch / "silent", whole).expect(0, "no hash of weights that both have")
     bisect(scratch / "silent", scratch / "silent-other").expect(1, "the weights first differ after step 1;")
+    # Records may hold anything.
+    with open(flipped / "metrics.jsonl", "a") as records:
+        records.write('{"event":7}\n{"event":"step","step":13.5}\n{"event":"start","devices":5,"hosts":{"a":1}}\n')
+    bisect(whole, flipped).expect(1, "it has recorded other weights from step 16 on")
     bisect(whole, scratch).expect(66)
+    bisect(whole, DATA / "train.h5").expect(66)
     check(run(["bisect", whole]).code == 64, "two runs")

@@ -57,7 +57,8 @@ with Scratch() as scratch:
             replay(directory, "--step", step, ranks=ranks).expect(
                 0, f"from step {near} ", f"to step {step}", "as recorded", "identical")
     replay(directory, "--step", 13).expect(0, "of which the run has no record")
-    replay(directory, "--step", 41).expect(64, "the run has only 40 steps")
+    for step in (41, 2**63 - 1):
+        replay(directory, "--step", step).expect(64, "the run has only 40 steps")
     replay(directory).expect(64, "no step was named")
     replay(scratch, "--step", 1).expect(66, "not the directory of a run")
     check(before == {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()},
@@ -67,6 +68,9 @@ with Scratch() as scratch:
     partial = scratch / "partial"
     shutil.copytree(directory, partial)
     flip(checkpoints(partial)[1], 100_000)
+    replay(partial, "--step", 20).expect(0, "from step 0 ", "as recorded")
+    for file in checkpoints(partial)[2:]:
+        file.write_text("no checkpoint")
     replay(partial, "--step", 20).expect(0, "from step 0 ", "as recorded")
     for file in checkpoints(partial):
         file.unlink()
@@ -81,6 +85,11 @@ with Scratch() as scratch:
     (other / "metrics.jsonl").write_text("\n".join(changed) + "\n")
     replay(other, "--step", 20).expect(1, "the first recorded step with other weights is 15")
     replay(other, "--step", 15, ranks=2).expect(1, "but 0123456789abcdef is recorded")
+
+    # Lines that are no records change nothing.
+    with open(partial / "metrics.jsonl", "a") as records_of:
+        records_of.write('{"event":"step","step":"x"}\n{"event":"step","step":1.5}\n{"event":7}\n[]\nno json\n')
+    replay(partial, "--step", 20).expect(0, "5 recorded steps compared: identical")
 
     # What a step saw is the same on any number of ranks, and is what was recorded.
     one, two = (dumped(directory, 20, ranks, scratch / f"{ranks}.h5") for ranks in (0, 2))
@@ -97,9 +106,16 @@ with Scratch() as scratch:
     check("aten::addmm" in one["operators"] and one["parameters"][0].endswith(("weight", "bias")), "operators")
     replay(directory, "--step", 20, "--dump", scratch / "0.h5").expect(73)
     replay(directory, "--step", 20, "--dump", scratch / "none/0.h5").expect(73)
+    # Nothing of the run, or that it has read, is replaced.
+    for file in (checkpoints(directory)[2], directory / "metrics.jsonl", directory / "new.h5",
+                 DATA / "train.h5"):
+        replay(directory, "--step", 20, "--dump", file, "--overwrite").expect(73)
+    check(before == {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}, "all is there")
+    replay(directory, "--step", 20, "--overwrite").expect(64, "without --dump")
 
     # The first value that is not finite.
-    replay(directory, "--until-nonfinite", "--step", 20).expect(1, "all values are finite up to step 20")
+    replay(directory, "--until-nonfinite", "--step", 20).expect(1, "all values are finite from step 13 to step 20")
+    replay(directory, "--until-nonfinite").expect(1, "all values are finite from step 37 to step 40")
     number = int(one["samples/sample"][3])  # which step 20 learns
     spoilt(DATA / "train.h5", scratch / "nan.h5", (number, 3, 5), np.nan)
     ended = train(scratch / "nan", *OPTIONS, "--data.train", scratch / "nan.h5", "--data.validation", "", ranks=2)
@@ -111,3 +127,9 @@ with Scratch() as scratch:
         found = replay(scratch / "high", "--until-nonfinite", ranks=ranks).expect(0, " first came out of aten::")
         check(re.search(r"step \d+: (NaN|-?infinity) first came out of aten::\w+ in (forward|backward)", found.text),
               found.text)
+
+    # A step that fp16 skips has an origin, too.
+    ended = train(scratch / "fp16", *OPTIONS, "--precision.compute", "fp16", "--precision.loss-scale", 2.0 ** 40,
+                  ranks=2)
+    ended.expect(64, f"lockstep replay {scratch / 'fp16'} --until-nonfinite")
+    replay(scratch / "fp16", "--until-nonfinite").expect(0, "step 1: ", " first came out of aten::", "skipped")

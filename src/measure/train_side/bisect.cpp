@@ -177,6 +177,9 @@ void Bisection::print_settings(std::int64_t step) const {
 }
 
 ExitCode Bisection::run() {
+    for (auto const& run : runs_) {
+        static_cast<void>(agreed_start(world_, run, 1)); // refuses what is no run
+    }
     auto const found = narrow();
     if (found.common > 0 && found.other < 0) {
         print(concat("the weights are the same after each of ", amount_of(found.common, "step"),
@@ -184,14 +187,22 @@ ExitCode Bisection::run() {
         return ExitCode::ok;
     }
     auto const to = found.common > 0 ? found.other : last_of_both();
-    print(
-        found.common > 0
-            ? concat("recorded: the same weights up to step ", found.same, ", others after step ",
-                     to)
-            : concat("recorded: no hash of weights that both have (monitor.weight-hash); both are "
-                     "done again up to step ",
-                     to));
+    print(found.same > 0 ? concat("recorded: the same weights up to step ", found.same,
+                                  ", others after step ", to)
+          : found.common > 0
+              ? concat("recorded: other weights after step ", to,
+                       ", the first that both have recorded")
+              : concat("recorded: no hash of weights that both have (monitor.weight-hash); both "
+                       "are done again up to step ",
+                       to));
     auto const replays = replay(found.same, to);
+    bool const begin_alike = replays[0].begun_at != replays[1].begun_at ||
+                             replays[0].begun_with == replays[1].begun_with;
+    if (!begin_alike) {
+        print(concat("the weights differ before step ", replays[0].begun_at + 1,
+                     " already: look at the keys of the model, run.seed, model.weights and "
+                     "checkpoint.resume"));
+    }
     auto const step = agreed(first_other(replays[0], replays[1]));
     if (step == 0) {
         print_unreproduced(replays);

@@ -16,11 +16,13 @@
 #include "measure/trial_directory.hpp"
 #include "step/divergence.hpp"
 
+#include <cstddef>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -51,7 +53,10 @@ class Comparing : public train::Observer {
     static void tell_changes(std::vector<std::string> const& changes) {
         for (auto const& change : changes) {
             if (!change.starts_with("data.validation = ") && !change.starts_with("data.test = ")) {
-                notice(concat("warning: changed since the checkpoint: ", change));
+                notice(
+                    concat("warning: this is not the deck, or not the data, that the run had, so "
+                           "that other weights may come out: ",
+                           change));
             }
         }
     }
@@ -72,29 +77,51 @@ class Comparing : public train::Observer {
     SeenSteps& seen_;
 };
 
-/// For one process.
+/// The step whose replay ends the run's; the greatest number where the run does not say.
+std::int64_t last_of(std::filesystem::path const& run) {
+    std::int64_t total = 0;
+    if (std::filesystem::is_regular_file(run / "metrics.jsonl")) {
+        monitor::RunRecords records(run);
+        records.read();
+        total = records.total_steps;
+    }
+    return total > 0 ? total : std::numeric_limits<std::int64_t>::max();
+}
+
+/// A file that was renamed is not of its step. Throws where it is no checkpoint.
+bool is_of_step(checkpoint::StoredCheckpoint const& each) {
+    auto const record =
+        checkpoint::open_weights(checkpoint::VerifiedFile::unchecked(each.path))->record();
+    auto const step = record.integers.find("step");
+    return step != record.integers.end() && step->second == each.step;
+}
+
+/// For one process. Files that are damaged, or vanish meanwhile, are passed over.
 ReplayStart find_start(std::filesystem::path const& run, std::int64_t step) {
     ReplayStart start{.run = run,
                       .deck = read_text(run / "deck.ini"),
                       .origin = (run / "deck.ini").string(),
                       .checkpoint = {}};
-    auto const last = step > 0 ? step : std::numeric_limits<std::int64_t>::max();
+    auto const last = step > 0 ? step : last_of(run);
     for (auto const& each : checkpoint::Store(run / "checkpoints", 1).list()) { // newest first
-        if (each.step >= last) { // what a later attempt has changed of the deck does not count
+        try {
+            if (!is_of_step(each)) {
+                continue;
+            }
+            if (each.step < last) {
+                static_cast<void>(checkpoint::VerifiedFile(each.path));
+                start.checkpoint = std::filesystem::absolute(each.path);
+                start.from = each.step;
+                break;
+            }
+            // What a later attempt has changed of the deck does not count.
             start.deck = checkpoint::open_weights(checkpoint::VerifiedFile::unchecked(each.path))
                              ->record()
                              .deck;
             start.origin = concat("the deck in ", each.path.string());
+        } catch (Error const&) {
             continue;
         }
-        try {
-            static_cast<void>(checkpoint::VerifiedFile(each.path));
-        } catch (Error const&) {
-            continue; // an older one does as well
-        }
-        start.checkpoint = std::filesystem::absolute(each.path);
-        start.from = each.step;
-        break;
     }
     return start;
 }
@@ -140,14 +167,28 @@ void require_step(comm::Communicator const& world, std::int64_t step, std::int64
     });
 }
 
+/// The hash of a model's parameters and buffers.
+std::string hash_of(nn::Model const& model) {
+    torch::NoGradGuard const no_grad;
+    std::vector<std::uint64_t> hashes;
+    for (auto const& all : {model.parameters(), model.buffers()}) {
+        for (auto const& tensor : all) {
+            auto const here = tensor.cpu().contiguous();
+            hashes.push_back(hash64(
+                std::span(static_cast<std::byte const*>(here.const_data_ptr()), here.nbytes())));
+        }
+    }
+    return hex(hash64(std::as_bytes(std::span(hashes))));
+}
+
 /// "[3, 7] of [32, 10]"
 std::string place_text(NotFinite const& found) {
     return concat(nn::sizes_text(found.place), " of ", nn::sizes_text(found.shape));
 }
 
 /// The sample that a value belongs to, where its place tells.
-std::string sample_text(StepLook const& look, NotFinite const& found) {
-    auto const& step = look.step();
+std::string sample_text(Origin const& origin) {
+    auto const& [step, found] = origin;
     auto const batch = static_cast<std::size_t>(found.batch);
     if (step.set == nullptr || batch >= step.samples.size() || found.place.empty()) {
         return "";
@@ -163,20 +204,20 @@ std::string sample_text(StepLook const& look, NotFinite const& found) {
 }
 
 /// What this rank found of a step with values that are not finite; empty: nothing.
-std::string origin_text(StepLook const& look) {
-    auto const& found = look.not_finite();
-    if (!found) {
+std::string origin_text(std::optional<Origin> const& origin) {
+    if (!origin) {
         return "";
     }
-    auto const [replica, micro] = look.place_of(std::max<std::int64_t>(found->batch, 0));
-    auto const where = found->backward.empty() ? std::string("in forward")
-                                               : concat("in backward (", found->backward, ")");
-    auto const after = found->parameter.empty()
+    auto const& found = origin->value;
+    auto const [replica, micro] = origin->place();
+    auto const where = found.backward.empty() ? std::string("in forward")
+                                              : concat("in backward (", found.backward, ")");
+    auto const after = found.parameter.empty()
                            ? std::string()
-                           : concat(", parameter ", found->parameter, " being the last one read");
-    return concat(found->value, " first came out of ", found->name, " ", where, after, ": replica ",
-                  replica, ", micro-batch ", micro, ", element ", place_text(*found),
-                  sample_text(look, *found));
+                           : concat(", parameter ", found.parameter, " being the last one read");
+    return concat(found.value, " first came out of ", found.name, " ", where, after, ": replica ",
+                  replica, ", micro-batch ", micro, ", element ", place_text(found),
+                  sample_text(*origin));
 }
 
 /// The first parameter that is not finite; empty: all are.
@@ -194,9 +235,9 @@ std::string bad_parameter(nn::Model const& model) {
 /// knows; on rank 0.
 ///
 /// Collective  over `world`
-std::string origin_of(comm::Communicator const& world, StepLook const& look, nn::Model const& model,
-                      config::Deck const& deck) {
-    auto const words = comm::gather_text(world, origin_text(look));
+std::string origin_of(comm::Communicator const& world, std::optional<Origin> const& found,
+                      nn::Model const& model, config::Deck const& deck) {
+    auto const words = comm::gather_text(world, origin_text(found));
     for (auto const& text : words) {
         if (!text.empty()) {
             return text;
@@ -216,7 +257,7 @@ std::string origin_of(comm::Communicator const& world, StepLook const& look, nn:
 
 std::map<std::int64_t, std::uint64_t> recorded_hashes(std::filesystem::path const& run) {
     std::map<std::int64_t, std::uint64_t> hashes;
-    if (std::filesystem::exists(run / "metrics.jsonl")) {
+    if (std::filesystem::is_regular_file(run / "metrics.jsonl")) {
         monitor::RunRecords records(run);
         records.read();
         for (auto const& step : records.steps) {
@@ -252,9 +293,7 @@ ReplayStart agreed_start(comm::Communicator const& world, std::filesystem::path 
 
 Replay::Replay(comm::Communicator const& world, ReplayStart start, std::int64_t last,
                StepLook::For reason)
-    : world_(world), start_(std::move(start)),
-      last_(last > 0 ? last : std::numeric_limits<std::int64_t>::max()), reason_(reason),
-      look_(reason, last_) {
+    : world_(world), start_(std::move(start)), last_(last), reason_(reason), look_(reason, last) {
     if (world_.is_root()) {
         seen_.recorded = recorded_hashes(start_.run);
     }
@@ -279,13 +318,13 @@ train::RunOptions Replay::options_of(config::Deck const& deck) {
                     all.push_back(std::make_unique<Comparing>(seen_));
                     return all;
                 },
-            .replay_to = last_,
+            .replay_to = last_ > 0 ? last_ : std::numeric_limits<std::int64_t>::max(),
             .witness = &look_};
 }
 
 void Replay::train(config::Deck const& deck, SignalRequests const& signals) {
     train::Trainer trainer(world_, options_of(deck), signals);
-    if (last_ < std::numeric_limits<std::int64_t>::max()) {
+    if (last_ > 0) {
         require_step(world_, last_, trainer.pause_step());
     }
     if (world_.is_root()) {
@@ -297,6 +336,10 @@ void Replay::train(config::Deck const& deck, SignalRequests const& signals) {
                   << std::endl;
     }
     look_.follow(trainer.model());
+    if (world_.is_root() && deck.optimizer.update != "fully-sharded") {
+        seen_.begun_with = hash_of(trainer.model());
+        seen_.begun_at = start_.from;
+    }
     try {
         while (trainer.train_epoch()) {
         }
@@ -304,8 +347,11 @@ void Replay::train(config::Deck const& deck, SignalRequests const& signals) {
         if (reason_ != StepLook::For::origin) {
             throw;
         }
-        origin_ = origin_of(world_, look_, trainer.model(), deck);
         ended_in_ = trainer.step() + 1;
+        bool const began_before = look_.skipped() > 0 && look_.last_skipped() + 1 == ended_in_;
+        if (!began_before) {
+            origin_ = origin_of(world_, look_.origin(), trainer.model(), deck);
+        }
     } catch (AgreedError const& error) { // a sample that is not finite itself
         if (reason_ != StepLook::For::origin || error.code() != ExitCode::data) {
             throw;
@@ -313,9 +359,33 @@ void Replay::train(config::Deck const& deck, SignalRequests const& signals) {
         origin_ = concat(error.text().what, ", because ", error.text().why);
         ended_in_ = trainer.step() + 1;
     }
+    if (ended_in_ == 0) {
+        require_done(trainer.step(), signals);
+    }
+    if (origin_.empty() && look_.skipped() > 0) {
+        origin_ = concat(origin_of(world_, look_.skipped_origin(), trainer.model(), deck),
+                         ". The step was skipped, as fp16 does");
+        ended_in_ = look_.skipped();
+    }
     if (reason_ == StepLook::For::dump) {
         packed_ = comm::gather_text(world_, look_.packed());
     }
+}
+
+void Replay::require_done(std::int64_t done, SignalRequests const& signals) const {
+    bool const asked =
+        comm::all_reduce(world_, signals.pending() != 0 ? 1 : 0, comm::Reduce::maximum) != 0;
+    comm::agree(world_, "doing steps again", [&] {
+        if (asked) {
+            throw Error(ExitCode::interrupted, {concat("the replay ended after step ", done),
+                                                "a signal asked it to stop", "Start it again"});
+        }
+        if (done < last_) {
+            throw Error(ExitCode::usage,
+                        {concat("--step ", last_), concat("the run ended early, after step ", done),
+                         concat("Name a step from 1 to ", done)});
+        }
+    });
 }
 
 namespace {
@@ -345,7 +415,13 @@ bool print_comparison(SeenSteps const& seen) {
 /// The same of values that are not finite; whether there are none.
 bool print_origin(Replay const& replay) {
     if (replay.origin().empty()) {
-        std::cout << "all values are finite up to step " << replay.seen().last.step << "\n";
+        auto const& hashes = replay.seen().hashes;
+        std::cout << (hashes.empty()
+                          ? std::string("no step is left to do after the newest "
+                                        "checkpoint: name an earlier one with --step")
+                          : concat("all values are finite from step ", hashes.begin()->first,
+                                   " to step ", hashes.rbegin()->first))
+                  << "\n";
         return true;
     }
     std::cout << escaped_line(concat("step ", replay.ended_in(), ": ", replay.origin())) << "\n";

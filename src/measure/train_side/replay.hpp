@@ -42,6 +42,8 @@ std::map<std::int64_t, std::uint64_t> recorded_hashes(std::filesystem::path cons
 struct SeenSteps {
     std::map<std::int64_t, std::uint64_t> recorded; ///< hashes of weights by the run, by step
     std::map<std::int64_t, std::string> hashes;     ///< that came out, in hexadecimal digits
+    std::int64_t begun_at = 0; ///< the step that the weights were of at the beginning
+    std::string begun_with{};  ///< their hash; empty: no host has all of them
     train::Step last;
     std::vector<train::Histogram> gradients; ///< of the last step, where it was dumped
     std::int64_t compared = 0;               ///< steps
@@ -59,8 +61,9 @@ class Replay {
     /// it does.
     ///
     /// Collective  over the world
-    /// Throws      AgreedError 64 for a step that the run does not have; as train::Trainer, but for
-    ///             values that are not finite where their origin is looked for
+    /// Throws      AgreedError 64 for a step that the run does not have; 75 after a signal; as
+    ///             train::Trainer, but for values that are not finite where their origin is looked
+    ///             for
     void run(config::Deck deck, SignalRequests const& signals);
 
     SeenSteps const& seen() const noexcept { return seen_; } ///< on rank 0
@@ -73,6 +76,7 @@ class Replay {
   private:
     train::RunOptions options_of(config::Deck const& deck);
     void train(config::Deck const& deck, SignalRequests const& signals);
+    void require_done(std::int64_t done, SignalRequests const& signals) const;
 
     comm::Communicator const& world_;
     ReplayStart start_;

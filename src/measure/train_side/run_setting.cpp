@@ -1,7 +1,7 @@
 #include "run_setting.hpp"
 
 #include "base/file.hpp"
-#include "base/json_text.hpp"
+#include "base/json_line.hpp"
 #include "base/text.hpp"
 #include "lockstep/config/deck_source.hpp"
 #include "lockstep/monitor/run_records.hpp"
@@ -14,8 +14,6 @@
 namespace lockstep::measure {
 
 namespace {
-
-using Json = nlohmann::json;
 
 /// The keys of a deck that a run has printed.
 std::map<std::string, std::string> keys_of(std::filesystem::path const& run) {
@@ -34,23 +32,40 @@ std::map<std::string, std::string> keys_of(std::filesystem::path const& run) {
 }
 
 /// The start record of the last attempt that did a step from `step` on.
-Json start_of(std::filesystem::path const& run, std::int64_t step) {
+std::string start_of(std::filesystem::path const& run, std::int64_t step) {
     std::ifstream file(run / "metrics.jsonl");
-    Json newest;
-    Json found;
-    for (std::string line; std::getline(file, line);) {
-        auto const record = json_or_nothing(line);
-        if (!record.is_object()) {
-            continue;
-        }
-        auto const event = record.value("event", "");
+    std::string newest;
+    std::string found;
+    for (std::string text; std::getline(file, text);) {
+        JsonLine const line(text);
+        auto const event = line.text("event");
         if (event == "start") {
-            newest = record;
-        } else if (event == "step" && record.value("step", std::int64_t{0}) >= step) {
+            newest = text;
+        } else if (event == "step" && line.whole("step", 0) >= step) {
             found = newest;
         }
     }
-    return found.is_object() ? found : newest;
+    return found.empty() ? newest : found;
+}
+
+/// What a start record says of the machines, by name; only what is of the kind that it should be.
+std::map<std::string, std::string> facts_of(std::string const& start) {
+    JsonLine const line(start);
+    std::map<std::string, std::string> facts;
+    for (auto const* const name : {"version", "backend"}) {
+        facts[name] = line.text(name);
+    }
+    for (auto const* const name : {"ranks", "replicas", "train_samples", "steps_per_epoch"}) {
+        facts[name] = std::to_string(line.whole(name, -1));
+    }
+    for (auto const* const name : {"hosts", "devices", "computes_with"}) {
+        facts[name] = joined(line.texts(name), "; ");
+    }
+    auto const code = line.record("code");
+    for (auto const* const key : {"model.name", "model.operators", "model.compiled", "task.kind"}) {
+        facts[concat("code of ", key)] = code.text(key);
+    }
+    return facts;
 }
 
 } // namespace
@@ -76,14 +91,10 @@ std::vector<std::string> setting_differences(std::filesystem::path const& a,
     for (auto const& [key, value] : other) {
         lines.push_back(concat(key, ": not set and ", value));
     }
-    auto const first = start_of(a, step);
-    auto const second = start_of(b, step);
-    for (auto const* const name :
-         {"version", "ranks", "replicas", "replicas_of_rank", "devices", "backend", "train_samples",
-          "steps_per_epoch", "computes_with", "code", "hosts"}) {
-        auto const of = [&](Json const& start) { return start.value(name, Json()); };
-        if (of(first) != of(second)) {
-            lines.push_back(concat(name, ": ", of(first).dump(), " and ", of(second).dump()));
+    auto const second = facts_of(start_of(b, step));
+    for (auto const& [name, value] : facts_of(start_of(a, step))) {
+        if (value != second.at(name)) {
+            lines.push_back(concat(name, ": ", value, " and ", second.at(name)));
         }
     }
     return lines;

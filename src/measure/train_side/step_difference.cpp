@@ -57,7 +57,8 @@ std::string samples_line(Json const& a, Json const& b) {
 }
 
 /// An element of the first four bytes or eight that differ, and both values.
-std::string element_text(Json const& a, Json const& b, std::size_t byte) {
+/// `begin`: the byte from which elements are counted.
+std::string element_text(Json const& a, Json const& b, std::size_t begin, std::size_t byte) {
     bool const whole = a.at("whole");
     auto const size = whole ? sizeof(std::int64_t) : sizeof(float);
     auto const element = byte / size;
@@ -68,7 +69,7 @@ std::string element_text(Json const& a, Json const& b, std::size_t byte) {
         std::memcpy(whole ? static_cast<void*>(&number) : &real, at, size);
         return whole ? std::to_string(number) : significant(real, 9);
     };
-    return concat("element ", element, ": ", value(a), " and ", value(b));
+    return concat("element ", element - begin / size, ": ", value(a), " and ", value(b));
 }
 
 /// The first input or target of a batch whose values differ.
@@ -89,13 +90,18 @@ std::string values_line(Json const& a, Json const& b, char const* what) {
         }
         auto const byte = static_cast<std::size_t>(differs - x.begin());
         std::string of;
+        std::size_t begin = 0;
         auto const& samples = a.at("samples");
         if (!one[at].at("ragged").get<bool>() && !samples.empty() &&
             x.size() % samples.size() == 0) {
-            of = sample_name(samples[byte / (x.size() / samples.size())]) + ", ";
+            auto const size = x.size() / samples.size();
+            auto const place = byte / size;
+            begin = place * size;
+            of = concat(sample_name(samples[place]), " and ",
+                        sample_name(b.at("samples").at(place)), ", ");
         }
-        return concat(batch_name(a), ": ", of, what, " ", one[at].at("name").get<std::string>(),
-                      ", ", element_text(one[at], other[at], byte));
+        return concat(batch_name(a), ": ", of, "dataset ", one[at].at("name").get<std::string>(),
+                      ", ", element_text(one[at], other[at], begin, byte));
     }
     return "";
 }
@@ -113,8 +119,12 @@ std::string operator_line(Json const& a, Json const& b) {
             batch_name(x), ": ", x.at("name").get<std::string>(),
             backward.empty() ? " in forward" : concat(" in backward (", backward, ")"),
             parameter.empty() ? "" : concat(", parameter ", parameter, " being the last one read"));
-        if (x.at("name") != y.at("name") || x.at("values") != y.at("values")) {
+        if (x.at("name") != y.at("name")) {
             return concat(where, ", where the other run has ", y.at("name").get<std::string>());
+        }
+        if (x.at("values") != y.at("values")) {
+            return concat(where, ", which gives ", x.at("values").get<std::int64_t>(),
+                          " values, and ", y.at("values").get<std::int64_t>(), " in the other run");
         }
         return concat(where, ", norms of what it gives ",
                       both(x.at("norm").get<double>(), y.at("norm").get<double>()));

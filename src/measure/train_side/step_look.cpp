@@ -71,6 +71,13 @@ Json packed_samples(std::vector<std::int64_t> const& samples, train::WitnessedSt
     return all;
 }
 
+/// The replica and the micro-batch of a batch, by its number on this rank in the step.
+std::pair<std::int64_t, std::int64_t> place_in(train::WitnessedStep const& step,
+                                               std::int64_t batch) {
+    batch = std::max<std::int64_t>(batch, 0);
+    return {step.node.first + batch / step.micro_batches, batch % step.micro_batches};
+}
+
 } // namespace
 
 void StepLook::begin(train::WitnessedStep const& step) {
@@ -90,14 +97,26 @@ void StepLook::take(task::Tensors const& batch) {
     }
 }
 
-void StepLook::end(train::StepOutcome const& /*outcome*/,
+void StepLook::end(train::StepOutcome const& outcome,
                    std::vector<train::ReplicaResult> const& results) {
     watch_.reset();
     results_ = results;
+    if (!outcome.skipped) {
+        return;
+    }
+    if (skipped_ == 0 || last_skipped_ + 1 != step_.step) {
+        skipped_ = step_.step;
+        skipped_origin_ = origin();
+    }
+    last_skipped_ = step_.step;
 }
 
-std::pair<std::int64_t, std::int64_t> StepLook::place_of(std::int64_t batch) const {
-    return {step_.node.first + batch / step_.micro_batches, batch % step_.micro_batches};
+std::optional<Origin> StepLook::origin() const {
+    return first_.found() ? std::optional(Origin{step_, *first_.found()}) : std::nullopt;
+}
+
+std::pair<std::int64_t, std::int64_t> Origin::place() const {
+    return place_in(step, value.batch);
 }
 
 /// Not of the sums of gradients, which depend on what else the rank computes.
@@ -139,7 +158,7 @@ std::string StepLook::packed() const {
     }
     Json batches = Json::array();
     for (std::size_t at = 0; at < batches_.size(); ++at) {
-        auto const [replica, micro] = place_of(static_cast<std::int64_t>(at));
+        auto const [replica, micro] = place_in(step_, static_cast<std::int64_t>(at));
         bool const stored = step_.set != nullptr && at < step_.samples.size();
         batches.push_back(
             {{"replica", replica},
@@ -152,7 +171,7 @@ std::string StepLook::packed() const {
     }
     Json operators = Json::array();
     for (auto const& each : heard_) {
-        auto const [replica, micro] = place_of(std::max<std::int64_t>(each.batch, 0));
+        auto const [replica, micro] = place_in(step_, each.batch);
         operators.push_back({{"replica", replica},
                              {"micro_batch", micro},
                              {"name", each.name},

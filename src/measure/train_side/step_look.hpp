@@ -28,6 +28,15 @@ struct Spread {
     double sum_of_squares = 0;
 };
 
+/// A value that is not finite, and the step that it is of.
+struct Origin {
+    train::WitnessedStep step;
+    NotFinite value;
+
+    /// The replica and the micro-batch that it is of.
+    std::pair<std::int64_t, std::int64_t> place() const;
+};
+
 /// Looks at the last step of a replay, or at each of its steps for values that are not finite.
 class StepLook : public train::StepWitness, public OperatorListener {
   public:
@@ -49,11 +58,13 @@ class StepLook : public train::StepWitness, public OperatorListener {
     void end(train::StepOutcome const& outcome,
              std::vector<train::ReplicaResult> const& results) override;
 
-    /// The step that was looked at last, which may have diverged.
-    train::WitnessedStep const& step() const noexcept { return step_; }
-    std::optional<NotFinite> const& not_finite() const noexcept { return first_.found(); }
-    /// The replica and the micro-batch of a batch, by its number on this rank in the step.
-    std::pair<std::int64_t, std::int64_t> place_of(std::int64_t batch) const;
+    /// The first value that was not finite on this rank, in the step that was looked at last.
+    std::optional<Origin> origin() const;
+    /// The first of the last steps in a row that were skipped, as fp16 does; 0: none was.
+    std::int64_t skipped() const noexcept { return skipped_; }
+    std::int64_t last_skipped() const noexcept { return last_skipped_; } ///< of these steps
+    /// The origin in the first of them.
+    std::optional<Origin> const& skipped_origin() const noexcept { return skipped_origin_; }
     /// What this rank saw of the step, for `write_dump`: as CBOR.
     std::string packed() const;
 
@@ -67,6 +78,9 @@ class StepLook : public train::StepWitness, public OperatorListener {
     torch::nn::Module const* model_ = nullptr;
     train::WitnessedStep step_;
     FirstNotFinite first_;
+    std::int64_t skipped_ = 0;
+    std::int64_t last_skipped_ = 0;
+    std::optional<Origin> skipped_origin_;
     std::unique_ptr<OperatorWatch> watch_; ///< while a step runs
     std::vector<task::Tensors> batches_;
     std::vector<train::ReplicaResult> results_;
