@@ -96,7 +96,7 @@ bool is_of_step(checkpoint::StoredCheckpoint const& each) {
     return step != record.integers.end() && step->second == each.step;
 }
 
-/// For one process. Files that are damaged, or vanish meanwhile, are passed over.
+/// For one process. Files that are damaged, or vanish meanwhile, are skipped.
 ReplayStart find_start(std::filesystem::path const& run, std::int64_t step) {
     ReplayStart start{.run = run,
                       .deck = read_text(run / "deck.ini"),
