@@ -47,11 +47,11 @@ void remove_stale(std::filesystem::path const& directory) {
 
 } // namespace
 
-ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run, bool restart)
+ArrivalsDirectory::ArrivalsDirectory(std::filesystem::path const& run, bool continues)
     : run_(std::filesystem::absolute(run)), path_(run_ / arrivals_name / new_token()) {
     std::error_code failure;
     made_run_ = !std::filesystem::exists(std::filesystem::symlink_status(run_, failure));
-    if (restart && made_run_) {
+    if (continues && made_run_) {
         made_run_ = false;
         path_.clear();
         return;

@@ -12,11 +12,11 @@ namespace lockstep::launch {
 class ArrivalsDirectory {
   public:
     /// Marks that exist already are of an earlier attempt of this process. If the directory cannot
-    /// be made, no marks are left. At a `restart` the run's directory is not made: it may have been
-    /// unmounted.
+    /// be made, no marks are left. The directory of a run that has begun (`continues`) is not made:
+    /// it may have been unmounted.
     ///
     /// Throws  Error 73 where a third person has made the directory of all launches
-    ArrivalsDirectory(std::filesystem::path const& run, bool restart);
+    ArrivalsDirectory(std::filesystem::path const& run, bool continues);
     ArrivalsDirectory(ArrivalsDirectory const&) = delete;
     ArrivalsDirectory& operator=(ArrivalsDirectory const&) = delete;
     ~ArrivalsDirectory();

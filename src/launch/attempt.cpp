@@ -66,7 +66,7 @@ std::string left_with(int code) {
 LaunchedAttempt::LaunchedAttempt(Start start, Watcher& watcher,
                                  std::filesystem::path const& directory)
     : start_(std::move(start)), watcher_(watcher), directory_(directory),
-      arrivals_(directory, start_.restart), listener_([this](int rank) { return host_of(rank); }),
+      arrivals_(directory, start_.continues), listener_([this](int rank) { return host_of(rank); }),
       process_(started(start_.words, arrivals_, listener_)), recovering_(start_.restart) {}
 
 AttemptEnd LaunchedAttempt::wait_for_end() {

@@ -43,6 +43,7 @@ class LaunchedAttempt {
         std::vector<Host> hosts;
         int ranks = 1;
         bool restart = false;
+        bool continues = false; ///< a run that has begun: its directory exists, or is unmounted
         double limit_s = 0; ///< for all ranks to arrive and, after a restart, for the first step
     };
 
@@ -90,7 +91,7 @@ class LaunchedAttempt {
     std::optional<double> host_lost_at_; ///< so the launcher says
     bool recovering_;
     bool all_came_ = false;
-    std::vector<int> missed_;                ///< when they were counted last
+    std::vector<int> missed_; ///< when they were counted last
     std::map<int, int> here_; ///< the processes of this host's ranks, once all have come
     std::optional<LauncherVerdict> verdict_; ///< where this process has ended the attempt
 };

@@ -154,9 +154,9 @@ LaunchedAttempt::Start start_of(LaunchPlan const& plan, std::vector<Host> const&
                                  .hosts = hosts,
                                  .ranks = ranks_on(plan, hosts),
                                  .restart = restart,
+                                 .continues = !checkpoints_id.empty(),
                                  .limit_s = plan.recovery_timeout_s};
-    std::vector<std::string> passed_on{"LOCKSTEP_LAUNCH", "LOCKSTEP_RESTARTS",
-                                       "LOCKSTEP_ARRIVALS"};
+    std::vector<std::string> passed_on{"LOCKSTEP_LAUNCH", "LOCKSTEP_RESTARTS", "LOCKSTEP_ARRIVALS"};
     if (!checkpoints_id.empty()) {
         // No other thread looks at the environment. NOLINTNEXTLINE(concurrency-mt-unsafe)
         ::setenv("LOCKSTEP_CONTINUES", checkpoints_id.c_str(), 1);
