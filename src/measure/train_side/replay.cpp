@@ -151,7 +151,9 @@ void leave_out_the_rest(config::Deck& deck, ReplayStart const& start) {
     deck.monitor.images = 0;
     deck.monitor.histograms = "none";
     deck.profile.steps.clear();
-    if (deck.privacy.is_on() && deck.privacy.key.empty()) {
+    std::error_code none; // where the key is gone, another is made in the temporary directory
+    if (deck.privacy.is_on() && deck.privacy.key.empty() &&
+        std::filesystem::exists(start.run / "privacy.key", none)) {
         deck.privacy.key = (start.run / "privacy.key").string();
     }
 }
