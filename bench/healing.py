@@ -55,7 +55,7 @@ def parsed():
 options = parsed()
 
 from harness import DATA, DECK, PARTED, checkpoints, run  # noqa: E402
-from hosts import Hosts, missing  # noqa: E402
+from hosts import Hosts, fill, missing  # noqa: E402
 from launched import Launched  # noqa: E402
 
 
@@ -164,7 +164,7 @@ class DiskFull(Fault):
     kind, names_host = "disk full", False
 
     def hit(self, trial, victim):
-        fill(trial.disk)
+        fill(trial.disk / "full")
         time.sleep(1)
         trial.make_room()
 
@@ -176,7 +176,7 @@ class DiskFullAtRestart(RankKilled):
     kind, ends_with = "disk full, then rank killed", 74
 
     def hit(self, trial, victim):
-        fill(trial.disk)
+        fill(trial.disk / "full")
         super().hit(trial, victim)
 
 
@@ -186,7 +186,7 @@ class MemoryFull(RankKilled):
     kind, may_retire = "/dev/shm full, then rank killed", True
 
     def hit(self, trial, victim):
-        fill(trial.memory(victim))
+        fill(trial.memory(victim) / "full")
         time.sleep(0.5)
         super().hit(trial, victim)
 
@@ -240,15 +240,6 @@ class SecondFault(RankKilled):
 
 KINDS = [RankKilled, RankStopped, HostOff, CableCut, CablePluggedIn, DaemonKilled, MpirunKilled, DiskFull,
          DiskFullAtRestart, MemoryFull, DuringRestore, DuringCopy, SecondFault]
-
-
-def fill(directory):
-    with open(directory / "full", "wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass  # no space is left
 
 
 class Trial(Launched):

@@ -1,6 +1,8 @@
 """Hosts on one machine: each has a network, a host name, a /dev/shm and an address of its own, and a
 cable that can be pulled. Needs root; process numbers and all other directories are the machine's."""
 import array
+import contextlib
+import errno
 import fcntl
 import os
 import pathlib
@@ -40,6 +42,28 @@ def send_whole_frames(interface):
             value = array.array("I", [offload, 0])
             request = struct.pack("16sP", interface.encode(), value.buffer_info()[0])
             fcntl.ioctl(control, SIOCETHTOOL, request)
+
+
+@contextlib.contextmanager
+def small_disk(place, megabytes):
+    """A file system of its own, which must be there before the hosts are: they see the mounts of then."""
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(file):
+    """Writes a file until no space is left."""
+    with open(file, "wb", buffering=0) as full:
+        try:
+            while True:
+                full.write(bytes(4096))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
 
 class Hosts:

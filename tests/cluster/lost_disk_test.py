@@ -1,19 +1,17 @@
 """A run whose directory's file system is read-only, full or gone from a loss on continues from the copies in memory, with
 the bits of a run that nothing happened to. It writes its records and checkpoints when the disk is back; if it never
 is, the run ends with 74, and the copies stay. The short form has a disk that becomes read-only."""
-import errno
 import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import LONG, Scratch, check, check_same, checkpoints, records, train  # noqa: E402
-from hosts import Hosts, missing  # noqa: E402
+from hosts import Hosts, fill, missing, small_disk  # noqa: E402
 from launched import Launched  # noqa: E402
 
 STEPS, AT = 120, 15  # the fault comes after so many
@@ -47,13 +45,7 @@ class Disk:
             check(self.hosts.run(host, "ls", "-A", self.place) == "", f"nothing is there on {host}")
 
     def fill(self):
-        other = os.open(self.place / "other", os.O_CREAT | os.O_WRONLY)
-        try:
-            while os.write(other, bytes(1 << 20)):
-                pass
-        except OSError as error:
-            check(error.errno == errno.ENOSPC, f"it is full: {error}")
-        os.close(other)
+        fill(self.place / "other")
 
     def free(self):
         (self.place / "other").unlink()
@@ -164,18 +156,11 @@ def taken_meanwhile(hosts, disk, scratch, _):
 
 
 PARTS = [read_only, host_off, full, gone, never_back, taken_meanwhile]
-with Scratch() as scratch:
-    place = scratch / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "none", place], check=True)
-    try:
-        with Hosts(2) as hosts:
-            whole = scratch / "whole"
-            train(whole, *OPTIONS, ranks=1, limit=240).expect(0)
-            for part in PARTS if LONG or len(sys.argv) > 1 else PARTS[:1]:
-                if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
-                    begun = time.monotonic()
-                    part(hosts, Disk(hosts, place), scratch, whole)
-                    print(f"{part.__name__}: as promised, {time.monotonic() - begun:.0f} s", flush=True)
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
+with Scratch() as scratch, small_disk(scratch / "disk", 256) as place, Hosts(2) as hosts:
+    whole = scratch / "whole"
+    train(whole, *OPTIONS, ranks=1, limit=240).expect(0)
+    for part in PARTS if LONG or len(sys.argv) > 1 else PARTS[:1]:
+        if len(sys.argv) < 2 or part.__name__ in sys.argv[1:]:
+            begun = time.monotonic()
+            part(hosts, Disk(hosts, place), scratch, whole)
+            print(f"{part.__name__}: as promised, {time.monotonic() - begun:.0f} s", flush=True)

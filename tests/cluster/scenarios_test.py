@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "run"))
 
 from harness import LOCKSTEP, Scratch, check, check_same, checkpoints, records, some, train  # noqa: E402
-from hosts import Hosts, missing  # noqa: E402
+from hosts import Hosts, fill, missing, small_disk  # noqa: E402
 from launched import Launched  # noqa: E402
 
 STEPS, AT = 70, 12  # the fault comes after so many
@@ -38,26 +38,26 @@ def hosts_of_attempts(run):
     return [start["hosts"] for start in records(run.directory, "start")]
 
 
-def full_disk(hosts, disk, whole):
+def full_disk(hosts, scratch, whole):
     """The disk of the run is full when a rank is lost. The disk is to blame: all hosts stay, the spare waits, and with
     room again the same command continues."""
-    words = (hosts, disk, "disk", ALL, *OPTIONS, "--spares", 1)
-    run = Launched(*words)
+    disk = scratch / "disk"
+
+    def launched(name):  # what the run prints goes to another disk
+        run = Launched(hosts, scratch, name, ALL, *OPTIONS, "--spares", 1, "--run.directory", disk / "run")
+        run.directory = disk / "run"
+        return run
+    run = launched("full")
     run.wait_for("it trains", lambda: run.steps() >= AT)
-    with open(disk / "full", "wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            pass  # no space is left
+    fill(disk / "full")
     kill_rank(hosts, "host2")
     check(run.process.wait(timeout=240) == 74, run.text())
-    check("No space left on device" in run.causes()[-1] and "Check the disk" in run.causes()[-1], f"{run.causes()}")
+    check("No space left on device. Make it writable again" in run.causes()[-1], f"{run.causes()}")
     check("left out" not in run.text(), run.text())
     starts = re.findall(r"restart \d of 3 on (.*?)(?:, at once| in )", run.text())
     check(starts and set(starts) == {"host1, host2, host3"}, f"the spare is not used up: {starts}\n{run.text()}")
     (disk / "full").unlink()
-    ends_like(Launched(*words), whole)
+    ends_like(launched("room"), whole)
 
 
 def lost_host_is_no_walltime(hosts, scratch, whole):
@@ -123,17 +123,9 @@ def busy_host(hosts, scratch, _):
 
 
 PARTS = [full_disk, lost_host_is_no_walltime, left_out_for_good, login_fails, busy_host]
-with Scratch() as scratch:
-    disk = scratch / "disk"
-    disk.mkdir()
-    # Before there are hosts: they see the mounts of then.
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", disk], check=True)
-    try:
-        with Hosts(4) as hosts:
-            whole = scratch / "whole"
-            train(whole, *OPTIONS, ranks=1, limit=240).expect(0)
-            for part in [part for part in PARTS if part.__name__ in sys.argv[1:]] or some(PARTS):
-                part(hosts, disk if part is full_disk else scratch, whole)
-                print(f"{part.__name__}: as promised", flush=True)
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+with Scratch() as scratch, small_disk(scratch / "disk", 16), Hosts(4) as hosts:
+    whole = scratch / "whole"
+    train(whole, *OPTIONS, ranks=1, limit=240).expect(0)
+    for part in [part for part in PARTS if part.__name__ in sys.argv[1:]] or some(PARTS):
+        part(hosts, scratch, whole)
+        print(f"{part.__name__}: as promised", flush=True)

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -88,12 +89,14 @@ std::int64_t last_of(std::filesystem::path const& run) {
     return total > 0 ? total : std::numeric_limits<std::int64_t>::max();
 }
 
-/// A file that was renamed is not of its step. Throws where it is no checkpoint.
-bool is_of_step(checkpoint::StoredCheckpoint const& each) {
-    auto const record =
+/// The record of a checkpoint; nothing where the file was renamed, and is not of its step. Throws
+/// where it is no checkpoint.
+std::optional<checkpoint::Record> record_of(checkpoint::StoredCheckpoint const& each) {
+    auto record =
         checkpoint::open_weights(checkpoint::VerifiedFile::unchecked(each.path))->record();
     auto const step = record.integers.find("step");
-    return step != record.integers.end() && step->second == each.step;
+    bool const is_its = step != record.integers.end() && step->second == each.step;
+    return is_its ? std::optional(std::move(record)) : std::nullopt;
 }
 
 /// For one process. Files that are damaged, or vanish meanwhile, are skipped.
@@ -105,7 +108,8 @@ ReplayStart find_start(std::filesystem::path const& run, std::int64_t step) {
     auto const last = step > 0 ? step : last_of(run);
     for (auto const& each : checkpoint::Store(run / "checkpoints", 1).list()) { // newest first
         try {
-            if (!is_of_step(each)) {
+            auto const record = record_of(each);
+            if (!record) {
                 continue;
             }
             if (each.step < last) {
@@ -115,9 +119,7 @@ ReplayStart find_start(std::filesystem::path const& run, std::int64_t step) {
                 break;
             }
             // What a later attempt has changed of the deck does not count.
-            start.deck = checkpoint::open_weights(checkpoint::VerifiedFile::unchecked(each.path))
-                             ->record()
-                             .deck;
+            start.deck = record->deck;
             start.origin = concat("the deck in ", each.path.string());
         } catch (Error const&) {
             continue;
